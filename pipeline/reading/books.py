@@ -84,38 +84,22 @@ def find_documents(blocks: Iterable[bytes]) -> Iterator[int]:
         start += len(data)
 
 
-def book_document(text: str, *, is_record: bool = False) -> Document | Dropped:
-    """The text of a whole book as a document."""
-    text = text[: find_footer(text)]
-    return _document(text, has_header=True, is_record=is_record)
+def book_document(text: str) -> Document | Dropped:
+    """The whole book in a record as a document."""
+    return _document(text[: find_footer(text)], has_header=True, is_record=True)
 
 
 def _document(
     text: str, *, has_header: bool, is_record: bool = False
 ) -> Document | Dropped:
+    headers = [*_START.finditer(text, 0, _HEADER_CHARACTERS)] if has_header else []
+    body = text[headers[-1].end() :] if headers else text
+    paragraphs, lines = split_paragraphs(body, is_record=is_record)
     if has_header:
-        text = text[find_body(text) :]
-    paragraphs, lines = split_paragraphs(text, is_record=is_record)
-    if has_header:
-        paragraphs[:_CREDITS_PARAGRAPHS] = [
-            paragraph
-            for paragraph in paragraphs[:_CREDITS_PARAGRAPHS]
-            if not _CREDITS.match(paragraph)
-        ]
+        first = paragraphs[:_CREDITS_PARAGRAPHS]
+        paragraphs[:_CREDITS_PARAGRAPHS] = [p for p in first if not _CREDITS.match(p)]
     cleaned = tuple(filter(None, map(remove_marks, paragraphs)))
     return Document(cleaned, lines=lines) if cleaned else NO_TEXT
-
-
-def find_body(text: str) -> int:
-    r"""Where the text begins after Project Gutenberg's header, 0 without one.
-
-    >>> find_body("Title: X\n*** START OF THE PROJECT GUTENBERG EBOOK X ***\nIt was")
-    55
-    """
-    end = 0
-    for found in _START.finditer(text, 0, _HEADER_CHARACTERS):
-        end = found.end()
-    return end
 
 
 def find_footer(text: str) -> int:
@@ -124,30 +108,19 @@ def find_footer(text: str) -> int:
     >>> find_footer("It was.\nEnd of Project Gutenberg's Emma, by Jane Austen")
     8
     """
+    footer = len(text)
     # A search for the pattern would take longer than all other cleaning.
-    lines = (
-        _start_of_line(text, mention)
-        for name in _GUTENBERG
-        for mention in _find_all(text, name)
-    )
-    return min(
-        (line for line in lines if line is not None and _END.match(text, line)),
-        default=len(text),
-    )
-
-
-def _start_of_line(text: str, position: int) -> int | None:
-    """Where the line of a position begins; None if that is far away."""
-    nearest = max(0, position - _FOOTER_CHARACTERS)
-    line_feed = text.rfind("\n", nearest, position)
-    return line_feed + 1 if line_feed >= 0 or nearest == 0 else None
-
-
-def _find_all(text: str, word: str) -> Iterator[int]:
-    found = text.find(word)
-    while found >= 0:
-        yield found
-        found = text.find(word, found + len(word))
+    for name in _GUTENBERG:
+        mention = text.find(name)
+        while mention >= 0:
+            nearest = max(0, mention - _FOOTER_CHARACTERS)
+            line_feed = text.rfind("\n", nearest, mention)
+            is_near = line_feed >= 0 or nearest == 0
+            if is_near and _END.match(text, line_feed + 1):
+                footer = min(footer, line_feed + 1)
+                break
+            mention = text.find(name, mention + len(name))
+    return footer
 
 
 def remove_marks(paragraph: str) -> str:

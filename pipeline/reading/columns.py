@@ -164,12 +164,11 @@ def _text_columns(fields: Any, prefix: str = "") -> Iterator[str]:
     import pyarrow as pa
 
     for field in fields:
+        is_bytes = field.type in (pa.binary(), pa.large_binary())
         if pa.types.is_struct(field.type):
             yield from _text_columns(field.type, f"{prefix}{field.name}.")
         # Where bytes are said to be text they are.
-        elif _is_text(field.type) or (
-            _is_bytes(field.type) and field.name in _TEXT_NAMES
-        ):
+        elif _is_text(field.type) or (is_bytes and field.name in _TEXT_NAMES):
             yield prefix + field.name
 
 
@@ -178,17 +177,8 @@ def _is_text(kind: Any) -> bool:
 
     if types.is_list(kind) or types.is_large_list(kind) or types.is_dictionary(kind):
         return _is_text(kind.value_type)
-    return bool(
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or types.is_string_view(kind)
-    )
-
-
-def _is_bytes(kind: Any) -> bool:
-    from pyarrow import types
-
-    return bool(types.is_binary(kind) or types.is_large_binary(kind))
+    tests = (types.is_string, types.is_large_string, types.is_string_view)
+    return any(test(kind) for test in tests)
 
 
 def _next_batch_bytes(file: BinaryIO) -> tuple[int, int]:

@@ -1,17 +1,15 @@
 """The format of a file by the first of its bytes, or why it holds no text we read."""
 
 import re
-from collections.abc import Iterable
 from contextlib import closing
 
 from pipeline.core.documents import ReadingCounts
 from pipeline.reading.encodings import (
+    refuse_escaped,
     refuse_other_encoding,
-    refuse_seven_bits,
-    refuse_utf16,
 )
 from pipeline.reading.formats import FORMATS_OF, Format, Kind
-from pipeline.reading.marked_text import CUE_TIME, MARKERS, is_tokenized
+from pipeline.reading.marked_text import CUE_TIME, MARKERS
 from pipeline.reading.plain_text import recognise_text
 from pipeline.storage.lines import (
     MAX_RECORD_BYTES,
@@ -28,11 +26,14 @@ _CUE = re.compile(
 )
 # Where Project Gutenberg names itself in its books.
 _GUTENBERG_HEAD = 2000
+# The index that Wikimedia publishes beside a multistream dump.
+_DUMP_INDEX = re.compile(rb"(?:\d+:\d+:[^\n]+\n){1,3}")
 _NUMBERED = re.compile(r"\d+\t[^\t]+")
 _TABLE_NAMES = ("csv", "tsv")
+_TOKENIZED_ENDS = (" .", " ?", " !", " ''", " ...", ' "')
 # A format is recognised by this much of a file, decompressed.
 HEAD_BYTES = 1 << 16
-PAGE = re.compile(rb"<page[\s>]")
+_PAGE = re.compile(rb"<page[\s>]")
 _HTML = re.compile(
     rb"(?:<\?xml[^<>]*+>\s*+)?<(?:!doctype\s++html|html)\b", re.IGNORECASE
 )
@@ -41,7 +42,7 @@ _PANDOC = "give its text, for example as pandoc -t plain --wrap=none writes it"
 _XML = re.compile(
     rb"<\?xml\b|<(?:!DOCTYPE|TEI|tmx|xliff|rss|feed|osis)\b", re.IGNORECASE
 )
-WARC = re.compile(rb"WARC/1\.\d\r?\n")
+_WARC = re.compile(rb"WARC/1\.\d\r?\n")
 # How a file begins that is text for a program, what it is, and what to do about it.
 _STRUCTURED = (
     (rb"\[Script Info\]|\{\d+\}\{\d+\}", "subtitles", "convert them to SubRip (.srt)"),
@@ -118,7 +119,7 @@ class UnusableFile(AlbertError):
 
 
 class DumpIndex(UnusableFile):
-    """The index that Wikimedia publishes beside a multistream dump; never needed."""
+    """The index beside a multistream dump, which is never needed."""
 
 
 def refuse_binary(head: bytes, *, path: str) -> None:
@@ -126,8 +127,7 @@ def refuse_binary(head: bytes, *, path: str) -> None:
     for start, name, advice in _BINARIES:
         if re.match(start, head, re.DOTALL):
             raise UnusableFile(f"{path} is {name}; {advice}.")
-    refuse_utf16(head, path=path)
-    refuse_seven_bits(head, path=path)
+    refuse_escaped(head, path=path)
     zeros = head.count(0)
     if is_binary(head) or zeros > max(_FEW_ZEROS, _MOST_ZEROS * len(head)):
         raise UnusableFile(
@@ -138,7 +138,7 @@ def refuse_binary(head: bytes, *, path: str) -> None:
 
 
 def refuse_columns(head: bytes, *, path: str) -> None:
-    """Refuse lines of columns: tokens with tags, tables without the name of one."""
+    """Refuse lines of columns: tokens with tags, tables not named as such."""
     lines = [line.strip() for line in head.split(b"\n")[:_SHOWN_LINES] if line.strip()]
     of_columns = sum(b"\t" in line for line in lines)
     tagged = sum(
@@ -159,29 +159,15 @@ def refuse_columns(head: bytes, *, path: str) -> None:
     )
 
 
-def refuse_markup_by_name(path: str, *, plain: str) -> None:
-    """Refuse markup that only the name of a file tells from plain text.
-
-    Args:
-        plain: The format in which it is read as it stands.
-    """
-    ending = ending_of(path)
-    if ending in _MARKUP_NAMES:
-        raise UnusableFile(
-            f"{path} is named like {_MARKUP_NAMES[ending]}; {_PANDOC}, or say "
-            f"--input-format {plain} to read it as it stands."
-        )
-
-
 def refuse_other_markup(head: bytes, *, path: str) -> None:
     """Refuse what would be read as text with its markup."""
     start = without_lead(head[:_MARKUP_BYTES])
     if _HTML.match(start):
         raise UnusableFile(f"{path} is HTML; {_PANDOC}.")
-    is_dump = b"<mediawiki" in start or PAGE.search(start)
+    is_dump = b"<mediawiki" in start or _PAGE.search(start)
     if _XML.match(start) and not is_dump:
         raise UnusableFile(f"{path} is XML; give its text.")
-    if WARC.match(start) and b"\nWARC-Type: response" in head:
+    if _WARC.match(start) and b"\nWARC-Type: response" in head:
         raise UnusableFile(
             f"{path} holds web pages as they were sent; give its WET, or the text of "
             "its pages as JSON lines."
@@ -205,15 +191,6 @@ def without_lead(head: bytes) -> bytes:
     return head.removeprefix(b"\xef\xbb\xbf").lstrip()
 
 
-def ending_of(path: str) -> str:
-    """The ending of a file's name, whether the file is compressed or not.
-
-    >>> ending_of("gs://bucket/rows.TSV.gz")
-    'tsv'
-    """
-    return unpacked_name(path).rpartition(".")[2]
-
-
 def unpacked_name(path: str) -> str:
     """A file's name in lower case, without the ending that compressing it added.
 
@@ -230,31 +207,33 @@ def recognise(kind: Kind, head: bytes, *, path: str) -> Format:
     """The format of a file by the first of its bytes.
 
     The caller decides whether rows of JSON or parquet are sentences.
-
-    Args:
-        path: To name in an error, and to tell tables and markup from plain text.
     """
     refuse_other_markup(head, path=path)
     found = _recognise_markup(head)
-    if found:
-        if found not in FORMATS_OF[kind]:
-            raise UnusableFile(
-                f"--{kind}: {path} is {_article(found)}; give it with --wikipedia."
-            )
+    if found in FORMATS_OF[kind]:
         return found
-    if is_dump_index(head):
+    if found:
+        called = "a MediaWiki dump" if found == "mediawiki" else f"{found} output"
+        raise UnusableFile(f"--{kind}: {path} is {called}; give it with --wikipedia.")
+    if _DUMP_INDEX.match(head):
         raise DumpIndex(
             f"--{kind}: {path} is the index of a dump and not needed; give the "
             f".xml.bz2 file beside it."
         )
-    if ending_of(path) in _TABLE_NAMES:
+    ending = unpacked_name(path).rpartition(".")[2]
+    if ending in _TABLE_NAMES:
         return "csv"
     if kind == "wikipedia":
         raise UnusableFile(
             f"--wikipedia: {path} is neither a MediaWiki dump nor wikiextractor "
             f"output, JSON lines, parquet or CSV; give plain text with --text."
         )
-    refuse_markup_by_name(path, plain="book" if kind == "books" else "prose")
+    if ending in _MARKUP_NAMES:
+        plain = "book" if kind == "books" else "prose"
+        raise UnusableFile(
+            f"{path} is named like {_MARKUP_NAMES[ending]}; {_PANDOC}, or say "
+            f"--input-format {plain} to read it as it stands."
+        )
     return _recognise_plain(kind, head, path=path)
 
 
@@ -266,18 +245,34 @@ def is_numbered(lines: list[str]) -> bool:
     """
     full = [line for line in lines if line.strip()]
     numbers = {line.partition("\t")[0] for line in full if _NUMBERED.fullmatch(line)}
-    return len(full) > 1 and len(numbers) == len(full) and any(map(_has_space, full))
+    has_words = any(" " in line for line in full)
+    return len(full) > 1 and len(numbers) == len(full) and has_words
 
 
-def _has_space(line: str) -> bool:
-    return " " in line
+def is_tokenized(lines: list[str]) -> bool:
+    """Whether lines are lower-case sentences with spaces around their punctuation.
+
+    >>> is_tokenized(["he came , late .", "`` why ? ''", "she left ."])
+    True
+    >>> is_tokenized(["He came, late."])
+    False
+    """
+    lines = [line for line in lines if line]
+    letters = sum(map(str.isalpha, "".join(lines)))
+    capitals = sum(map(str.isupper, "".join(lines)))
+    tokenized = sum(line.endswith(_TOKENIZED_ENDS) for line in lines)
+    return letters > 0 and capitals <= 0.01 * letters and tokenized >= 0.6 * len(lines)
 
 
 def _recognise_plain(kind: Kind, head: bytes, *, path: str) -> Format:
-    if has_marker(head):
+    is_whole = len(head) < HEAD_BYTES
+    # The last line may be cut, unless the file ends there.
+    raw = head.splitlines(keepends=True)
+    if any(line.strip() in MARKERS for line in raw if line[-1] in b"\r\n"):
         return "marked"
-    lines, is_whole = _whole_lines(head)
-    if is_subtitles("\n".join(lines[:10])):
+    end = len(head) if is_whole else head.rfind(b"\n") + 1
+    lines = list(read_lines([head[: end or len(head)]]))
+    if _CUE.match("\n".join(lines[:10])):
         return "subtitles"
     if is_numbered(decode(head).split("\n")[: len(lines)]):
         return "numbered"
@@ -293,11 +288,11 @@ def _recognise_markup(head: bytes) -> Format | None:
     start = without_lead(head)
     if is_columnar(head):
         return "parquet"
-    if WARC.match(start):
+    if _WARC.match(start):
         return "wet"
     if start.startswith(b"<doc "):
         return "wikiextractor"
-    if start.startswith(b"<") and (b"<mediawiki" in start or PAGE.search(start)):
+    if start.startswith(b"<") and (b"<mediawiki" in start or _PAGE.search(start)):
         return "mediawiki"
     if start.startswith(b'{"') or re.match(rb'\{\s*"', start):
         return "jsonl"
@@ -312,28 +307,6 @@ def kind_of(head: bytes) -> Kind:
     return "books" if is_of_gutenberg else "text"
 
 
-def _article(found: Format) -> str:
-    return {"mediawiki": "a MediaWiki dump"}.get(found, f"{found} output")
-
-
-def is_dump_index(head: bytes) -> bool:
-    r"""Whether a file is the index that Wikimedia publishes beside a multistream dump.
-
-    >>> is_dump_index(b"616:10:AccessibleComputing\n616:12:Anarchism\n")
-    True
-    """
-    return re.match(rb"(?:\d+:\d+:[^\n]+\n){1,3}", head) is not None
-
-
-def _whole_lines(head: bytes) -> tuple[list[str], bool]:
-    """The lines of a head, and whether they are the whole file."""
-    is_whole = len(head) < HEAD_BYTES
-    # The last line is broken where the head ends, unless the file ends there.
-    end = len(head) if is_whole else head.rfind(b"\n") + 1
-    blocks: Iterable[bytes] = [head[: end or len(head)]]
-    return list(read_lines(blocks)), is_whole
-
-
 def is_columnar(head: bytes) -> bool:
     r"""Whether a file is parquet, or Arrow as a file (Feather) or a stream.
 
@@ -346,43 +319,19 @@ def is_columnar(head: bytes) -> bool:
 
 def read_head(path: str) -> bytes:
     """The first `HEAD_BYTES` of a file, decompressed; the first line of JSON whole."""
-    counts, head, end = ReadingCounts(), b"", 0
+    counts, head, end = ReadingCounts(), b"", HEAD_BYTES
     with closing(read_blocks(path, counts=counts, block_bytes=HEAD_BYTES)) as blocks:
         for block in blocks:
             head += block
-            if len(head) >= HEAD_BYTES and (
-                (end := _first_record_end(head)) or len(head) >= MAX_RECORD_BYTES
-            ):
+            if len(head) < HEAD_BYTES:
+                continue
+            start = len(head) - len(without_lead(head))
+            is_json = head.startswith(b"{", start)
+            line_end = head.find(b"\n", start) + 1 if is_json else HEAD_BYTES
+            end = max(HEAD_BYTES, line_end or len(head))
+            if line_end or len(head) >= MAX_RECORD_BYTES:
                 break
     if not head:
-        raise UnusableFile(
-            f"{path} is damaged; copy it again."
-            if counts.dropped
-            else f"{path} is empty."
-        )
-    return head[:end] if end else head
-
-
-def _first_record_end(head: bytes) -> int:
-    """Where the first bytes of a file end: after a record of JSON; 0 inside of one."""
-    start = without_lead(head)
-    if not start.startswith(b"{"):
-        return HEAD_BYTES
-    line_end = start.find(b"\n") + 1
-    return max(HEAD_BYTES, len(head) - len(start) + line_end) if line_end else 0
-
-
-def is_subtitles(head: str) -> bool:
-    r"""Whether a file that begins like this is subtitles.
-
-    >>> is_subtitles("1\n00:00:04,004 --> 00:00:07,007\nWho?"), is_subtitles("1\nA")
-    (True, False)
-    """
-    return _CUE.match(head) is not None
-
-
-def has_marker(head: bytes) -> bool:
-    """Whether a file has a marker that is never part of a text."""
-    lines = head.splitlines(keepends=True)
-    # The last one may be cut.
-    return any(line.strip() in MARKERS for line in lines if line[-1] in b"\r\n")
+        what = "damaged; copy it again" if counts.dropped else "empty"
+        raise UnusableFile(f"{path} is {what}.")
+    return head[:end]

@@ -72,29 +72,23 @@ _ALPHABETS = (
 _LEAST_IN_ALPHABET, _LEAST_BEYOND_ASCII, _FEWEST_LETTERS = 0.95, 0.02, 10
 
 
-def refuse_utf16(head: bytes, *, path: str) -> None:
-    """Refuse UTF-16, in which every other byte is often zero."""
-    zeros = max(head[0::2].count(0), head[1::2].count(0))
-    if head.startswith(_UTF16) or (len(head) > 3 and zeros > len(head) // 4):
-        raise AlbertError(
-            f"{path} is UTF-16; convert it to UTF-8, "
-            f"for example with iconv -f UTF-16 -t UTF-8."
-        )
+def refuse_escaped(head: bytes, *, path: str) -> None:
+    r"""Refuse UTF-16, and encodings that write other characters as ASCII.
 
-
-def refuse_seven_bits(head: bytes, *, path: str) -> None:
-    r"""Refuse encodings that write other characters than ASCII as sequences of it.
-
-    >>> try: refuse_seven_bits(b"\x1b$B:#F|\x1b(B", path="a.txt")
+    >>> try: refuse_escaped(b"\x1b$B:#F|\x1b(B", path="a.txt")
     ... except AlbertError as error: print(str(error)[:21])
     a.txt is ISO-2022-JP;
     """
-    for sign, name in _SEVEN_BITS:
-        if len(sign.findall(head)) > 1:
-            raise AlbertError(
-                f"{path} is {name}; convert it to UTF-8, for example with iconv -f "
-                f"{name} -t UTF-8."
-            )
+    names = [name for sign, name in _SEVEN_BITS if len(sign.findall(head)) > 1]
+    # In UTF-16 every other byte is often zero.
+    zeros = max(head[0::2].count(0), head[1::2].count(0))
+    if head.startswith(_UTF16) or (len(head) > 3 and zeros > len(head) // 4):
+        names = ["UTF-16"]
+    if names:
+        raise AlbertError(
+            f"{path} is {names[0]}; convert it to UTF-8, for example with iconv -f "
+            f"{names[0]} -t UTF-8."
+        )
 
 
 def refuse_other_encoding(head: bytes, *, path: str) -> None:
@@ -123,9 +117,6 @@ def refuse_foreign_bytes(head: bytes, *, language: str, path: str) -> None:
 
     It would where it cannot write the language, or where what it reads is no letters
     within words.
-
-    Args:
-        language: The short code of the language, empty if nothing names it.
 
     >>> try: refuse_foreign_bytes("żółw".encode("cp1250"), language="pl", path="a.txt")
     ... except AlbertError as error: print(str(error)[:47])

@@ -45,8 +45,6 @@ class FormatEntry(NamedTuple):
     Attributes:
         recognised: By what a file of it is known; "not" if it has to be named.
         document: What is one document, as are the following a paragraph and a line.
-        kinds: The flags that take it.
-        has_sentences: Whether its text is in sentences already, one a line or row.
     """
 
     meaning: str

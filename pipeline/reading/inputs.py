@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
-from typing import BinaryIO, TypedDict, Unpack, cast
+from typing import TypedDict, Unpack, cast
 
 from pipeline.reading import books, plain_text
 from pipeline.reading.content import (
@@ -20,10 +20,9 @@ from pipeline.reading.content import (
     unpacked_name,
 )
 from pipeline.reading.encodings import refuse_foreign_bytes
-from pipeline.reading.formats import FORMATS_OF, Format, InputFile, Kind
+from pipeline.reading.formats import FORMATS_OF, Format, InputFile, Kind, LanguageSource
 from pipeline.reading.languages import (
     DEFAULT_LANGUAGE,
-    is_code,
     known_language,
     language_of_address,
 )
@@ -78,7 +77,6 @@ class Reading(TypedDict, total=False):
             file's, or English.
         input_format: Forces how files of the kinds that allow it are read.
         text_key: Where rows have their text, of files whose path names no key itself.
-        on_hashed: Told of bytes that were hashed.
     """
 
     language: str | None
@@ -93,32 +91,32 @@ def find_inputs(
     on_passed_over: Callable[[str], None] = lambda _: None,
     **reading: Unpack[Reading],
 ) -> list[InputFile]:
-    """All files at the given paths, in an order that does not depend on theirs.
-
-    A file named by its path or by a glob has to be of a known format. In a folder, a
-    file of no known format is passed over.
-    """
-    if not any(given.values()):
+    """All files at the given paths, in an order that does not depend on theirs."""
+    kinds = [kind for kind, patterns in given.items() if patterns]
+    if not kinds:
         raise SettingError("Give at least one input: --wikipedia, --books or --text.")
-    _check_format(given, reading.get("input_format"))
     language, text_key = reading.get("language"), reading.get("text_key")
-    if language is not None and not is_code(language):
+    input_format = reading.get("input_format")
+    choices = {name for kind in kinds for name in FORMATS_OF[kind]}
+    if input_format and input_format not in choices:
+        flags = " and ".join(f"--{kind}" for kind in kinds)
+        raise SettingError(
+            f"--input-format {input_format} is not a format of {flags}, which can be "
+            f"{', '.join(sorted(choices))}."
+        )
+    if language is not None and not known_language(language):
         raise SettingError(f"--language takes a code such as en, not {language!r}.")
     found: dict[tuple[Kind, str], InputFile] = {}
-    for kind, patterns in given.items():
-        for given_path in patterns:
-            pattern, key = split_key(given_path)
-            of_path: Reading = {**reading, "text_key": key or text_key}
-            for file in _inspect_all(
-                pattern,
-                partial(_inspect_or_refuse, kind, **of_path),
-                flag=f"--{kind}",
-                on_passed_over=on_passed_over,
-            ):
-                real = real_path(file)
-                same = found.setdefault((kind, real), file)
-                if file.path < same.path:
-                    found[kind, real] = file
+    for kind, given_path in [(each, path) for each in kinds for path in given[each]]:
+        pattern, key = split_key(given_path)
+        of_path: Reading = {**reading, "text_key": key or text_key}
+        look = partial(_inspect_or_refuse, kind, **of_path)
+        for file in _inspect_all(
+            pattern, look, flag=f"--{kind}", on_passed_over=on_passed_over
+        ):
+            place = kind, real_path(file)
+            if file.path < found.setdefault(place, file).path:
+                found[place] = file
     if text_key and not any(file.text_key for file in found.values()):
         raise SettingError(
             f"--text-key {text_key} says where rows have their text, and no file given "
@@ -142,9 +140,6 @@ def find_held_out(
     """The files of text that is only measured on; what each is follows from its bytes.
 
     A file may be given more often, with another key of its rows each time.
-
-    Args:
-        flag: That named the paths.
     """
     found: dict[tuple[str, str], InputFile] = {}
     for given_path in patterns:
@@ -196,19 +191,6 @@ def split_key(pattern: str) -> tuple[str, str | None]:
     return path, key
 
 
-def _check_format(
-    given: Mapping[Kind, tuple[str, ...]], input_format: Format | None
-) -> None:
-    kinds = [kind for kind, patterns in given.items() if patterns]
-    if input_format and not any(input_format in FORMATS_OF[kind] for kind in kinds):
-        flags = " and ".join(f"--{kind}" for kind in kinds)
-        choices = sorted({name for kind in kinds for name in FORMATS_OF[kind]})
-        raise SettingError(
-            f"--input-format {input_format} is not a format of {flags}, which can be "
-            f"{', '.join(choices)}."
-        )
-
-
 def _inspect_all(
     pattern: str,
     look: Callable[..., InputFile | UnusableFile],
@@ -238,7 +220,13 @@ def _inspect_or_refuse(
     kind: Kind, path: str, *, is_in_folder: bool, **reading: Unpack[Reading]
 ) -> InputFile | UnusableFile:
     """A file as recognised, or why it cannot be read."""
-    if is_in_folder and _is_beside_text(path, reading.get("input_format")):
+    name = unpacked_name(path)
+    is_table = reading.get("input_format") == "csv" and name.endswith(_TABLE_SUFFIXES)
+    if (
+        is_in_folder
+        and not is_table
+        and (name.endswith(_NO_TEXT_SUFFIXES) or _NO_TEXT_NAMES.fullmatch(name))
+    ):
         return UnusableFile(
             f"{path} is not named like a text; give the file itself to read it."
         )
@@ -246,13 +234,6 @@ def _inspect_or_refuse(
         return inspect(kind, path, **reading)
     except UnusableFile as error:
         return error
-
-
-def _is_beside_text(path: str, input_format: Format | None) -> bool:
-    name = unpacked_name(path)
-    if input_format == "csv" and name.endswith(_TABLE_SUFFIXES):
-        return False
-    return name.endswith(_NO_TEXT_SUFFIXES) or bool(_NO_TEXT_NAMES.fullmatch(name))
 
 
 def expand(pattern: str, *, flag: str) -> list[str]:
@@ -292,62 +273,40 @@ def inspect(
     size = files.file_size(path)
     sha256 = files.file_hash(path, on_bytes=on_hashed)
     file = InputFile(kind, path, found, DEFAULT_LANGUAGE, size, size, sha256)
+    named = ""
     if found.startswith("parquet"):
         file = inspect_parquet(file, text_key, is_forced=is_forced)
     elif found.startswith("jsonl"):
         file = inspect_jsonl(file, head, text_key, is_forced=is_forced)
     elif found == "csv":
         file = inspect_csv(file, head, text_key)
-    else:
-        named = _language_of_file(file, head)
-        file = file._replace(
-            language=named or DEFAULT_LANGUAGE,
-            language_from="file" if named else "default",
-        )
-    if language:
-        file = file._replace(language=language, language_from="flag")
-    if not found.startswith("parquet"):
-        _check_encoding(file, head)
-        file = _inspect_size(file)
-    return file
+    elif found == "mediawiki":
+        named = read_siteinfo(read_blocks(path)).language or ""
+    elif found == "wikiextractor":
+        named = language_of_address(find_address(head))
+    if language or named:
+        source: LanguageSource = "flag" if language else "file"
+        file = file._replace(language=language or named, language_from=source)
+    return file if found.startswith("parquet") else _inspect_text(file, head)
 
 
-def _check_encoding(file: InputFile, head: bytes) -> None:
-    is_named = file.language_from != "default"
-    known = known_language(file.language) if is_named else ""
+def _inspect_text(file: InputFile, head: bytes) -> InputFile:
+    """Check the encoding; say how large the text is and how it is read in parts."""
+    known = "" if file.language_from == "default" else known_language(file.language)
     refuse_foreign_bytes(head[:HEAD_BYTES], language=known, path=file.path)
-
-
-def _language_of_file(file: InputFile, head: bytes) -> str:
-    """The language that a file names for all its documents; empty if it names none."""
-    if file.format == "mediawiki":
-        return read_siteinfo(read_blocks(file.path)).language or ""
-    if file.format == "wikiextractor":
-        return language_of_address(find_address(head))
-    return ""
-
-
-def _inspect_size(file: InputFile) -> InputFile:
-    """Say how large the text is, and how the file can be read in parts."""
+    starts: Iterable[int] = ()
     with closing(files.open_binary(file.path)) as stream:
         compression = recognise_compression(stream.read(6))
         is_plain = compression == "none"
         is_seekable = is_plain or (compression == "bz2" and is_multistream(stream))
+        if is_plain and file.bytes > plain_text.MAX_DOCUMENT_BYTES:
+            # Where a book ends is known only by reading it, too much from far away.
+            if file.format == "book" and not files.is_remote(file.path):
+                starts = books.find_documents(read_blocks(file.path))
+            elif file.format == "prose":
+                starts = plain_text.find_documents(stream, size=file.bytes)
         return file._replace(
             text_bytes=file.bytes * (1 if is_plain else _COMPRESSION_RATIO),
             is_divisible=is_seekable and file.format in _DIVISIBLE,
-            document_starts=_document_starts(file, stream) if is_plain else (),
+            document_starts=tuple(starts),
         )
-
-
-def _document_starts(file: InputFile, stream: BinaryIO) -> tuple[int, ...]:
-    """Where the documents of a long plain text begin, if that is quickly known."""
-    if file.bytes <= plain_text.MAX_DOCUMENT_BYTES:
-        return ()
-    if file.format == "prose":
-        return tuple(plain_text.find_documents(stream, size=file.bytes))
-    # Where a book ends is known only by reading it, which costs too much far away.
-    if file.format == "book" and not files.is_remote(file.path):
-        blocks = read_blocks(file.path)
-        return tuple(books.find_documents(blocks))
-    return ()

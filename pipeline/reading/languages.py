@@ -92,6 +92,11 @@ nl: nl li nds-nl srn vls; pa: pa; pl: pl csb szl; pt: pt gl kea mwl tet vmw;
 ru: ru ab alt av ba bxr ce cv gld inh kjh koi krc kum kv lbe lez mdf mhr mrj myv os
 rut sah sjd sty tt tyv udm xal; sk: sk cs; ta: ta; te: te; uk: uk rue
 """
+_SEGMENTERS = {
+    code: rules.strip()
+    for rules, codes in (entry.split(":") for entry in _RULES.split(";"))
+    for code in codes.split()
+}
 
 # Languages that are known although sentencex has no rules for them: small letters do
 # not begin a sentence. Compared with Universal Dependencies.
@@ -123,7 +128,6 @@ class SentenceRules(NamedTuple):
 
     Attributes:
         language: The code of the language, as short as it can be.
-        segmenter: The language whose rules `sentencex` is asked for.
         is_known: Whether there are rules for the language; otherwise English ones are
             used.
         is_mended: Whether what the segmenter finds is mended.
@@ -186,7 +190,7 @@ def rules_of(language: str) -> SentenceRules:
     ('vi', False)
     """
     code = known_language(language) or language
-    segmenter = _rules_of_languages().get(code)
+    segmenter = _SEGMENTERS.get(code)
     has_small_letters = code in _WITH_SMALL_LETTERS.split()
     return SentenceRules(
         language=code,
@@ -200,9 +204,6 @@ def rules_of(language: str) -> SentenceRules:
 
 def unlike_language(text: str, language: str, *, is_default: bool) -> str:
     """What is to be counted of a text whose language has no rules, or other letters.
-
-    Args:
-        is_default: Whether nothing named the language.
 
     >>> unlike_language("Chào anh.", "vie", is_default=False)
     'document in vi, for which there are no rules: divided into sentences as English'
@@ -233,15 +234,15 @@ def known_language(name: str) -> str:
 
     >>> [known_language(name) for name in ("DE", "ger", "nds_NL", "zh-Hans-CN", "gsw")]
     ['de', 'de', 'nds-nl', 'zh', 'gsw']
-    >>> known_language("Portuguese"), known_language("n/a")
-    ('pt', '')
+    >>> [known_language(name) for name in ("Portuguese", "klingonese", "n/a")]
+    ['pt', '', '']
     """
     name = re.split("[.@]", name.strip(), maxsplit=1)[0].lower().replace("_", "-")
     if name in _codes_of_names():
         return _codes_of_names()[name]
     if not _CODE.fullmatch(name) or name in _NO_LANGUAGE.split():
         return ""
-    while name not in _rules_of_languages() and name not in _codes_of_names():
+    while name not in _SEGMENTERS and name not in _codes_of_names():
         shorter, dash, _ = name.rpartition("-")
         if not dash:
             return name
@@ -264,21 +265,6 @@ def _codes_of_names() -> dict[str, str]:
         first, *others = entry.split()
         codes |= dict.fromkeys(others, first)
     return codes
-
-
-@functools.cache
-def _rules_of_languages() -> dict[str, str]:
-    entries = (entry.split(":") for entry in _RULES.split(";"))
-    return {code: rules.strip() for rules, codes in entries for code in codes.split()}
-
-
-def is_code(text: str) -> bool:
-    """Whether a text is a language code, or the English name of a language.
-
-    >>> is_code("zh-min-nan"), is_code("EN"), is_code("german"), is_code("klingonese")
-    (True, True, True, False)
-    """
-    return bool(known_language(text))
 
 
 def language_of_address(address: str) -> str:

@@ -30,7 +30,6 @@ _FIRST_PAGE = re.compile(
     r"\bisbn\b|\ball rights reserved\b|\bcopyright\b.*\b(?:19|20)\d\d\b|"
     r"^chapter (?:1|one|i)\b[ .:]*$"
 )
-_TOKENIZED_ENDS = (" .", " ?", " !", " ''", " ...", ' "')
 # What stands alone on a line between documents; so does a line of dashes.
 MARKERS = (b"<|endoftext|>", b"</s>")
 CUE_TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{1,2}[,.]\d{1,3}"
@@ -130,21 +129,6 @@ def read_numbered(lines: Iterable[str]) -> Iterator[Document | Dropped]:
     return read_bookcorpus(" ".join(line.partition("\t")[2].split()) for line in lines)
 
 
-def is_tokenized(lines: list[str]) -> bool:
-    """Whether lines are lower-case sentences with spaces around their punctuation.
-
-    >>> is_tokenized(["he came , late .", "`` why ? ''", "she left ."])
-    True
-    >>> is_tokenized(["He came, late."])
-    False
-    """
-    lines = [line for line in lines if line]
-    letters = sum(map(str.isalpha, "".join(lines)))
-    capitals = sum(map(str.isupper, "".join(lines)))
-    tokenized = sum(line.endswith(_TOKENIZED_ENDS) for line in lines)
-    return letters > 0 and capitals <= 0.01 * letters and tokenized >= 0.6 * len(lines)
-
-
 def is_marker(line: bytes) -> bool:
     r"""Whether a line stands between two documents.
 
@@ -164,19 +148,11 @@ def read_marked(
     >>> [document.paragraphs for document in read_marked(text)]
     [('He came late.',), ('Why?',)]
     """
-    for is_between, lines in itertools.groupby(_split_lines(blocks), key=is_marker):
+    split = (block.splitlines(keepends=True) for block in line_blocks(blocks))
+    all_lines = itertools.chain.from_iterable(split)
+    for is_between, lines in itertools.groupby(all_lines, key=is_marker):
         if not is_between:
             yield from read_prose(lines, counts=counts)
-
-
-def _split_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    for block in line_blocks(blocks):
-        yield from block.splitlines(keepends=True)
-
-
-def starts_wet_record(line: bytes) -> bool:
-    """Whether a record of WARC begins with a line."""
-    return line.startswith(b"WARC/1.")
 
 
 def read_wet(lines: Iterable[str]) -> Iterator[Document | Dropped]:

@@ -135,7 +135,10 @@ def is_wrapped(lines: list[str], *, width: int = 0) -> bool:
         blocks = [block for block in _blocks_of(lines) if len(block) > 1]
         return inner == len(ends) and all(ends_sentence(b[-1]) for b in blocks)
     least = width if unspaced else _FULL * width
-    full = sum(len(a) + _first_width(b) > least for a, b in ends)
+    # The first word of the next line and a space; between characters, a mark that may
+    # not begin a line takes one or two more along.
+    taken = (3 if is_unspaced(b[0]) else 1 + len(b.split(" ", 1)[0]) for _, b in ends)
+    full = sum(len(a) + n > least for (a, _), n in zip(ends, taken, strict=True))
     return full >= _FULL_LINES * len(ends) and inner >= _INNER_ENDS * len(ends)
 
 
@@ -144,17 +147,6 @@ def _width(lines: list[str]) -> int:
     lengths = sorted(len(a) for a, b in itertools.pairwise(lines) if a and b)
     # A line may be longer, as one with an address is.
     return lengths[9 * len(lengths) // 10] if lengths else 0
-
-
-def _first_width(line: str) -> int:
-    """What the first word of a line and a space before it take, or a character."""
-    # A mark that may not begin a line takes one or two more along.
-    return 3 if is_unspaced(line[0]) else 1 + len(line.split(" ", 1)[0])
-
-
-def starts_after_blank(line: bytes) -> bool:
-    """Whether a line ends a document of one sentence a line: it is blank."""
-    return not line.strip()
 
 
 def read_sentences(lines: Iterable[str]) -> Iterator[Document]:
@@ -257,20 +249,25 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> tuple[list[str], 
     r"""The paragraphs of running prose with single spaces, and how many lines they had.
 
     A blank line ends a paragraph. Where most of the text is in lines wider than anybody
-    wraps by hand, each line is a paragraph; so it is in a record where nobody wrapped
-    the lines, as in what was taken from pages of the web. What has neither letter nor
-    digit, such as ``* * *`` between chapters, is not a paragraph.
+    wraps by hand, each line is one; so it is in a record where nobody wrapped the
+    lines, as in pages of the web. What has neither letter nor digit, such as ``* * *``
+    between chapters, is none.
 
     >>> split_paragraphs("He came\nlate.\n \n* * *\n\nWhy?\n")
     (['He came late.', 'Why?'], 3)
     """
-    are_lines = _are_wide(text[:_HEAD_CHARACTERS].split("\n"))
+    head = text[:_HEAD_CHARACTERS]
+    lengths = map(len, head.split("\n"))
+    are_lines = sum(n for n in lengths if n > _WIDE_LINE_CHARACTERS) > len(head) // 2
     if is_record and any(mark in text for mark in _OTHER_LINE_ENDS):
         text = text.translate(_LINE_FEEDS)
     text = with_whole_words(text)
     raw = text.split("\n") if are_lines else _BLANK_LINES.split(text)
     if is_record and not are_lines:
-        raw = _paragraphs_of_record(text)
+        raw, spaced = [], [" ".join(line.split()) for line in text.split("\n")]
+        width = _width(spaced)
+        for block in _blocks_of(spaced):
+            raw += ["\n".join(block)] if is_wrapped(block, width=width) else block
     paragraphs, lines = [], 0
     for part in raw:
         paragraph = unwrapped(part)
@@ -282,22 +279,6 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> tuple[list[str], 
         else:
             paragraphs.append(paragraph)
     return paragraphs, lines
-
-
-def _paragraphs_of_record(text: str) -> list[str]:
-    """The lines of a text; those between blank lines as one where they were wrapped."""
-    lines = [" ".join(line.split()) for line in text.split("\n")]
-    width = _width(lines)
-    paragraphs = []
-    for block in _blocks_of(lines):
-        joins = is_wrapped(block, width=width)
-        paragraphs += ["\n".join(block)] if joins else block
-    return paragraphs
-
-
-def _are_wide(lines: list[str]) -> bool:
-    wide = sum(len(line) for line in lines if len(line) > _WIDE_LINE_CHARACTERS)
-    return wide > (sum(map(len, lines)) + len(lines) - 1) // 2
 
 
 def _divide_paragraph(

@@ -29,13 +29,11 @@ from pipeline.reading.marked_text import (
     read_subtitles,
     read_wet,
     starts_document,
-    starts_wet_record,
 )
 from pipeline.reading.plain_text import (
     read_paragraphs,
     read_prose,
     read_sentences,
-    starts_after_blank,
 )
 from pipeline.reading.sentences import divide, split_sentences
 from pipeline.reading.text_rows import (
@@ -58,7 +56,7 @@ from pipeline.storage.lines import (
     read_raw_lines,
 )
 from pipeline.wikipedia.extracted import read_articles, starts_article
-from pipeline.wikipedia.mediawiki import read_pages, read_siteinfo, starts_page
+from pipeline.wikipedia.mediawiki import read_pages, read_siteinfo
 from schemas.readable import counted
 
 # Text that a worker reads at a time: large files are read in parts of about this
@@ -73,7 +71,6 @@ class FilePart(NamedTuple):
         file: The file, with `group_bytes` and `document_starts` cleared.
         start: Its first byte, or row group of a parquet file.
         end: The first one after it; None for the end of the file.
-        text_bytes: Estimated size of the text in it.
     """
 
     file: InputFile
@@ -221,11 +218,7 @@ def show_sentences(file: InputFile, *, documents: int) -> Iterator[str]:
 def shard_documents(
     document: Document, *, language: str, document_id: bytes = b""
 ) -> Iterator[ShardDocument]:
-    """A document, or the parts of a long one, under ids that follow from its text.
-
-    Args:
-        document_id: See `hash_document`, where it is known.
-    """
+    """A document, or the parts of a long one, under ids that follow from its text."""
     document_id = document_id or hash_document(document)
     parts = divide(split_sentences(document, language=language))
     for number, sentences in enumerate(parts):
@@ -254,10 +247,6 @@ def _blocks(part: FilePart, counts: ReadingCounts) -> Iterator[bytes]:
     return read_documents(file.path, starts, start=start, end=end, counts=counts)
 
 
-def _starts_any(_: bytes) -> bool:
-    return True
-
-
 def _starts_sentence(line: bytes) -> bool:
     # A carriage return ends a line too, but a part of a file begins after line feeds.
     first = decode(line).partition("\n")[0]
@@ -265,20 +254,21 @@ def _starts_sentence(line: bytes) -> bool:
 
 
 def _if_whole(starts: StartsDocument) -> StartsDocument:
-    """The same for lines that are seen whole; no document begins with a longer one."""
+    """The same for lines that are seen whole; no longer one begins a document."""
     return lambda line: len(line) < LINE_PREFIX_BYTES and starts(line)
 
 
 # Whether a document begins with a line, in formats that are read from anywhere.
 _STARTS: dict[Format, StartsDocument] = {
-    "mediawiki": starts_page,
+    "mediawiki": lambda line: line.lstrip().startswith((b"<page>", b"<page ")),
     "wikiextractor": starts_article,
-    "jsonl": _starts_any,
-    "lines": _starts_any,
+    "jsonl": lambda _: True,
+    "lines": lambda _: True,
     "marked": _if_whole(is_marker),
-    "wet": starts_wet_record,
-    "sentences": starts_after_blank,
-    "paragraphs": starts_after_blank,
+    "wet": lambda line: line.startswith(b"WARC/1."),
+    # A blank line ends a document, and is taken for the first line of the next.
+    "sentences": lambda line: not line.strip(),
+    "paragraphs": lambda line: not line.strip(),
     "bookcorpus": _if_whole(_starts_sentence),
     "numbered": _if_whole(lambda line: _starts_sentence(line.partition(b"\t")[2])),
 }

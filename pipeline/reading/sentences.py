@@ -83,7 +83,8 @@ def split_sentences(document: Document, *, language: str) -> list[list[str]]:
         return [[sentence] for sentence in document.paragraphs]
     rules = rules_of(language)
     text = "\n".join(document.paragraphs)
-    missed_ends = "".join(mark for mark in _missed_ends() if mark in text)
+    missed = "".join(mark for mark in _missed_ends() if mark in text)
+    missed_end = re.compile(f"[{missed}]+{_CLOSED}*(?=.)") if missed else None
     paragraphs = []
     for paragraph in document.paragraphs:
         sentences: list[str] = []
@@ -91,25 +92,13 @@ def split_sentences(document: Document, *, language: str) -> list[list[str]]:
             found: list[str] = sentencex.segment(rules.segmenter, part)
             if rules.is_mended:
                 found = rules.mended(found)
-            for sentence in _divided_at(missed_ends, found):
-                if len(sentence) > LONG_SENTENCE_CHARACTERS:
-                    sentences += split_long(sentence)
-                elif stripped := sentence.strip():
-                    sentences.append(stripped)
-        paragraphs.append(sentences)
+            if missed_end:
+                found = missed_end.sub(r"\g<0>\n", "\n".join(found)).split("\n")
+            for sentence in found:
+                is_long = len(sentence) > LONG_SENTENCE_CHARACTERS
+                sentences += split_long(sentence) if is_long else [sentence.strip()]
+        paragraphs.append([*filter(None, sentences)])
     return paragraphs
-
-
-def _divided_at(marks: str, sentences: list[str]) -> list[str]:
-    """Sentences, divided at marks that the segmenter does not know.
-
-    >>> _divided_at("។", ["ទៅ។ មក។"])
-    ['ទៅ។', ' មក។']
-    """
-    if not marks:
-        return sentences
-    end = re.compile(f"[{marks}]+{_CLOSED}*(?=.)")
-    return end.sub(r"\g<0>\n", "\n".join(sentences)).split("\n")
 
 
 @functools.cache
@@ -135,7 +124,11 @@ def cheap_parts(paragraph: str) -> Iterator[str]:
     ):
         yield paragraph
         return
-    cut = _cut_near_middle(paragraph)
+    # Where a sentence or a word ends after the middle, or in the middle.
+    middle = characters // 2
+    end = middle + LONG_SENTENCE_CHARACTERS
+    found = _INNER_END.search(paragraph, middle, end)
+    cut = found.end() if found else paragraph.find(" ", middle, end) + 1 or middle
     yield from cheap_parts(paragraph[:cut])
     yield from cheap_parts(paragraph[cut:])
 
@@ -158,19 +151,6 @@ def segmentation_cost(paragraph: str) -> int:
     return _SEARCH_COST * searched + len(marks) ** 2
 
 
-def _cut_near_middle(paragraph: str) -> int:
-    """Return where a sentence or a word ends after the middle, or the middle.
-
-    >>> _cut_near_middle("He came here. She left."), _cut_near_middle("one two three")
-    (14, 8)
-    """
-    middle = len(paragraph) // 2
-    end = middle + LONG_SENTENCE_CHARACTERS
-    if (found := _INNER_END.search(paragraph, middle, end)) is not None:
-        return found.end()
-    return paragraph.find(" ", middle, end) + 1 or middle
-
-
 def split_long(sentence: str) -> list[str]:
     """Split after every full stop, question or exclamation mark and semicolon.
 
@@ -188,9 +168,6 @@ def divide(
     """Divide a long document at paragraph ends into parts of about equal size.
 
     A paragraph is divided only if it has more than `maximum` sentences itself.
-
-    Args:
-        maximum: The number of sentences up to which a document stays whole.
 
     >>> divide([["a", "b"], ["c", "d"], ["e"]], maximum=3)
     [['a', 'b', 'c', 'd'], ['e']]

@@ -206,9 +206,6 @@ def find_quoting(head: bytes, *, is_whole: bool) -> Quoting:
     line, and the marks of some line do not fit together. Marks are escaped where that
     alone gives each row the cells of the header.
 
-    Args:
-        head: The first bytes of the file, which decide for all of it.
-        is_whole: Whether there are no others.
 
     >>> find_quoting(b'id\ttext\n1\t"Ada\nwrote."\n', is_whole=True)
     'doubled'

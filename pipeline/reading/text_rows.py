@@ -11,7 +11,7 @@ from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
 from pipeline.reading.books import book_document
 from pipeline.reading.columns import ColumnTable, DamagedTable
 from pipeline.reading.content import HEAD_BYTES, UnusableFile
-from pipeline.reading.formats import InputFile, Kind, LanguageSource
+from pipeline.reading.formats import InputFile, Kind
 from pipeline.reading.languages import (
     DEFAULT_LANGUAGE,
     LANGUAGE_FIELDS,
@@ -78,10 +78,6 @@ def list_keys(
 ) -> Iterator[str]:
     """The keys that hold a text, for a person to choose from.
 
-    Args:
-        prefix: The keys above it, with a dot after each.
-        depth: How many keys deep a text is looked for.
-
     >>> list(list_keys({"id": 1, "title": "A", "body": {"text": "B"}}))
     ['title', 'body.text']
     """
@@ -104,35 +100,24 @@ def are_sentences(texts: list[str]) -> bool:
     return statistics.median(map(len, texts)) < _MAX_SENTENCE_CHARACTERS
 
 
-def row_document(
-    row: TextRow, *, kind: Kind, counts: ReadingCounts
-) -> Document | Dropped:
-    """A row as a document of its kind."""
-    if is_wiki40b(row.text):
-        lines = lines_of_wiki40b(row.text)
-        document = article_document(lines, title=row.title, counts=counts)
-    elif kind == "wikipedia":
-        document = article_document(
-            row.text.split("\n"), title=row.title, counts=counts
-        )
-    elif kind == "books":
-        document = book_document(row.text, is_record=True)
-    else:
-        document = prose_document(row.text, is_record=True)
-    if isinstance(document, Document) and row.language:
-        return document._replace(language=row.language)
-    return document
-
-
 def read_rows(
     rows: Iterable[TextRow | Dropped], *, kind: Kind, counts: ReadingCounts
 ) -> Iterator[Document | Dropped]:
-    """A document from each row."""
+    """A document of its kind from each row."""
     for row in rows:
+        document: Document | Dropped
         if isinstance(row, Dropped):
-            yield row
+            document = row
+        elif (is_marked := is_wiki40b(row.text)) or kind == "wikipedia":
+            lines = lines_of_wiki40b(row.text) if is_marked else row.text.split("\n")
+            document = article_document(lines, title=row.title, counts=counts)
+        elif kind == "books":
+            document = book_document(row.text)
         else:
-            yield row_document(row, kind=kind, counts=counts)
+            document = prose_document(row.text, is_record=True)
+        if isinstance(document, Document) and row.language:
+            document = document._replace(language=row.language)
+        yield document
 
 
 def read_sentence_rows(
@@ -157,8 +142,7 @@ def read_sentence_rows(
 
 def row_of(record: Any, key: str) -> TextRow | Dropped:
     """The row that a record holds; dropped if it has no text."""
-    text = find_text(record, key)
-    if not text:
+    if not (text := find_text(record, key)):
         return NO_TEXT
     return TextRow(text, find_text(record, "title") or "", language_of_record(record))
 
@@ -212,11 +196,7 @@ def _starts(row: TextRow | Dropped) -> bool:
 def parquet_rows(
     path: str, *, key: str, start: int = 0, end: int | None = None
 ) -> Iterator[TextRow | Dropped]:
-    """The rows of some groups of a parquet file.
-
-    Args:
-        end: The first group after them, None for the end of the file.
-    """
+    """The rows of some groups of a parquet file."""
     with closing(open_binary(path)) as file:
         table = ColumnTable(file, path=path)
         for group in range(len(table.group_bytes))[start:end]:
@@ -233,17 +213,14 @@ def group_rows(
     try:
         for record in table.records(group, columns=[key, *beside]):
             row = row_of(record, key)
-            yield _as_of_json(row) if isinstance(row, TextRow) else row
+            if isinstance(row, TextRow):
+                # As a row of JSON lines would be.
+                text = clean_text(row.text)
+                is_short = len(text.encode()) <= MAX_RECORD_BYTES
+                row = row._replace(text=text) if is_short else TOO_LONG
+            yield row
     except DamagedTable:
         yield DAMAGED_GROUP
-
-
-def _as_of_json(row: TextRow) -> TextRow | Dropped:
-    """A row as one of JSON lines would be; dropped if it would be too long."""
-    text = clean_text(row.text)
-    if len(text.encode()) > MAX_RECORD_BYTES:
-        return TOO_LONG
-    return row._replace(text=text)
 
 
 def parquet_sentence_rows(
@@ -268,25 +245,21 @@ def parquet_sentence_rows(
             yield row
 
 
-def with_language(
-    file: InputFile, languages: set[str], *, source: LanguageSource
-) -> InputFile:
-    """A file with the language on which all that name one agree."""
+def with_language(file: InputFile, languages: set[str]) -> InputFile:
+    """A file with the language on which all its records that name one agree."""
     named = languages - {""}
     if not named:
         return file
     language = named.pop() if len(named) == 1 else DEFAULT_LANGUAGE
-    return file._replace(language=language, language_from=source)
+    return file._replace(language=language, language_from="records")
 
 
 def inspect_jsonl(
     file: InputFile, head: bytes, text_key: str | None, *, is_forced: bool
 ) -> InputFile:
     """Find where the records of a file have their text."""
-    lines = decode(head).split("\n")
-    records = [record for line in lines if (record := parse_record(line))][
-        :_SAMPLE_ROWS
-    ]
+    parsed = map(parse_record, decode(head).split("\n"))
+    records = [*islice(filter(None, parsed), _SAMPLE_ROWS)]
     if not records:
         raise UnusableFile(
             f"{file.path} is JSON, but not one record a line; write its records as "
@@ -298,7 +271,7 @@ def inspect_jsonl(
     if not is_forced and file.kind == "books" and are_sentences(texts):
         file = file._replace(format="jsonl-sentences")
     languages = set(map(language_of_record, records))
-    return with_language(file._replace(text_key=key), languages, source="records")
+    return with_language(file._replace(text_key=key), languages)
 
 
 def inspect_csv(file: InputFile, head: bytes, text_key: str | None) -> InputFile:
@@ -309,8 +282,7 @@ def inspect_csv(file: InputFile, head: bytes, text_key: str | None) -> InputFile
     columns = read_header(head, path=file.path)
     key = _choose_key(file, list(columns), text_key, name="column")
     languages = set(map(language_of_record, records))
-    file = file._replace(text_key=key, quoting=quoting)
-    return with_language(file, languages, source="records")
+    return with_language(file._replace(text_key=key, quoting=quoting), languages)
 
 
 def inspect_parquet(
@@ -333,7 +305,7 @@ def inspect_parquet(
     if not is_forced and file.kind == "books" and is_sentences:
         file = file._replace(format="parquet-sentences")
     file = file._replace(text_key=key, text_bytes=sum(sizes), group_bytes=sizes)
-    return with_language(file, {row.language for row in found}, source="records")
+    return with_language(file, {row.language for row in found})
 
 
 def _choose_key(

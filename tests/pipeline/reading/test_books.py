@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from pipeline.reading.books import find_body, find_footer, read_book, remove_marks
+from pipeline.reading.books import find_footer, read_book, remove_marks
 
 FOOTERS = [
     "*** END OF THE PROJECT GUTENBERG EBOOK EMMA ***",
@@ -31,14 +31,14 @@ def test_the_text_ends_before_the_footer(footer):
 
 @pytest.mark.parametrize("header", HEADERS)
 def test_the_text_begins_behind_the_header(header):
-    text = f"Title: Emma\n{header}\nShe was clever."
-    assert text[find_body(text) :] == "\nShe was clever."
+    (book,) = read_book([f"Title: Emma\n{header}\nShe was clever.".encode()])
+    assert book.paragraphs == ("She was clever.",)
 
 
 def test_a_mention_of_project_gutenberg_is_text():
-    text = "This edition is not that of Project Gutenberg.\nThe end came late.\n"
-    assert find_footer(text) == len(text)
-    assert find_body(text) == 0
+    text = "This edition is not that of Project Gutenberg. The end came late."
+    (book,) = read_book([text.encode()])
+    assert book.paragraphs == (text,)
 
 
 def test_a_book_of_many_megabytes_loses_header_and_footer_once():

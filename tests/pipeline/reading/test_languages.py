@@ -1,7 +1,6 @@
 import pytest
 
 from pipeline.reading.languages import (
-    is_code,
     known_language,
     language_of_record,
     rules_of,
@@ -48,7 +47,7 @@ def test_old_and_narrow_codes_are_those_of_iso_639_1(name, code):
 
 @pytest.mark.parametrize("name", ["", "und", "mul", "zxx", "n/a", "C", "englsh"])
 def test_what_names_no_language_is_no_code(name):
-    assert not is_code(name)
+    assert known_language(name) == ""
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,8 @@ import lzma
 import pytest
 import zstandard
 
-from pipeline.core.documents import Document, ReadingCounts
-from pipeline.reading.inputs import find_inputs
-from pipeline.reading.read import divide_file, read_part
 from schemas.errors import AlbertError
+from tests.pipeline.reading.whole_file import documents_of, find
 
 ONE, TWO = "Müller ging früh. Er fror.", "Das Café schloß schon früh."
 THREE = "Größer wäre er gern gewesen, Übung half nicht."
@@ -78,16 +76,8 @@ def test_a_mixture_gives_the_text_that_was_written_or_a_refusal(name, tmp_path):
         written = text.replace("\n", line_end).encode(encoding, errors="replace")
         path.write_bytes(PACKERS[packer](written))
         try:
-            (file,) = find_inputs({kind: (str(path),)})
-            counts = ReadingCounts()
-            (part,) = divide_file(
-                file._replace(is_divisible=False), chunk_bytes=1 << 62
-            )
-            found = [
-                list(document.paragraphs)
-                for document in read_part(part, counts=counts)
-                if isinstance(document, Document)
-            ]
+            file = find(path, kind)
+            found = [list(document.paragraphs) for document in documents_of(file)]
         except AlbertError:
             continue
         if found != documents:

@@ -18,7 +18,7 @@ from pipeline.reading.read import divide_file, plan_chunks, read_chunk, read_par
 from pipeline.storage.lines import LINE_PREFIX_BYTES, TOO_LONG
 from schemas.errors import AlbertError
 from tests.pipeline.reading.test_inputs import write_rows
-from tests.pipeline.reading.whole_file import read_file
+from tests.pipeline.reading.whole_file import find, read_file
 
 GOLDEN = Path(__file__).parent / "golden" / "inputs"
 INPUTS = sorted(set(GOLDEN.iterdir()) - set(GOLDEN.glob("*.documents")))
@@ -41,8 +41,9 @@ def written(documents):
 @pytest.mark.parametrize("path", INPUTS, ids=lambda path: path.name)
 def test_a_file_is_read_as_written_beside_it(path):
     kind = path.name.partition("-")[0]
-    (file,) = find_inputs(
-        {kind: (str(path),)},
+    file = find(
+        path,
+        kind,
         text_key=TEXT_KEYS.get(path.name),
         input_format=INPUT_FORMATS.get(path.name),
     )
@@ -139,7 +140,7 @@ def test_the_size_of_the_splits_never_shows(tmp_path, source, compression):
     path = tmp_path / "file"
     write(path, source, count=90, compression=compression)
     kind = SOURCES[source][0]
-    files = find_inputs({kind: (str(path),)}, input_format=source)
+    files = [find(path, kind, input_format=source)]
     assert [file.format for file in files] == [source]
     whole = read(files, chunk_bytes=1 << 30)
     assert whole[1].documents > 5
@@ -153,7 +154,7 @@ def test_no_size_of_the_splits_shows(tmp_path_factory, chunk_bytes, source):
     path = tmp_path_factory.mktemp("split") / "file"
     write(path, source, count=40, compression="none")
     kind = SOURCES[source][0]
-    files = find_inputs({kind: (str(path),)}, input_format=source)
+    files = [find(path, kind, input_format=source)]
     assert read(files, chunk_bytes=chunk_bytes) == read(files, chunk_bytes=1 << 30)
 
 
@@ -179,7 +180,7 @@ def test_row_groups_never_show(tmp_path, kind, expected):
     for rows in (7, 1000):
         path = tmp_path / f"{rows}.parquet"
         pq.write_table(table, path, row_group_size=rows)
-        files = find_inputs({kind: (str(path),)})
+        files = [find(path, kind)]
         results += [read(files, chunk_bytes=size) for size in (1, 600, 1 << 30)]
     assert all(result == results[0] for result in results)
     assert results[0][1] == expected
@@ -188,7 +189,7 @@ def test_row_groups_never_show(tmp_path, kind, expected):
 def test_a_row_of_parquet_is_as_long_as_its_bytes(tmp_path, monkeypatch):
     monkeypatch.setattr("pipeline.reading.text_rows.MAX_RECORD_BYTES", 10)
     pq.write_table(pa.table({"text": ["écrit", "écrivaient"]}), tmp_path / "rows")
-    (file,) = find_inputs({"text": (str(tmp_path / "rows"),)})
+    file = find(tmp_path / "rows")
     first, second = read_file(file)
     assert (first.paragraphs, second) == (("écrit",), TOO_LONG)
 
@@ -197,7 +198,7 @@ def test_quotation_marks_of_sentences_between_tabs_are_text(tmp_path):
     texts = ['"Who is it?', 'It is me."', '"Yes," she said.']
     rows = "".join(f"{number}\t{text}\n" for number, text in enumerate(texts))
     (tmp_path / "rows.tsv").write_text(f"id\ttext\n{rows}")
-    (file,) = find_inputs({"text": (str(tmp_path / "rows.tsv"),)})
+    file = find(tmp_path / "rows.tsv")
     assert [document.paragraphs for document in read_file(file)] == [
         (text,) for text in texts
     ]
@@ -221,7 +222,7 @@ def test_a_damaged_stream_of_a_dump_costs_its_pages_only(tmp_path):
     data = bytearray(path.read_bytes())
     data[data.index(b"BZh9", len(data) // 2) + 20] ^= 255
     path.write_bytes(data)
-    files = find_inputs({"wikipedia": (str(path),)})
+    files = [find(path, "wikipedia")]
     documents, counts = read(files, chunk_bytes=1 << 30)
     assert counts.dropped["damaged or cut off compressed data"] == 1
     assert counts.documents == 43
@@ -234,7 +235,7 @@ def test_lone_carriage_returns_read_the_same_in_ranges_as_whole(tmp_path, source
     path = tmp_path / "file"
     parts = [make(n).replace("\n", "\r", n % 4) for n in range(90)]
     path.write_bytes("".join(parts).encode())
-    files = find_inputs({kind: (str(path),)}, input_format=source)
+    files = [find(path, kind, input_format=source)]
     whole = read(files, chunk_bytes=1 << 30)
     assert whole[1].documents > 5
     for chunk_bytes in (37, 400, 2000):
@@ -246,7 +247,7 @@ def test_a_line_too_long_to_be_seen_whole_begins_no_document(tmp_path):
     start = "all rights reserved ."
     long = start + " " * LINE_PREFIX_BYTES + "he came and she left " * 99
     path.write_text("\n".join([sentence(n) for n in range(9)] + [long, start, "he ."]))
-    files = find_inputs({"books": (str(path),)}, input_format="bookcorpus")
+    files = [find(path, "books", input_format="bookcorpus")]
     whole = read(files, chunk_bytes=1 << 30)
     assert all(read(files, chunk_bytes=size) == whole for size in (37, 400, 2000))
 
@@ -275,7 +276,7 @@ def test_a_record_is_segmented_in_the_language_that_it_names(
     records = [fields | {"text": GERMAN}, {**fields, "text": "", "lang": "fr"}]
     records = [dict.fromkeys(("lang", *fields), "") | record for record in records]
     write_rows(tmp_path / name, records)
-    files = find_inputs({"text": (str(tmp_path / name),)}, language=language)
+    files = [find(tmp_path / name, "text", language=language)]
     documents, _ = read(files, chunk_bytes=1 << 30)
     assert [document[1] for document in documents] == [expected]
 
@@ -293,7 +294,7 @@ def test_long_prose_and_books_are_read_in_parts_as_they_are_whole(
     path = tmp_path / "long.txt"
     path.write_bytes(text)
     forced = {"text": "prose", "books": "book"}[kind]
-    (file,) = find_inputs({kind: (str(path),)}, input_format=forced)
+    file = find(path, kind, input_format=forced)
     parts = [part for part in divide_file(file, chunk_bytes=1) if part.text_bytes]
     assert len(parts) > 2
     whole = list(read_file(file._replace(document_starts=())))
@@ -301,8 +302,7 @@ def test_long_prose_and_books_are_read_in_parts_as_they_are_whole(
     assert [d for part in parts for d in read_part(part, counts=counts)] == whole
     assert "Licence." not in whole[-1].paragraphs or kind == "text"
     # Lines are divided anywhere.
-    (lines,) = find_inputs({"text": (str(path),)}, input_format="lines")
-    assert lines.document_starts == ()
+    assert find(path, input_format="lines").document_starts == ()
 
 
 def test_what_is_left_out_of_a_file_is_counted(tmp_path):
@@ -312,7 +312,7 @@ def test_what_is_left_out_of_a_file_is_counted(tmp_path):
     page = f"<page><revision><text>{prose}\n\n* A list\n</text></revision></page>"
     for text in (article, record, page):
         (tmp_path / "file").write_text(text)
-        files = find_inputs({"wikipedia": (str(tmp_path / "file"),)})
+        files = [find(tmp_path / "file", "wikipedia")]
         _, counts = read(files, chunk_bytes=1 << 30)
         assert counts == ReadingCounts(
             documents=1, dropped=Counter({"paragraph that is not prose": 1})
@@ -324,7 +324,7 @@ def test_a_dump_without_line_feeds_is_read_whole(tmp_path):
     path.write_text(
         "<mediawiki>" + "".join(page(n).replace("\n", "") for n in range(9))
     )
-    files = find_inputs({"wikipedia": (str(path),)})
+    files = [find(path, "wikipedia")]
     assert read(files, chunk_bytes=100)[1].documents == 8
 
 
@@ -332,7 +332,7 @@ def test_pieces_of_a_document_go_with_the_whole(tmp_path):
     path = tmp_path / "long.txt"
     sentences = [f"He counted {n} sacks." for n in range(4500)]
     path.write_text("\n\n".join(sentences))
-    files = find_inputs({"books": (str(path),)})
+    files = [find(path, "books")]
     (split,) = plan_chunks(files)
     parts = list(read_chunk(split, counts=ReadingCounts()))
     assert "\n".join(part.text for part in parts).split("\n") == sentences
@@ -388,7 +388,7 @@ def test_any_bytes_are_read_to_their_end_or_refused(
     with suppress(AlbertError):
         read([described], chunk_bytes=chunk_bytes)
     with suppress(AlbertError):
-        files = find_inputs({kind: (str(path),)}, input_format=input_format)
+        files = [find(path, kind, input_format=input_format)]
         read(files, chunk_bytes=chunk_bytes)
 
 
@@ -409,9 +409,7 @@ def test_what_is_refused_is_read_as_a_person_says(
     else:
         path.write_text({"md": "# Ada\n\nAda wrote.\n"}.get(name[-2:], TABLE))
     with pytest.raises(AlbertError):
-        find_inputs({"text": (str(path),)})
-    (file,) = find_inputs(
-        {"text": (str(path),)}, text_key=text_key, input_format=input_format
-    )
+        find(path)
+    file = find(path, text_key=text_key, input_format=input_format)
     (document,) = read_file(file)
     assert document.paragraphs == ("# Ada", "Ada wrote.")

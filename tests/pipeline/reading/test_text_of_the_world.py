@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.core.documents import Document, ReadingCounts
 from pipeline.reading.inputs import find_inputs
-from pipeline.reading.read import FilePart, read_part, show_sentences
+from pipeline.reading.read import show_sentences
 from schemas.errors import AlbertError
+from tests.pipeline.reading.whole_file import documents_of, find
 
 WRAPPED = (
     "The old mill stands at the end of the lane and belonged\n"
@@ -26,13 +26,10 @@ WET = (
 )
 
 
-def read(path, kind="text", **settings):
+def read(path, **settings):
     """The recognised format of a file, and the paragraphs of its documents."""
-    (file,) = find_inputs({kind: (str(path),)}, **settings)
-    counts = ReadingCounts()
-    found = read_part(FilePart(file, 0, None, file.text_bytes), counts=counts)
-    documents = [each for each in found if isinstance(each, Document)]
-    return file.format, [list(document.paragraphs) for document in documents]
+    file = find(path, **settings)
+    return file.format, [list(document.paragraphs) for document in documents_of(file)]
 
 
 def written(folder, name, content):
@@ -156,12 +153,8 @@ def test_a_path_may_name_the_key_of_its_text(tmp_path):
     strange = written(tmp_path, "c.txt:d", "Rain.\n")
     given = (f"{notes}:transcription", f"{more}:abstract.body", str(plain))
     files = find_inputs({"text": (*given, str(strange))})
-    assert sorted(file.text_key for file in files) == [
-        "",
-        "",
-        "abstract.body",
-        "transcription",
-    ]
+    keys = sorted(file.text_key for file in files)
+    assert keys == ["", "", "abstract.body", "transcription"]
 
 
 def test_copies_that_editors_leave_in_a_folder_are_passed_over(tmp_path):
@@ -173,8 +166,7 @@ def test_copies_that_editors_leave_in_a_folder_are_passed_over(tmp_path):
 
 def test_the_sentences_of_a_file_are_shown_as_they_were_divided(tmp_path):
     path = written(tmp_path, "a.jsonl", '{"text": "He came. She left.\\nWhy?"}\n')
-    (file,) = find_inputs({"text": (str(path),)})
-    assert list(show_sentences(file, documents=3)) == [
+    assert list(show_sentences(find(path), documents=3)) == [
         f"{path}, document 1: 2 paragraphs, 3 sentences",
         "  1. He came.",
         "  1. She left.",

@@ -6,10 +6,8 @@ import json
 import pyarrow as pa
 import pytest
 
-from pipeline.core.documents import Document, ReadingCounts
-from pipeline.reading.inputs import find_inputs
-from pipeline.reading.read import divide_file, read_part
 from pipeline.reading.sentences import split_sentences
+from tests.pipeline.reading.whole_file import documents_of, find
 
 
 def jsonl(*records):
@@ -139,12 +137,10 @@ def test_a_file_has_what_a_person_counts_in_it(name, tmp_path):
     kind = "wikipedia" if name.startswith("wiki") else "text"
     key = {"text_key": "content"} if "meta" in name else {}
     language = {"de.txt": "de", "data-00000-of-00001.arrow": "ja"}.get(name)
-    (file,) = find_inputs({kind: (str(path),)}, language=language, **key)
-    (part,) = divide_file(file._replace(is_divisible=False), chunk_bytes=1 << 62)
+    file = find(path, kind, language=language, **key)
     documents = [
         split_sentences(document, language=document.language or file.language)
-        for document in read_part(part, counts=ReadingCounts())
-        if isinstance(document, Document)
+        for document in documents_of(file)
     ]
     sentences = [each for document in documents for each in document]
     assert (len(documents), len(sentences), sum(map(len, sentences))) == counted

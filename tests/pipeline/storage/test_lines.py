@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.documents import DAMAGED, ReadingCounts
-from pipeline.reading.encodings import refuse_other_encoding, refuse_utf16
+from pipeline.reading.encodings import refuse_escaped, refuse_other_encoding
 from pipeline.storage.lines import (
     BAD_BYTES,
     LINE_PREFIX_BYTES,
@@ -146,11 +146,11 @@ def test_no_character_is_cut(text, limit):
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_utf16_is_named(encoding):
     with pytest.raises(AlbertError, match=r"^novel\.txt is UTF-16; .*iconv"):
-        refuse_utf16("A novel, by one.".encode(encoding), path="novel.txt")
+        refuse_escaped("A novel, by one.".encode(encoding), path="novel.txt")
 
 
 def test_a_few_zero_bytes_are_not_utf16():
-    refuse_utf16(b"A no\0vel, by \0one.", path="novel.txt")
+    refuse_escaped(b"A no\0vel, by \0one.", path="novel.txt")
 
 
 # Documents of ranges of a file.
