@@ -60,7 +60,6 @@ def resolve_brackets(text: str, *, prefixes: Collection[str]) -> str:
 
     Args:
         text: Wikitext without comments and extension tags.
-        prefixes: Lower-case names of the namespaces whose links show nothing.
 
     >>> resolve_brackets("[[Paris|the city]] {{nowrap|of [[light]]}}", prefixes=())
     'the city of light'
@@ -94,11 +93,7 @@ class _Scanner:
         self._uncounted = {"template": 0, "link": 0, "table": 0}
 
     def take(self, token: str, *, heading: bool) -> None:
-        """Act on one token.
-
-        Args:
-            heading: Whether an equals sign follows (after a line end: a heading).
-        """
+        """Act on one token."""
         first = token[0]
         if first == "{":
             self._open("template", width=len(token))
@@ -176,7 +171,11 @@ class _Scanner:
             width -= taken
             frame.width -= taken
             content = "".join(frame.parts)
-            shown = template_text(content) if taken == 2 else _parameter_text(content)
+            if taken == 2:
+                shown = template_text(content)
+            else:
+                # A parameter, {{{name|default}}}, shows its default.
+                shown = content.partition("|")[2].partition("|")[0]
             if frame.width >= 2:
                 frame.parts[:] = [shown]
             else:
@@ -214,15 +213,6 @@ class _Scanner:
         while self._stack[-1].kind == "link":
             self._abandon(down_to=len(self._stack) - 1)
         self.parts.append("\n")
-
-
-def _parameter_text(content: str) -> str:
-    """The default of a template parameter, ``{{{name|default}}}``.
-
-    >>> _parameter_text("1|none"), _parameter_text("1")
-    ('none', '')
-    """
-    return content.split("|")[1] if "|" in content else ""
 
 
 def _link_text(content: str, *, prefixes: Collection[str]) -> str:

@@ -142,10 +142,6 @@ def article_document(
 ) -> Document | Dropped:
     """The lines of an article as a document.
 
-    Args:
-        title: Its title, which its first line may repeat.
-        counts: Receives `NOT_PROSE` for each line that is left out.
-
     >>> article_document(["Ada", "", "Ada ( ; born 1815) wrote the first programs.",
     ...                   "See also."], title="Ada").paragraphs
     ('Ada (born 1815) wrote the first programs.',)

@@ -71,7 +71,9 @@ def remove_elements(text: str) -> str:
         if name == "nowiki":
             parts.append(text[position:content_end].translate(_AS_ENTITIES))
         position = end
-        if name == "!--" and _alone_on_line(text, opening.start(), end):
+        is_first = text.endswith("\n", 0, opening.start()) or opening.start() == 0
+        if name == "!--" and is_first and text.startswith("\n", end):
+            # A comment alone on its lines takes a line end along.
             position += 1
     parts.append(text[position:])
     return _remove_tables("".join(parts))
@@ -106,15 +108,6 @@ def _find_end(text: str, *, name: str, start: int) -> tuple[int, int] | None:
 def _tags(name: str) -> re.Pattern[str]:
     """The pattern of the opening and closing tags of a name."""
     return re.compile(rf"<(/?){name}\b([^<>]*+)>", re.IGNORECASE)
-
-
-def _alone_on_line(text: str, start: int, end: int) -> bool:
-    r"""Whether nothing else stands on the lines from start to end.
-
-    >>> _alone_on_line("a\n<!-- b -->\nc", 2, 12)
-    True
-    """
-    return (start == 0 or text[start - 1] == "\n") and text[end : end + 1] == "\n"
 
 
 def _remove_tables(text: str) -> str:

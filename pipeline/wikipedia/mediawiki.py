@@ -64,16 +64,8 @@ class SiteInfo:
         return HIDDEN_PREFIXES | {name.lower() for name in local if name}
 
 
-def starts_page(line: bytes) -> bool:
-    """Whether a page begins with a line."""
-    return line.lstrip().startswith((b"<page>", b"<page "))
-
-
 def read_siteinfo(blocks: Iterable[bytes]) -> SiteInfo:
     """What the head of a dump says about its wiki.
-
-    Args:
-        blocks: The decompressed dump from its start; read up to the first page.
 
     >>> read_siteinfo([b'<mediawiki xml:lang="ltg"><siteinfo><namespaces>'
     ...     b'<namespace key="6">Fails</namespace></namespaces></siteinfo>'])
@@ -113,15 +105,13 @@ def read_pages(
     (('Ada wrote programs.',), Dropped(reason='page cut off'))
     """
     for page in _cut_pages(blocks):
-        if isinstance(page, Dropped):
-            yield page
+        found = page
+        if not isinstance(page, Dropped):
+            found = _find_text(page, siteinfo=siteinfo)
+        if isinstance(found, Dropped):
+            yield found
         else:
-            text = _find_text(page, siteinfo=siteinfo)
-            if isinstance(text, bytes):
-                content = _decode(text, counts=counts)
-                yield _read_text(content, siteinfo=siteinfo, counts=counts)
-            else:
-                yield text
+            yield _read_text(found, siteinfo=siteinfo, counts=counts)
 
 
 def _cut_pages(blocks: Iterable[bytes]) -> Iterator[bytes | Dropped]:
@@ -225,18 +215,6 @@ def _reason_in_head(head: bytes, *, siteinfo: SiteInfo) -> Dropped | None:
     return None
 
 
-def _decode(raw: bytes, *, counts: ReadingCounts | None = None) -> str:
-    r"""The content of a text element.
-
-    >>> _decode(b"a &lt;b&gt; &amp;nbsp; caf\xe9")
-    'a <b> &nbsp; café'
-    """
-    text = decode(raw, counts=counts)
-    if text.startswith("<![CDATA["):
-        return text.removeprefix("<![CDATA[").removesuffix("]]>")
-    return _unescape(text)
-
-
 _CHARACTER_REFERENCE = re.compile(r"&#(\d{1,7}|[xX][0-9a-fA-F]{1,6});")
 _XML_ENTITIES = (
     ("&lt;", "<"),
@@ -277,9 +255,14 @@ _SWITCH = re.compile(r"__\w{4,20}?__")
 
 
 def _read_text(
-    text: str, *, siteinfo: SiteInfo, counts: ReadingCounts | None
+    content: bytes, *, siteinfo: SiteInfo, counts: ReadingCounts | None
 ) -> Document | Dropped:
-    """An article's wikitext as a document, or the reason why it is left out."""
+    """What a text element holds as a document, or the reason why it is left out."""
+    text = decode(content, counts=counts)
+    if text.startswith("<![CDATA["):
+        text = text.removeprefix("<![CDATA[").removesuffix("]]>")
+    else:
+        text = _unescape(text)
     if _is_redirect(text):
         return REDIRECT
     if _is_disambiguation(text):

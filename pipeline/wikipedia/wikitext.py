@@ -70,7 +70,8 @@ def strip_wikitext(
     if "<" in text:
         text = remove_tags(text)
     if "__" in text:
-        text = _BEHAVIOUR_SWITCH.sub(_switch_text, text)
+        # Any other name, such as __init__, is text.
+        text = _BEHAVIOUR_SWITCH.sub(lambda s: s[0] * (s[1] != s[1].upper()), text)
     text = _BLANK_LINES.sub("\n\n", _remove_quotes(text))
     return split_paragraphs(text, counts=counts)
 
@@ -94,15 +95,6 @@ def _variant_text(variant: re.Match[str]) -> str:
     first = content.partition(";")[0]
     name = _VARIANT_NAME.match(first)
     return first[name.end() :].strip() if name else content
-
-
-def _switch_text(switch: re.Match[str]) -> str:
-    """Nothing for a behaviour switch, any other name as it is.
-
-    >>> _BEHAVIOUR_SWITCH.sub(_switch_text, "__NO_TOC__a __init__")
-    'a __init__'
-    """
-    return "" if switch[1] == switch[1].upper() else switch[0]
 
 
 def _remove_quotes(text: str) -> str:
