@@ -23,7 +23,6 @@ from pipeline.vocabulary.model_file import (
 from pipeline.vocabulary.normalization import QUOTES, rules_tsv
 from pipeline.vocabulary.tokenizer import (
     Normalization,
-    Tokenizer,
     check_model,
     first_bytes,
     is_combining,
@@ -77,15 +76,15 @@ def read_external(source: Path, *, given: Path | None = None) -> ExternalVocabul
     tokenizer = folder / HF_TOKENIZER
     if source.is_file() or not tokenizer.exists():
         if path is None:
-            raise AlbertError(_nothing(folder))
+            raise AlbertError(
+                f"{folder} has no SentencePiece model; give one with --vocab."
+            )
         model = _checked(path)
-        _check_special_tokens(folder)
-        _check_nothing_added(folder, size=load_tokenizer(model).vocab_size)
+        _check_tokens(folder, size=load_tokenizer(model).vocab_size)
         return ExternalVocabulary(path, model, _asked(folder), scores=None)
     values = read_json(tokenizer)
     pieces, charsmap = _pieces(values, path=tokenizer)
-    _check_special_tokens(folder)
-    _check_nothing_added(folder, size=len(pieces))
+    _check_tokens(folder, size=len(pieces))
     scores = [score for _, score in pieces]
     if path is None or not has_own_rules(_checked(path)):
         _check_steps(values, path=tokenizer)
@@ -100,10 +99,6 @@ def read_external(source: Path, *, given: Path | None = None) -> ExternalVocabul
             f"{tokenizer} has other pieces than {path}; give the files of one model."
         )
     return ExternalVocabulary(path, model, _asked(folder), scores)
-
-
-def _check_special_tokens(folder: Path) -> None:
-    check_post_processing(folder, SPECIAL_TOKENS, range(len(SPECIAL_TOKENS)))
 
 
 def wordpiece_of(source: Path, *, given: Path | None = None) -> Path | None:
@@ -143,11 +138,6 @@ def _only_model(folder: Path) -> Path | None:
             "vocabulary with --vocab."
         )
     return found[0] if found else None
-
-
-def _nothing(folder: Path) -> str:
-    """Why no vocabulary was found."""
-    return f"{folder} has no SentencePiece model; give one with --vocab."
 
 
 def _check_class(folder: Path) -> None:
@@ -190,8 +180,9 @@ def _asked(folder: Path) -> Normalization | None:
     return by_file
 
 
-def _check_nothing_added(folder: Path, *, size: int) -> None:
-    """Refuse tokens that are found in a text before SentencePiece divides it."""
+def _check_tokens(folder: Path, *, size: int) -> None:
+    """Refuse other special tokens, and such as are found before text is divided."""
+    check_post_processing(folder, SPECIAL_TOKENS, range(len(SPECIAL_TOKENS)))
     config, path = folder / HF_TOKENIZER_CONFIG, folder / HF_TOKENIZER
     values = [read_json(file) if file.exists() else {} for file in (config, path)]
     with undamaged(folder, remedy="copy it again"):
@@ -289,17 +280,24 @@ def imported_model(
 
     Args:
         model: The other program's; unchanged if its rules were written into it.
-        asked: What the other program keeps of a text before the model sees it.
         scores: Of each piece as the other program has them; without, the model's own,
             with the penalty on commas.
     """
     if has_own_rules(model):
         return model
-    return with_rules_and_scores(
-        model,
-        charsmap=_compiled(rules_tsv(_before(model, asked))),
-        scores=_penalized(load_tokenizer(model)) if scores is None else scores,
-    )
+    with scratch_folder("import") as folder:
+        path = folder / "normalization.tsv"
+        path.write_text(rules_tsv(_before(model, asked)), encoding="utf-8")
+        rules = sentencepiece.SentencePieceNormalizer(rule_tsv=str(path))
+    charsmap = compiled_normalization(rules.serialized_model_proto())
+    if scores is None:
+        tokenizer = load_tokenizer(model)
+        scores = [tokenizer.score(i) for i in range(tokenizer.vocab_size)]
+        for number in range(tokenizer.vocab_size):
+            piece = tokenizer.piece(number)
+            if piece[-1:] == "," and piece[-2:-1].isdigit():
+                scores[number] -= _COMMA_PENALTY
+    return with_rules_and_scores(model, charsmap=charsmap, scores=scores)
 
 
 def _before(model: bytes, asked: Normalization) -> Callable[[str], str]:
@@ -326,24 +324,3 @@ def _before(model: bytes, asked: Normalization) -> Callable[[str], str]:
         return normalized
 
     return normalize
-
-
-def _compiled(rules: str) -> bytes:
-    """The rules in SentencePiece's compiled form."""
-    with scratch_folder("import") as folder:
-        path = folder / "normalization.tsv"
-        path.write_text(rules, encoding="utf-8")
-        normalizer = sentencepiece.SentencePieceNormalizer(rule_tsv=str(path))
-    return compiled_normalization(normalizer.serialized_model_proto())
-
-
-def _penalized(tokenizer: Tokenizer) -> list[float]:
-    """The scores of all pieces, those of a digit and a comma lowered."""
-    return [
-        tokenizer.score(i) - _COMMA_PENALTY * _is_number_with_comma(tokenizer.piece(i))
-        for i in range(tokenizer.vocab_size)
-    ]
-
-
-def _is_number_with_comma(piece: str) -> bool:
-    return len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit()

@@ -3,7 +3,7 @@
 The numbers are those of the fields of `sentencepiece_model.proto`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from pipeline.core.protobuf import (
     bytes_field,
@@ -84,37 +84,28 @@ def with_rules_and_scores(
 
     def change(number: int, value: int | bytes) -> bytes | None:
         if number == _PIECE and isinstance(value, bytes):
-            return bytes_field(_PIECE, _with_score(value, next(of_pieces)))
+            score = float_field(_SCORE, next(of_pieces))
+            piece = changed(value, lambda n, _: score if n == _SCORE else None)
+            return bytes_field(_PIECE, piece)
         if number == _NORMALIZER_SPEC and isinstance(value, bytes):
-            return bytes_field(_NORMALIZER_SPEC, _with_rules(value, charsmap))
+            old = (_NAME, _CHARSMAP, _RULE_FILE)
+            kept = changed(value, lambda n, _: b"" if n in old else None)
+            own = bytes_field(_NAME, _OWN_RULES) + bytes_field(_CHARSMAP, charsmap)
+            return bytes_field(_NORMALIZER_SPEC, own + kept)
         return None
 
     return changed(model, change)
 
 
-def _with_rules(spec: bytes, charsmap: bytes) -> bytes:
-    """A NormalizerSpec with these rules instead of its own."""
-    kept = changed(
-        spec,
-        lambda number, _: b"" if number in (_NAME, _CHARSMAP, _RULE_FILE) else None,
-    )
-    return bytes_field(_NAME, _OWN_RULES) + bytes_field(_CHARSMAP, charsmap) + kept
-
-
-def _with_score(piece: bytes, score: float) -> bytes:
-    """A SentencePiece with another score."""
-    return changed(
-        piece,
-        lambda number, _: float_field(_SCORE, score) if number == _SCORE else None,
-    )
-
-
 def model_of_pieces(pieces: Sequence[tuple[str, float]], charsmap: bytes) -> bytes:
-    """A model made from its pieces, where another program kept nothing else.
-
-    Args:
-        pieces: With their scores; the special ones first.
-    """
+    """A model made from its pieces, where another program kept nothing else."""
+    fields_of_pieces = []
+    for number, (text, score) in enumerate(pieces):
+        message = bytes_field(_TEXT, text.encode()) + float_field(_SCORE, score)
+        if number < len(SPECIAL_TOKENS):
+            kind = _UNKNOWN if number == UNK_ID else _CONTROL
+            message += number_field(_KIND, kind)
+        fields_of_pieces.append(bytes_field(_PIECE, message))
     trainer = (
         number_field(_MODEL_TYPE, _UNIGRAM)
         + number_field(_VOCAB_SIZE, len(pieces))
@@ -125,19 +116,11 @@ def model_of_pieces(pieces: Sequence[tuple[str, float]], charsmap: bytes) -> byt
         + bytes_field(_UNK_PIECE, UNK.encode())
         + bytes_field(_PAD_PIECE, PAD.encode())
     )
+    normalizer = bytes_field(_CHARSMAP, charsmap)
     return b"".join(
         (
-            *_piece_fields(pieces),
+            *fields_of_pieces,
             bytes_field(_TRAINER_SPEC, trainer),
-            bytes_field(_NORMALIZER_SPEC, bytes_field(_CHARSMAP, charsmap)),
+            bytes_field(_NORMALIZER_SPEC, normalizer),
         )
     )
-
-
-def _piece_fields(pieces: Sequence[tuple[str, float]]) -> Iterator[bytes]:
-    for number, (text, score) in enumerate(pieces):
-        message = bytes_field(_TEXT, text.encode()) + float_field(_SCORE, score)
-        if number < len(SPECIAL_TOKENS):
-            kind = _UNKNOWN if number == UNK_ID else _CONTROL
-            message += number_field(_KIND, kind)
-        yield bytes_field(_PIECE, message)

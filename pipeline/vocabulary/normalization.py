@@ -126,7 +126,6 @@ def normalization_of_text(
     """The normalization for some text: ALBERT's, with what the text needs beyond it.
 
     Args:
-        texts: Sentences, as many as tell what is in the text.
         language: Of all the text; empty if it is in several.
     """
     albert = albert_normalization(cased=cased, keep_accents=keep_accents)

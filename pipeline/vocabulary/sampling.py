@@ -112,8 +112,6 @@ def sample_chunk(
 
     Args:
         bound: Keys of at least this are known to be too large.
-        looked_at: The documents that are looked at.
-        on_read: Told the bytes of text of each document, or part of a long one.
     """
     train, held_out = Sample(size), Sample(MAX_HELD_OUT)
     train.bound = bound
@@ -137,11 +135,7 @@ def sentence_keys(document_id: bytes, count: int, *, seed: int) -> Keys:
 
 
 class SampledText(NamedTuple):
-    """The sentences to train on, the ones held out, and what was met on the way.
-
-    Attributes:
-        look: See `pipeline.noise.describe.sum_up`.
-    """
+    """The sentences to train on, the ones held out, and what was met on the way."""
 
     train: list[KeyedSentence]
     held_out: list[KeyedSentence]
@@ -224,11 +218,7 @@ def _map_chunks(
 
 
 def text_being_read(chunks: Iterable[Chunk], read_bytes: Sequence[int]) -> int:
-    """Bytes of text read of some chunks, at most as many as were estimated.
-
-    Args:
-        read_bytes: The bytes that were read of each, by its number.
-    """
+    """Bytes of text read of some chunks, at most as many as were estimated."""
     return sum(min(read_bytes[chunk.number], chunk.text_bytes) for chunk in chunks)
 
 
@@ -236,11 +226,7 @@ def text_being_read(chunks: Iterable[Chunk], read_bytes: Sequence[int]) -> int:
 def processes(
     count: int, read_bytes: MutableSequence[int] | None = None
 ) -> Iterator[ProcessPoolExecutor]:
-    """Fresh processes that an error or a signal ends at once, also in SentencePiece.
-
-    Args:
-        read_bytes: Where those that read text say how much, by the number of the chunk.
-    """
+    """Fresh processes that an error or a signal ends at once, also in SentencePiece."""
     # Python would import modules from the current folder, before the first of ours.
     before = os.environ.get("PYTHONSAFEPATH", "")
     os.environ["PYTHONSAFEPATH"] = "1"

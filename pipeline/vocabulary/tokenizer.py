@@ -342,10 +342,10 @@ def normalization_of_pieces(tokenizer: Tokenizer) -> Normalization:
     pieces = [tokenizer.piece(i) for i in range(tokenizer.vocab_size)]
     enough = LEAST_SHARE_OF_PIECES * len(pieces)
     ordinary = pieces[FIRST_ORDINARY_ID:]
-    return Normalization(
-        cased=sum(piece != piece.lower() for piece in ordinary) > enough,
-        keep_accents=sum(map(_has_marks, ordinary)) > enough,
-    )
+    cased = sum(piece != piece.lower() for piece in ordinary)
+    decomposed = [unicodedata.normalize("NFKD", piece) for piece in ordinary]
+    accented = sum(any(map(is_combining, piece)) for piece in decomposed)
+    return Normalization(cased=cased > enough, keep_accents=accented > enough)
 
 
 def missing_normalization(tokenizer: Tokenizer) -> list[str]:
@@ -362,10 +362,6 @@ def missing_normalization(tokenizer: Tokenizer) -> list[str]:
 def is_combining(character: str) -> bool:
     """Whether a character is an accent or another combining mark."""
     return unicodedata.category(character).startswith("M")
-
-
-def _has_marks(piece: str) -> bool:
-    return any(map(is_combining, unicodedata.normalize("NFKD", piece)))
 
 
 def normalization_warning(model: bytes, *, vocab: str) -> str:

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import sentencepiece
 
@@ -95,9 +94,6 @@ def train_vocabulary(
 def suited_size(texts: list[str]) -> int:
     """How many pieces suit a text, enough for its characters.
 
-    Args:
-        texts: Its sentences, or a sample of them in random order.
-
     >>> suited_size(9 * ["He came late."])
     1000
     """
@@ -140,26 +136,6 @@ def trained_share(log: str, *, vocab_size: int) -> float:
     return _SHARE_OF_FINDING + (1 - _SHARE_OF_FINDING) * pruned
 
 
-def trainer_settings(config: VocabConfig, *, rules: str) -> dict[str, Any]:
-    """What SentencePiece is asked for, whatever it reads and writes."""
-    return {
-        "model_type": "unigram",
-        "vocab_size": config.vocab_size,
-        "character_coverage": _CHARACTER_COVERAGE,
-        "normalization_rule_tsv": rules,
-        "pad_id": 0,
-        "unk_id": 1,
-        "bos_id": -1,
-        "eos_id": -1,
-        "pad_piece": PAD,
-        "unk_piece": UNK,
-        "control_symbols": [CLS, SEP, MASK],
-        "user_defined_symbols": list(USER_SYMBOLS),
-        "max_sentence_length": _MAX_SENTENCE_BYTES,
-        "num_threads": _THREADS,
-    }
-
-
 def _train(folder: Path, config: VocabConfig) -> bytes:
     os.chdir(folder)
     # SentencePiece reports its progress there; what matters comes as an exception.
@@ -170,7 +146,20 @@ def _train(folder: Path, config: VocabConfig) -> bytes:
             sentencepiece.SentencePieceTrainer.Train(
                 sentence_iterator=(line.rstrip("\n") for line in sentences),
                 model_writer=model,
-                **trainer_settings(config, rules=_RULES),
+                model_type="unigram",
+                vocab_size=config.vocab_size,
+                character_coverage=_CHARACTER_COVERAGE,
+                normalization_rule_tsv=_RULES,
+                pad_id=0,
+                unk_id=1,
+                bos_id=-1,
+                eos_id=-1,
+                pad_piece=PAD,
+                unk_piece=UNK,
+                control_symbols=[CLS, SEP, MASK],
+                user_defined_symbols=list(USER_SYMBOLS),
+                max_sentence_length=_MAX_SENTENCE_BYTES,
+                num_threads=_THREADS,
             )
     except RuntimeError as error:
         suited = suited_size(Path(_SENTENCES).read_text("utf-8").split("\n"))
@@ -181,9 +170,6 @@ def _train(folder: Path, config: VocabConfig) -> bytes:
 
 def in_words(message: str, *, vocab_size: int, suited: int) -> str:
     """What an error of the trainer means, and what to do.
-
-    Args:
-        suited: Pieces that suit the text, see `suited_size`.
 
     >>> in_words("Vocabulary size too high (30000). Please set it to a value <= 8300.",
     ...         vocab_size=30000, suited=2000)

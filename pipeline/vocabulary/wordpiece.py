@@ -82,7 +82,9 @@ class WordPiece:
         self.rules = by_pieces if rules is None else rules
         order = special_first(pieces)
         model = [pieces[place] for place in order]
-        self._pieces = [*model, *self.rules.new_pieces(len(pieces))]
+        # Added tokens that are none of the pieces stand behind them.
+        new = [each.content for each in self.rules.added if each.id >= len(pieces)]
+        self._pieces = [*model, *new]
         self.vocab_size = len(self._pieces)
         self.order: list[int] | None = [*order, *range(len(order), self.vocab_size)]
         self._tokenizer = _bert_tokenizer(model, self.rules, path=path)

@@ -86,10 +86,6 @@ class Rules(NamedTuple):
         """Whether accents are dropped."""
         return self.do_lower_case if self.strip_accents is None else self.strip_accents
 
-    def new_pieces(self, size: int) -> list[str]:
-        """The added tokens that stand behind the pieces of the model."""
-        return [token.content for token in self.added if token.id >= size]
-
     def effective(self) -> list[Any]:
         """The rules as values that are equal where they do the same."""
         added = [list(token) for token in self.added]
@@ -129,13 +125,17 @@ def read_rules(folder: Path, pieces: Sequence[str]) -> Rules:
     check_post_processing(
         folder, SPECIAL_PIECES, list(map(pieces.index, SPECIAL_PIECES))
     )
-    is_of_file = False
-    if config is not None:
-        is_of_file = _is_of_file(config, source=config_file)
     found = []
-    if config is not None and not (is_of_file and tokenizer):
-        with undamaged(config_file, remedy=_REMEDY):
-            found.append(_of_config(config))
+    if config is not None:
+        name = tokenizer_class(config, default=_OF_BERT[0])
+        if name not in (*_OF_BERT, *OF_FILE):
+            raise AlbertError(
+                f"{config_file}: tokenizer_class is {name:.60}, and only WordPiece as "
+                "BertTokenizer has it can be read."
+            )
+        if not (name in OF_FILE and tokenizer):
+            with undamaged(config_file, remedy=_REMEDY):
+                found.append(_rules_of(config))
     if tokenizer is not None:
         with undamaged(tokenizer_file, remedy=_REMEDY):
             found.append(_of_normalizer(tokenizer, source=tokenizer_file))
@@ -147,8 +147,8 @@ def read_rules(folder: Path, pieces: Sequence[str]) -> Rules:
             "does, or the other way round."
         )
     with undamaged(folder, remedy=_REMEDY):
-        added = _added(config or {}, tokenizer or {}, folder=folder)
-    return found[0]._replace(added=_checked(added, pieces, folder=folder))
+        added = _added(config or {}, tokenizer or {}, pieces, folder=folder)
+    return found[0]._replace(added=added)
 
 
 def wordpieces_of(tokenizer: Mapping[str, Any], *, source: Path) -> list[str] | None:
@@ -165,24 +165,13 @@ def wordpieces_of(tokenizer: Mapping[str, Any], *, source: Path) -> list[str] | 
         return pieces
 
 
-def _is_of_file(config: Mapping[str, Any], *, source: Path) -> bool:
-    """Whether the tokenizer's class does only what `tokenizer.json` says."""
-    name = tokenizer_class(config, default=_OF_BERT[0])
-    if name not in (*_OF_BERT, *OF_FILE):
-        raise AlbertError(
-            f"{source}: tokenizer_class is {name:.60}, and only WordPiece as "
-            "BertTokenizer has it can be read."
-        )
-    return name in OF_FILE
-
-
-def _of_config(config: Mapping[str, Any]) -> Rules:
+def _rules_of(arguments: Mapping[str, Any]) -> Rules:
     """The rules of BertTokenizer with these arguments."""
-    accents = config.get("strip_accents")
+    accents = arguments.get("strip_accents")
     return Rules(
-        do_lower_case=bool(config.get("do_lower_case", True)),
+        do_lower_case=bool(arguments.get("do_lower_case", True)),
         strip_accents=None if accents is None else bool(accents),
-        tokenize_chinese_chars=bool(config.get("tokenize_chinese_chars", True)),
+        tokenize_chinese_chars=bool(arguments.get("tokenize_chinese_chars", True)),
     )
 
 
@@ -205,11 +194,12 @@ def _of_normalizer(tokenizer: Mapping[str, Any], *, source: Path) -> Rules:
                 f"{source}: its {what} is {value!r:.60}, and only {known!r}, as "
                 "BertTokenizer has it, can be read."
             )
-    accents = normalizer.get("strip_accents")
-    return Rules(
-        do_lower_case=bool(normalizer.get("lowercase", True)),
-        strip_accents=None if accents is None else bool(accents),
-        tokenize_chinese_chars=bool(normalizer.get("handle_chinese_chars", True)),
+    return _rules_of(
+        {
+            "do_lower_case": normalizer.get("lowercase", True),
+            "strip_accents": normalizer.get("strip_accents"),
+            "tokenize_chinese_chars": normalizer.get("handle_chinese_chars", True),
+        }
     )
 
 
@@ -224,39 +214,36 @@ def added_tokens(
 
 
 def _added(
-    config: Mapping[str, Any], tokenizer: Mapping[str, Any], *, folder: Path
-) -> dict[str, AddedToken]:
-    """Added tokens by their content, without those that every vocabulary has."""
+    config: Mapping[str, Any],
+    tokenizer: Mapping[str, Any],
+    pieces: Sequence[str],
+    *,
+    folder: Path,
+) -> tuple[AddedToken, ...]:
+    """Added tokens in order, without those that every vocabulary has."""
     found = {token.content: token for token in added_tokens(config, tokenizer)}
     older = folder / ADDED_TOKENS
     if older.exists():
         for content, number in read_json(older).items():
             found.setdefault(content, AddedToken(int(number), content))
     special = (*SPECIAL_TOKENS, "[PAD]", "[UNK]")
-    return {name: token for name, token in found.items() if name not in special}
+    tokens = sorted(token for name, token in found.items() if name not in special)
+    # Each has a place of its own.
+    new = [token for token in tokens if token.id >= len(pieces)]
+    is_piece = all(pieces[t.id] == t.content for t in tokens if t not in new)
+    places = range(len(pieces), len(pieces) + len(new))
+    if not is_piece or [token.id for token in new] != [*places]:
+        names = ", ".join(name for name in found if name not in special)
+        raise AlbertError(
+            f"{folder}: its added tokens ({names:.60}) do not stand where its "
+            "vocabulary has them or ends; give the files of one model."
+        )
+    return tuple(tokens)
 
 
 def _token(number: int, values: Mapping[str, Any]) -> AddedToken:
     flags = {n: values[n] for n in AddedToken._fields if n in values and n != "id"}
     return AddedToken(number, **flags)
-
-
-def _checked(
-    added: Mapping[str, AddedToken], pieces: Sequence[str], *, folder: Path
-) -> tuple[AddedToken, ...]:
-    """Added tokens in order, once each has a place of its own."""
-    tokens = sorted(added.values())
-    new = [token for token in tokens if token.id >= len(pieces)]
-    is_piece = all(
-        pieces[token.id] == token.content for token in tokens if token not in new
-    )
-    places = [token.id for token in new]
-    if not is_piece or places != list(range(len(pieces), len(pieces) + len(new))):
-        raise AlbertError(
-            f"{folder}: its added tokens ({', '.join(added)[:60]}) do not stand where "
-            "its vocabulary has them or ends; give the files of one model."
-        )
-    return tuple(tokens)
 
 
 def tokenizer_class(config: Mapping[str, Any], *, default: str) -> str:

@@ -9,7 +9,6 @@ and the pieces with their scores.
 import base64
 import dataclasses
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +47,27 @@ from schemas.layout import (
 # As the published ALBERTs have it.
 MAX_LENGTH = 512
 
+_METASPACE = {
+    "type": "Metaspace",
+    "replacement": SPACE,
+    "prepend_scheme": "always",
+    "split": True,
+}
+_CLS, _SEP, _SEP_OF_B = (
+    {"SpecialToken": {"id": token, "type_id": segment}}
+    for token, segment in ((CLS, 0), (SEP, 0), (SEP, 1))
+)
+_A, _B = ({"Sequence": {"id": name, "type_id": n}} for n, name in enumerate("AB"))
+_POST_PROCESSOR = {
+    "type": "TemplateProcessing",
+    "single": [_CLS, _A, _SEP],
+    "pair": [_CLS, _A, _SEP, _B, _SEP_OF_B],
+    "special_tokens": {
+        token: {"id": token, "ids": [token_id], "tokens": [token]}
+        for token, token_id in ((CLS, CLS_ID), (SEP, SEP_ID))
+    },
+}
+
 
 def tokenizer_json(model: bytes) -> dict[str, Any]:
     """`tokenizer.json` for a SentencePiece model made by `albert vocab`."""
@@ -55,19 +75,28 @@ def tokenizer_json(model: bytes) -> dict[str, Any]:
     pieces = [
         [tokenizer.piece(i), tokenizer.score(i)] for i in range(tokenizer.vocab_size)
     ]
-    is_unspaced = is_of_unspaced_text(model)
-    metaspace = _metaspace("never" if is_unspaced else "always")
     return {
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": [_added_token(i) for i in range(len(SPECIAL_TOKENS))],
-        "normalizer": _normalizer(
-            compiled_normalization(model), is_unspaced=is_unspaced
-        ),
-        "pre_tokenizer": metaspace,
-        "post_processor": _post_processor(),
-        "decoder": _metaspace("always"),
+        "added_tokens": [
+            {
+                "id": token_id,
+                "content": content,
+                "single_word": False,
+                # The space before [MASK] belongs to it, as in "the [MASK] crossed".
+                "lstrip": content == MASK,
+                "rstrip": False,
+                "normalized": False,
+                "special": True,
+            }
+            for token_id, content in enumerate(SPECIAL_TOKENS)
+        ],
+        "normalizer": {"type": "Sequence", "normalizers": _normalizers(model)},
+        "pre_tokenizer": _METASPACE
+        | {"prepend_scheme": "never" if is_of_unspaced_text(model) else "always"},
+        "post_processor": _POST_PROCESSOR,
+        "decoder": _METASPACE,
         "model": {
             "type": "Unigram",
             "unk_id": UNK_ID,
@@ -100,73 +129,29 @@ def bert_tokenizer_config(rules: Rules, *, max_length: int) -> dict[str, Any]:
     }
 
 
-def _added_token(token_id: int) -> dict[str, Any]:
-    content = SPECIAL_TOKENS[token_id]
-    return {
-        "id": token_id,
-        "content": content,
-        "single_word": False,
-        # The space before [MASK] belongs to it, as in "the [MASK] crossed".
-        "lstrip": content == MASK,
-        "rstrip": False,
-        "normalized": False,
-        "special": True,
-    }
+def _replaced(pattern: dict[str, str], content: str) -> dict[str, Any]:
+    return {"type": "Replace", "pattern": pattern, "content": content}
 
 
-def _normalizer(charsmap: bytes, *, is_unspaced: bool) -> dict[str, Any]:
-    # The compiled rules are applied there a character at a time, so that the two rules
-    # for two characters have to be said again.
-    replace = [
-        {"type": "Replace", "pattern": {"String": quotes}, "content": mark}
-        for quotes, mark in QUOTES.items()
+def _normalizers(model: bytes) -> list[dict[str, Any]]:
+    charsmap = base64.b64encode(compiled_normalization(model)).decode("ascii")
+    steps = [
+        # The compiled rules are applied there a character at a time, so that the two
+        # rules for two characters have to be said again.
+        *(_replaced({"String": quotes}, mark) for quotes, mark in QUOTES.items()),
+        {"type": "Precompiled", "precompiled_charsmap": charsmap},
+        {"type": "Strip", "strip_left": True, "strip_right": True},
+        _replaced({"Regex": " {2,}"}, " "),
     ]
-    precompiled = base64.b64encode(charsmap).decode("ascii")
-    return {
-        "type": "Sequence",
-        "normalizers": [
-            *replace,
-            {"type": "Precompiled", "precompiled_charsmap": precompiled},
-            {"type": "Strip", "strip_left": True, "strip_right": True},
-            {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
-            *(_spaces_of_unspaced_text() if is_unspaced else ()),
-        ],
-    }
-
-
-def _spaces_of_unspaced_text() -> Iterator[dict[str, Any]]:
-    """What `SentencePieceTokenizer` does to spaces in a vocabulary of such text."""
-    no_space_before = rf"\A{SPACE}(?=.*[{UNSPACED}]|[^\p{{L}}]*\z)"
-    yield {"type": "Replace", "pattern": {"Regex": LOOSE_SPACE}, "content": ""}
-    yield {"type": "Prepend", "prepend": SPACE}
-    yield {"type": "Replace", "pattern": {"Regex": no_space_before}, "content": ""}
-
-
-def _metaspace(prepend: str) -> dict[str, Any]:
-    return {
-        "type": "Metaspace",
-        "replacement": SPACE,
-        "prepend_scheme": prepend,
-        "split": True,
-    }
-
-
-def _post_processor() -> dict[str, Any]:
-    def special(token: str, segment: int) -> dict[str, Any]:
-        return {"SpecialToken": {"id": token, "type_id": segment}}
-
-    a = {"Sequence": {"id": "A", "type_id": 0}}
-    b = {"Sequence": {"id": "B", "type_id": 1}}
-    single = [special(CLS, 0), a, special(SEP, 0)]
-    return {
-        "type": "TemplateProcessing",
-        "single": single,
-        "pair": [*single, b, special(SEP, 1)],
-        "special_tokens": {
-            token: {"id": token, "ids": [token_id], "tokens": [token]}
-            for token, token_id in ((CLS, CLS_ID), (SEP, SEP_ID))
-        },
-    }
+    if is_of_unspaced_text(model):
+        # What `SentencePieceTokenizer` does to spaces in a vocabulary of such text.
+        no_space_before = rf"\A{SPACE}(?=.*[{UNSPACED}]|[^\p{{L}}]*\z)"
+        steps += [
+            _replaced({"Regex": LOOSE_SPACE}, ""),
+            {"type": "Prepend", "prepend": SPACE},
+            _replaced({"Regex": no_space_before}, ""),
+        ]
+    return steps
 
 
 def vocabulary_card(
@@ -219,12 +204,7 @@ def vocabulary_manifest(
 def imported_manifest(
     tokenizer: Tokenizer, *, file: str, before: bytes, config: dict[str, bool]
 ) -> dict[str, Any]:
-    """What a vocabulary of another program is.
-
-    Args:
-        file: The name it is written under.
-        config: What is kept of a text, under the names of `VocabConfig`.
-    """
+    """What a vocabulary of another program is."""
     return {
         **_what_it_is(tokenizer, config, file=file),
         "imported_from": {"sha256": hashlib.sha256(before).hexdigest()},
@@ -253,11 +233,7 @@ def write_vocabulary(
     output: Path,
     max_length: int = MAX_LENGTH,
 ) -> None:
-    """Write all files of a vocabulary, the manifest last.
-
-    Args:
-        max_length: Tokens in the longest sequences of the model that it belongs to.
-    """
+    """Write all files of a vocabulary, the manifest last."""
     with whole_file(output / SPM_MODEL) as file:
         file.write(model)
     write_text(output / SPM_VOCAB, vocabulary_listing(model))
@@ -274,11 +250,7 @@ def write_wordpiece(
     output: Path,
     max_length: int,
 ) -> None:
-    """Write BERT's vocabulary as it was found, its rules, and the manifest last.
-
-    Args:
-        max_length: Tokens in the longest sequences of the model that it belongs to.
-    """
+    """Write BERT's vocabulary as it was found, its rules, and the manifest last."""
     with whole_file(output / WORDPIECE) as file:
         file.write(data)
     config = bert_tokenizer_config(tokenizer.rules, max_length=max_length)

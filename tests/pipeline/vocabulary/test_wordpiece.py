@@ -3,23 +3,14 @@ import sys
 import pytest
 
 from pipeline.vocabulary.wordpiece import WordPiece, read_pieces, special_first
+from pipeline.vocabulary.wordpiece_rules import SPECIAL_PIECES
 from schemas.errors import AlbertError
 
 # As Google's Chinese vocabulary is ordered: the special pieces stand after unused ones.
 PIECES = (
     *("[PAD]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "\u2028"),
-    *(
-        "un",
-        "##aff",
-        "##able",
-        "##able\u0301",
-        "cafe",
-        "ok",
-        ",",
-        "!",
-        "\u8a9e",
-        "\u8a00",
-    ),
+    *("un", "##aff", "##able", "##able\u0301", "cafe", "ok", ",", "!"),
+    *("\u8a9e", "\u8a00"),
     *("\uac00", "\u1100", "##\u1161", "0", "##0", "a", "##a", "##b", "b"),
 )
 VOCABULARY = "\n".join(PIECES).encode() + b"\n"
@@ -41,15 +32,7 @@ def shown(wordpiece, text):
 
 def test_the_special_pieces_stand_where_those_of_every_vocabulary_do(wordpiece):
     first = [wordpiece.piece(number) for number in range(7)]
-    assert first == [
-        "[PAD]",
-        "[UNK]",
-        "[CLS]",
-        "[SEP]",
-        "[MASK]",
-        "[unused1]",
-        "\u2028",
-    ]
+    assert first == [*SPECIAL_PIECES, "[unused1]", "\u2028"]
     assert wordpiece.vocab_size == len(PIECES)
 
 

@@ -15,7 +15,7 @@ from pipeline.vocabulary.writing import (
     vocabulary_manifest,
 )
 from schemas.config import VocabConfig
-from schemas.example import UNK_ID
+from schemas.example import SPECIAL_TOKENS, UNK_ID
 from schemas.files import write_json
 from tests.huggingface_albert import assert_equal_but_for_ties
 
@@ -47,14 +47,7 @@ def test_the_card_of_no_sentences_is_empty(tokenizer):
 def test_the_listing_has_each_piece_with_its_score(model, tokenizer):
     lines = vocabulary_listing(model).splitlines()
     assert len(lines) == 2000
-    assert lines[:6] == [
-        "<pad>\t0",
-        "<unk>\t0",
-        "[CLS]\t0",
-        "[SEP]\t0",
-        "[MASK]\t0",
-        "(\t0",
-    ]
+    assert lines[:6] == [f"{piece}\t0" for piece in (*SPECIAL_TOKENS, "(")]
     assert lines[1999] == f"{tokenizer.piece(1999)}\t{tokenizer.score(1999):g}"
 
 
@@ -115,11 +108,7 @@ def folder(model, tmp_path_factory):
 def test_the_special_pieces_are_the_only_added_tokens(model):
     added = tokenizer_json(model)["added_tokens"]
     assert [(token["id"], token["content"]) for token in added] == [
-        (0, "<pad>"),
-        (1, "<unk>"),
-        (2, "[CLS]"),
-        (3, "[SEP]"),
-        (4, "[MASK]"),
+        *enumerate(SPECIAL_TOKENS)
     ]
 
 
