@@ -52,7 +52,6 @@ def encode_examples(
     """The rows of all examples, in their order.
 
     Args:
-        examples: Checked; their labels are among those of the task.
         doc_stride: Of `answer`: tokens from one window of a passage to the next.
         max_query_length: Of `answer`: the first tokens of a question that are read.
     """

@@ -55,11 +55,7 @@ _SPECIAL_TOKENS = 3
 
 
 class PassagePair(NamedTuple):
-    """What a model is asked about two passages.
-
-    Attributes:
-        tokens_read: How many of them are in `input_ids`.
-    """
+    """What a model is asked about two passages."""
 
     input_ids: list[int]
     tokens: tuple[int, int]
@@ -83,29 +79,21 @@ def pair_passages(
         if not ids:
             raise AlbertError(f"The {name} passage is empty; give two passages.")
     room = max_seq_length - _SPECIAL_TOKENS
-    kept_a = end_of(a, tokenizer, room=max(room // 2, room - len(b)))
-    kept_b = beginning_of(b, tokenizer, room=room - len(kept_a))
+    kept_a, kept_b = a, b
+    room_a = max(room // 2, room - len(b))
+    if len(a) > room_a:
+        start = len(a) - room_a
+        inner = _word_starts(a, tokenizer, room=room_a)[start:].nonzero()[0]
+        kept_a = a[start + int(inner[0]) :]
+    room_b = room - len(kept_a)
+    if len(b) > room_b:
+        inner = _word_starts(b, tokenizer, room=room_b)[: room_b + 1].nonzero()[0]
+        kept_b = b[: inner[-1]]
     return PassagePair(
         [CLS_ID, *kept_a, SEP_ID, *kept_b, SEP_ID],
         tokens=(len(a), len(b)),
         tokens_read=(len(kept_a), len(kept_b)),
     )
-
-
-def beginning_of(ids: list[int], tokenizer: Tokenizer, *, room: int) -> list[int]:
-    """As many whole words from the beginning as fit."""
-    if len(ids) <= room:
-        return ids
-    return ids[: _word_starts(ids, tokenizer, room=room)[: room + 1].nonzero()[0][-1]]
-
-
-def end_of(ids: list[int], tokenizer: Tokenizer, *, room: int) -> list[int]:
-    """As many whole words from the end as fit."""
-    if len(ids) <= room:
-        return ids
-    start = len(ids) - room
-    inner = _word_starts(ids, tokenizer, room=room)[start:].nonzero()[0]
-    return ids[start + int(inner[0]) :]
 
 
 def _word_starts(

@@ -5,6 +5,7 @@ for in each.
 """
 
 import bisect
+import functools
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -73,30 +74,18 @@ def word_encoder(
     There is a space between two words unless both are of scripts written without
     spaces.
     """
-    known: dict[tuple[str, bool], list[int]] = {}
-
-    def encode_word(word: str, *, is_joined: bool) -> list[int]:
-        ids = known.get((word, is_joined))
-        if ids is None:
-            found = (
-                tokenizer.encode_after(word)
-                if is_joined
-                else tokenizer.encode([word])[0]
-            )
-            ids = known[word, is_joined] = found or [UNK_ID]
-        return ids
+    beginning = functools.cache(lambda word: tokenizer.encode([word])[0] or [UNK_ID])
+    following = functools.cache(lambda word: tokenizer.encode_after(word) or [UNK_ID])
 
     def encode(words: Sequence[str]) -> list[list[int]]:
-        return [
-            encode_word(word, is_joined=_are_joined(before, word))
-            for before, word in zip(["", *words], words, strict=False)
-        ]
+        encoded, before = list[list[int]](), ""
+        for word in words:
+            is_joined = before and is_unspaced(before[-1]) and is_unspaced(word[:1])
+            encoded.append(following(word) if is_joined else beginning(word))
+            before = word
+        return encoded
 
     return encode
-
-
-def _are_joined(before: str, word: str) -> bool:
-    return bool(before and word) and is_unspaced(before[-1]) and is_unspaced(word[0])
 
 
 def tagged_parts(
@@ -175,11 +164,7 @@ def passage_windows(
     max_seq_length: int,
     stride: int,
 ) -> Iterator[PassageWindow]:
-    """The windows of a passage.
-
-    Args:
-        stride: Tokens from the beginning of one window to the next.
-    """
+    """The windows of a passage."""
     room = max_seq_length - SPECIAL_OF_PAIR - len(question)
     ranges = window_ranges(len(passage.ids), room=room, stride=stride)
     best = best_windows(ranges, len(passage.ids))

@@ -109,7 +109,6 @@ def find_columns(
 
     Args:
         given: What a person, or the table that was read for training, has said.
-        is_labelled: Whether there have to be labels.
 
     >>> from collections import Counter
     >>> table = Table("a.csv", ("Id", "premise", "hypothesis", "label"), [], Counter())
@@ -245,13 +244,6 @@ def options_of(row: Row, columns: Columns) -> tuple[str, ...]:
     return two_or_more(options, place=row.place)
 
 
-def option_names(row: Row, columns: Columns) -> list[str]:
-    """What the options of a row are called, where it says so, as in ARC."""
-    cell = row.cells.get(columns.options[0]) if len(columns.options) == 1 else None
-    names = cell.get("label") if isinstance(cell, dict) else None
-    return [str(name) for name in names] if isinstance(names, list) else []
-
-
 def two_or_more(options: tuple[str, ...], *, place: str) -> tuple[str, ...]:
     """Options that can be chosen from."""
     if len(options) < 2:
@@ -314,7 +306,6 @@ def choice_of(
     Args:
         answer: As the file has it; None or empty where it is withheld.
         first: What the file counts from.
-        are_numbers: Whether numeric answers are option indices.
 
     >>> [choice_of(a, ("red", "blue"), place="") for a in ("B", 1, "1", "blue", None)]
     [1, 1, 1, 1, None]

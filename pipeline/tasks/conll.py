@@ -54,11 +54,7 @@ COMMENT = "comment line, left out"
 
 
 class Columned(NamedTuple):
-    """What a file of columns holds.
-
-    Attributes:
-        remarks: What a person should know of its columns.
-    """
+    """What a file of columns holds."""
 
     examples: list[TaskExample]
     remarks: tuple[str, ...]
@@ -87,7 +83,6 @@ def read_conll(
             file has names; by default the first column that is no number of a line, and
             the last one, of CoNLL-U ``upos``.
         has_tags: Whether tags are read, which may be missing otherwise.
-        counts: Receives `COMMENT`.
 
     >>> file = "-DOCSTART- O\n\nAda B-PER\nran O\n\n"
     >>> read = read_conll(file, path="a", columns=Columns(), counts=Counter())
@@ -112,8 +107,7 @@ def read_conll(
     if columns.text is None:
         _check_words(blocks, places, path=path)
     examples = [*_examples(blocks, places, path=path)]
-    width = len(blocks[0][0][1])
-    return Columned(examples, tuple(_remarks(blocks, places, width)))
+    return Columned(examples, (*_remarks(blocks, places, len(blocks[0][0][1])),))
 
 
 def _sentences(
@@ -124,10 +118,14 @@ def _sentences(
     named = _UD_NAMED.match(text)
     if named is not None:
         return [*_universal_blocks(lines)], tuple(named[1].lower().split()), True
-    if any(_is_universal(line) for _, line in lines[:1000]):
+    rows = (line.split("\t") for _, line in lines[:1000])
+    if any(len(row) == len(_UD_COLUMNS) and _UD_ID.fullmatch(row[0]) for row in rows):
         return [*_universal_blocks(lines)], _UD_COLUMNS, True
     names = _header(text)
-    blocks = [*_blocks(lines, _divider(text, names), counts=counts)]
+    first = text.partition("\n")[0]
+    marks = [mark for mark in "\t,;|" if names and mark in first]
+    divided = _cells_by(marks[0]) if marks else _cells
+    blocks = [*_blocks(lines, divided, counts=counts)]
     if names and blocks:
         blocks = [block for block in (blocks[0][1:], *blocks[1:]) if block]
     return blocks, names, False
@@ -169,13 +167,6 @@ def _header(text: str) -> tuple[str, ...]:
         if len(cells) > 1 and names_words(cells):
             return tuple(cell.strip().lower() for cell in cells)
     return ()
-
-
-def _divider(text: str, names: tuple[str, ...]) -> Callable[[str], list[str]]:
-    """What divides a line into its columns."""
-    first = text.partition("\n")[0]
-    marks = [mark for mark in "\t,;|" if names and mark in first]
-    return _cells_by(marks[0]) if marks else _cells
 
 
 def _cells_by(mark: str) -> Callable[[str], list[str]]:
@@ -243,11 +234,6 @@ def _comments_of(rows: Sequence[_Line]) -> Callable[[_Line], bool]:
         return is_other and _COMMENT.match(line) is not None
 
     return is_comment
-
-
-def _is_universal(line: str) -> bool:
-    cells = line.split("\t")
-    return len(cells) == len(_UD_COLUMNS) and bool(_UD_ID.fullmatch(cells[0]))
 
 
 def _places(

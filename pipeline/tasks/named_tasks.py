@@ -6,7 +6,7 @@ known to be short.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from schemas.errors import SettingError
 from schemas.files import json_text
@@ -32,134 +32,102 @@ class NamedTask(NamedTuple):
     header: tuple[str, ...] = ()
 
 
-def _glue(
+def _task(
     name: str,
-    metrics: tuple[Metric, ...],
-    submissions: tuple[str, ...],
-    *,
-    labels: tuple[str, ...] = _ZERO_ONE,
-    header: tuple[str, ...] = (),
-    max_seq_length: int = 128,
-) -> NamedTask:
-    spec = TaskSpec(
-        name=name,
-        kind="classify",
-        labels=labels,
-        metrics=metrics,
-        max_seq_length=max_seq_length,
-        submissions=submissions,
-    )
-    return NamedTask(spec, _GLUE_FILES, header)
-
-
-def _chinese(name: str, labels: tuple[str, ...], *, max_seq_length: int) -> NamedTask:
-    spec = TaskSpec(
-        name=name,
-        kind="classify",
-        labels=labels,
-        metrics=("accuracy",),
-        max_seq_length=max_seq_length,
-    )
-    return NamedTask(spec)
-
-
-def _answer(
-    name: str,
+    kind: Kind,
     metrics: tuple[Metric, ...],
     *,
-    max_seq_length: int,
+    length: int = 128,
     files: str = "",
-    has_unanswerable: bool = False,
+    header: tuple[str, ...] = (),
+    **more: Any,
 ) -> NamedTask:
+    """A row of the table; `more` are other fields of `TaskSpec`."""
     spec = TaskSpec(
-        name=name,
-        kind="answer",
-        metrics=metrics,
-        max_seq_length=max_seq_length,
-        has_unanswerable=has_unanswerable,
-        submissions=("predictions.json",),
+        name=name, kind=kind, metrics=metrics, max_seq_length=length, **more
     )
-    return NamedTask(spec, files)
+    return NamedTask(spec, files, header)
 
 
-def _choose(name: str) -> NamedTask:
-    return NamedTask(
-        TaskSpec(name=name, kind="choose", metrics=("accuracy",), max_seq_length=512)
+def _glue(
+    name: str, metrics: tuple[Metric, ...], *submissions: str, **more: Any
+) -> NamedTask:
+    more = {"kind": "classify", "labels": _ZERO_ONE, **more}
+    return _task(
+        name, metrics=metrics, files=_GLUE_FILES, submissions=submissions, **more
     )
 
 
-def _tag(name: str, metric: Metric, *, max_seq_length: int) -> NamedTask:
-    return NamedTask(
-        TaskSpec(
-            name=name, kind="tag", metrics=(metric,), max_seq_length=max_seq_length
-        )
-    )
-
-
+_ACCURACY: tuple[Metric, ...] = ("accuracy",)
+_ACCURACY_F1: tuple[Metric, ...] = ("accuracy", "f1")
 _SQUAD_METRICS: tuple[Metric, ...] = ("answer_f1", "exact_match")
+_CMRC_METRICS: tuple[Metric, ...] = ("cmrc_f1", "cmrc_exact_match")
+_ENTITIES: tuple[Metric, ...] = ("entity_f1",)
+_SQUAD_FILES = r"|(train|dev|test)\.(json|parquet)"
+_SQUAD_SUBMISSION = ("predictions.json",)
 
 _TASKS = (
     _glue(
         "cola",
         ("matthews", "accuracy"),
-        ("CoLA.tsv",),
+        "CoLA.tsv",
         header=("source", "label", "star", "sentence"),
     ),
-    _glue("sst-2", ("accuracy",), ("SST-2.tsv",)),
-    _glue("mrpc", ("accuracy", "f1"), ("MRPC.tsv",)),
-    NamedTask(
-        TaskSpec(
-            name="sts-b",
-            kind="regress",
-            metrics=("pearson", "spearman"),
-            score_range=(0.0, 5.0),
-            submissions=("STS-B.tsv",),
-        ),
-        _GLUE_FILES,
+    _glue("sst-2", _ACCURACY, "SST-2.tsv"),
+    _glue("mrpc", _ACCURACY_F1, "MRPC.tsv"),
+    _glue(
+        "sts-b",
+        ("pearson", "spearman"),
+        "STS-B.tsv",
+        kind="regress",
+        labels=(),
+        score_range=(0.0, 5.0),
     ),
-    _glue("qqp", ("accuracy", "f1"), ("QQP.tsv",)),
+    _glue("qqp", _ACCURACY_F1, "QQP.tsv"),
     _glue(
         "mnli",
-        ("accuracy",),
-        ("MNLI-m.tsv", "MNLI-mm.tsv"),
+        _ACCURACY,
+        *("MNLI-m.tsv", "MNLI-mm.tsv"),
         labels=("contradiction", "entailment", "neutral"),
     ),
-    _glue("qnli", ("accuracy",), ("QNLI.tsv",), labels=_INFERENCE),
-    _glue("rte", ("accuracy",), ("RTE.tsv",), labels=_INFERENCE, max_seq_length=256),
-    _glue("wnli", ("accuracy",), ("WNLI.tsv",)),
-    _answer(
+    _glue("qnli", _ACCURACY, "QNLI.tsv", labels=_INFERENCE),
+    _glue("rte", _ACCURACY, "RTE.tsv", labels=_INFERENCE, length=256),
+    _glue("wnli", _ACCURACY, "WNLI.tsv"),
+    _task(
         "squad",
+        "answer",
         _SQUAD_METRICS,
-        max_seq_length=384,
-        files=r".*v1\.1.*|(train|dev|test)\.(json|parquet)",
+        length=384,
+        files=r".*v1\.1.*" + _SQUAD_FILES,
+        submissions=_SQUAD_SUBMISSION,
     ),
-    _answer(
+    _task(
         "squad2",
+        "answer",
         _SQUAD_METRICS,
-        max_seq_length=512,
-        files=r".*v2\.0.*|(train|dev|test)\.(json|parquet)",
+        length=512,
+        files=r".*v2\.0.*" + _SQUAD_FILES,
         has_unanswerable=True,
+        submissions=_SQUAD_SUBMISSION,
     ),
-    _answer("cmrc", ("cmrc_f1", "cmrc_exact_match"), max_seq_length=512),
-    _choose("race"),
-    _choose("c3"),
-    _chinese("tnews", _TNEWS, max_seq_length=128),
-    _chinese("afqmc", _ZERO_ONE, max_seq_length=128),
-    _chinese("chnsenticorp", _ZERO_ONE, max_seq_length=256),
-    NamedTask(
-        TaskSpec(
-            name="trec",
-            kind="classify",
-            labels=tuple("012345"),
-            metrics=("accuracy",),
-            max_seq_length=64,
-        ),
+    _task("cmrc", "answer", _CMRC_METRICS, length=512, submissions=_SQUAD_SUBMISSION),
+    _task("race", "choose", _ACCURACY, length=512),
+    _task("c3", "choose", _ACCURACY, length=512),
+    _task("tnews", "classify", _ACCURACY, labels=_TNEWS),
+    _task("afqmc", "classify", _ACCURACY, labels=_ZERO_ONE),
+    _task("chnsenticorp", "classify", _ACCURACY, labels=_ZERO_ONE, length=256),
+    _task(
+        "trec",
+        "classify",
+        _ACCURACY,
+        labels=tuple("012345"),
+        length=64,
         header=("label", "text"),
     ),
-    _tag("cluener", "entity_f1", max_seq_length=128),
-    _tag("msra-ner", "entity_f1", max_seq_length=256),
-    _tag("wnut17", "entity_f1", max_seq_length=128),
-    _tag("ud-ewt", "accuracy", max_seq_length=128),
+    _task("cluener", "tag", _ENTITIES),
+    _task("msra-ner", "tag", _ENTITIES, length=256),
+    _task("wnut17", "tag", _ENTITIES),
+    _task("ud-ewt", "tag", _ACCURACY),
 )
 
 NAMED_TASKS = {task.spec.name: task for task in _TASKS}
@@ -206,7 +174,6 @@ def submission_text(
     r"""A file of predictions, as GLUE or SQuAD takes it.
 
     Args:
-        examples: Of its test set, in the order of the file.
         predictions: For each: the label as the task writes it, the score, or the
             answer, "" for none.
 

@@ -42,9 +42,6 @@ def read_squad(value: Any, *, path: str, counts: Counter[str]) -> list[TaskExamp
     of its passage; one that is not there at all keeps its text, for scoring, with start
     -1.
 
-    Args:
-        counts: Receives `MOVED` and `NOT_FOUND`.
-
     >>> paragraph = {"context": "Ada wrote it.", "qas": [
     ...     {"id": "1", "question": "Who?", "answers": [{"text": "Ada",
     ...                                                  "answer_start": 0}]},
@@ -57,17 +54,20 @@ def read_squad(value: Any, *, path: str, counts: Counter[str]) -> list[TaskExamp
     try:
         examples = list(_questions(articles, path))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
+        is_missing = isinstance(error, KeyError)
+        what = "a value is of the wrong kind"
+        what = f"{error.args[0]!r} is missing" if is_missing else what
         raise AlbertError(
-            f"{path} is not in the form of SQuAD: {_what(error)}; correct the file."
+            f"{path} is not in the form of SQuAD: {what}; correct the file."
         ) from None
-    refuse_repeated(examples, path=path)
+    for identity, count in Counter(example.id for example in examples).items():
+        # Their predictions could not be told apart.
+        if count > 1:
+            raise AlbertError(
+                f"{path}: the id {identity!r:.60} comes {count} times; make the ids "
+                "different."
+            )
     return located(examples, counts)
-
-
-def _what(error: Exception) -> str:
-    if isinstance(error, KeyError):
-        return f"{error.args[0]!r} is missing"
-    return "a value is of the wrong kind"
 
 
 def _questions(articles: Any, path: str) -> Iterator[TaskExample]:
@@ -174,16 +174,6 @@ def nearest(text: str, answer: Answer) -> int:
     return before if answer.start - before <= after - answer.start else after
 
 
-def refuse_repeated(examples: Sequence[TaskExample], *, path: str) -> None:
-    """Refuse ids that come twice, of which predictions could not be told apart."""
-    for identity, count in Counter(example.id for example in examples).items():
-        if count > 1:
-            raise AlbertError(
-                f"{path}: the id {identity!r:.60} comes {count} times; make the ids "
-                "different."
-            )
-
-
 def read_race(folder: str, *, counts: Counter[str]) -> list[TaskExample]:
     """The questions of all files below a folder such as RACE's `train` or `dev/high`.
 
@@ -212,7 +202,6 @@ def race_questions(row: Row, name: str) -> Iterator[TaskExample]:
     """The questions on one article.
 
     Args:
-        row: With an article, and one entry for each question in all else.
         name: What the article is called if it does not say.
     """
     record = row.cells
@@ -258,32 +247,24 @@ def read_c3(value: Any, *, path: str) -> list[TaskExample]:
     for number, document in enumerate(value):
         place = f"{path}, document {number + 1}"
         try:
-            examples += _questions_of_c3(document, number, place=place)
+            text = "\n".join(as_texts(document[0]))
+            identity = document[2] if len(document) > 2 else number
+            for index, asked in enumerate(document[1]):
+                options = two_or_more(as_texts(asked["choice"]), place=place)
+                example = TaskExample(
+                    id=f"{identity}-{index}",
+                    place=f"{place}, question {index}",
+                    text=text,
+                    text_pair=as_text(asked["question"]),
+                    options=options,
+                    choice=choice_of(asked.get("answer"), options, place=place),
+                )
+                examples.append(example)
         except (KeyError, TypeError, IndexError, AttributeError):
             raise AlbertError(
                 f"{place} is not in the form of C3: lines, questions with choice and "
                 "answer, and an id."
             ) from None
-    return examples
-
-
-def _questions_of_c3(document: Any, number: int, *, place: str) -> list[TaskExample]:
-    text = "\n".join(as_texts(document[0]))
-    identity = document[2] if len(document) > 2 else number
-    examples = []
-    for index, asked in enumerate(document[1]):
-        options = two_or_more(as_texts(asked["choice"]), place=place)
-        choice = choice_of(asked.get("answer"), options, place=place)
-        examples.append(
-            TaskExample(
-                id=f"{identity}-{index}",
-                place=f"{place}, question {index}",
-                text=text,
-                text_pair=as_text(asked["question"]),
-                options=options,
-                choice=choice,
-            )
-        )
     return examples
 
 

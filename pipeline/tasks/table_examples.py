@@ -11,7 +11,6 @@ from pipeline.tasks.columns import (
     answers_are_numbers,
     choice_of,
     label_names,
-    option_names,
     options_of,
 )
 from pipeline.tasks.published import answers_of, located
@@ -50,7 +49,6 @@ def examples_of_table(
     """The examples in a table.
 
     Args:
-        table: Its counts receive the rows that are left out.
         columns: Of the table; without a label, nothing is known of what to predict.
 
     >>> from collections import Counter
@@ -61,13 +59,19 @@ def examples_of_table(
     >>> example.id, example.text, example.label
     ('0', 'Good.', '1')
     """
-    is_hidden = kind == "classify" and _is_hidden(table, columns)
-    target = _target_of(table, kind, columns)
+    label, target = columns.label, _target_of(table, kind, columns)
+    if kind == "classify" and label is not None:
+        values = {label_text(row.cells.get(label)) for row in table.rows}
+        label = None if values == {_HIDDEN} else label
+    ids = [str(row.cells.get(columns.id or "")) for row in table.rows]
+    if columns.id is None or len(set(ids)) < len(ids):
+        # They do not tell the rows apart.
+        ids = [str(row.number) for row in table.rows]
     examples = []
-    for identity, row in zip(_identities(table, columns), table.rows, strict=True):
+    for identity, row in zip(ids, table.rows, strict=True):
         known = {"id": identity, **_texts(row, kind, columns)}
-        if columns.label is not None and not is_hidden:
-            known |= target(row, columns.label, known)
+        if label is not None:
+            known |= target(row, label, known)
             if known.get("label", "") is None:
                 table.counts[NO_LABEL] += 1
                 continue
@@ -92,30 +96,18 @@ def _target_of(table: Table, kind: Kind, columns: Columns) -> Callable[..., Know
     return target
 
 
-def _identities(table: Table, columns: Columns) -> list[str]:
-    """What each row is called; its number unless the column of ids tells them apart."""
-    numbers = [str(row.number) for row in table.rows]
-    if columns.id is None:
-        return numbers
-    found = [str(row.cells.get(columns.id)) for row in table.rows]
-    return found if len(set(found)) == len(found) else numbers
-
-
 def _texts(row: Row, kind: Kind, columns: Columns) -> Known:
     """The texts of a row; for `tag`, its words; for `choose`, its options."""
     if kind == "tag":
         value = _cell(row, columns.text)
-        if isinstance(value, list):
-            words = tuple(map(str, value))
+        if isinstance(listed := listed_value(value), list):
+            words = tuple(map(str, listed))
             return {"words": words, "text": " ".join(words)}
         if not isinstance(value, str):
             raise AlbertError(
                 f"{row.place}: {columns.text!r} is neither a list of words nor a text; "
                 "correct the row."
             )
-        if isinstance(listed := listed_value(value), list):
-            words = tuple(map(str, listed))
-            return {"words": words, "text": " ".join(words)}
         # CLUENER marks characters, spaces among them.
         has_spans = isinstance(row.cells.get(columns.label or ""), dict)
         words = tuple(value) if has_spans else words_of(value)
@@ -176,14 +168,6 @@ def label_text(value: Any) -> str | None:
     return text or None
 
 
-def _is_hidden(table: Table, columns: Columns) -> bool:
-    """Whether all labels are -1, as in test sets."""
-    label = columns.label
-    return label is not None and {
-        label_text(row.cells.get(label)) for row in table.rows
-    } == {_HIDDEN}
-
-
 def _label(row: Row, name: str, _: Known) -> Known:
     label = label_text(row.cells.get(name))
     is_agreed = label != _NO_AGREEMENT or name.strip().lower() != _AGREED_LABEL
@@ -195,7 +179,6 @@ class LabelCells(NamedTuple):
 
     Attributes:
         are_marks: Whether each is 0 or 1 for every label there is.
-        alone: Labels that stand alone in a cell.
     """
 
     are_marks: bool
@@ -292,9 +275,13 @@ def _answers(row: Row, name: str, _: Known) -> Known:
 def _choice(
     row: Row, name: str, known: Known, *, columns: Columns, are_numbers: bool
 ) -> Known:
-    answer, names = row.cells.get(name), option_names(row, columns)
-    if str(answer) in names:
-        return {"choice": names.index(str(answer))}
+    answer = row.cells.get(name)
+    # ARC says what its options are called.
+    cell = row.cells.get(columns.options[0]) if len(columns.options) == 1 else None
+    names = cell.get("label") if isinstance(cell, dict) else None
+    called = [str(each) for each in names] if isinstance(names, list) else []
+    if str(answer) in called:
+        return {"choice": called.index(str(answer))}
     choice = choice_of(
         answer,
         known["options"],

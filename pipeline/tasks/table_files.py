@@ -63,11 +63,7 @@ class Row(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table that was read whole.
-
-    Attributes:
-        counts: How many rows were left out or cut, by reason.
-    """
+    """A table that was read whole."""
 
     path: str
     columns: tuple[str, ...]
@@ -97,9 +93,6 @@ def _check_unpacked(size: int, *, packed: int, path: str) -> None:
 
 def decode_text(data: bytes, path: str, *, counts: Counter[str]) -> str:
     r"""The text of a file without byte-order mark, its lines ended by LF.
-
-    Args:
-        counts: See `pipeline.storage.lines.decode`, which reads what is not UTF-8.
 
     >>> decode_text(b"\xef\xbb\xbfone\r\ntwo", "a.tsv", counts=Counter())
     'one\ntwo'
@@ -263,7 +256,14 @@ def json_records(text: str, path: str) -> Any:
     """
     lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
     if len(lines) < 2 or parse_record(lines[0][1]) is None:
-        return _json_value(text, path)
+        try:
+            return cleaned(json.loads(text))
+        except (ValueError, RecursionError) as error:
+            is_deep = isinstance(error, RecursionError)
+            reason = "nested too deeply" if is_deep else str(error)
+            raise AlbertError(
+                f"{path} is not valid JSON: {reason}; correct the file."
+            ) from None
     rows: list[Row] = []
     for number, line in lines:
         place = f"{path}, line {number}"
@@ -272,16 +272,6 @@ def json_records(text: str, path: str) -> Any:
             raise AlbertError(f"{place} is not a JSON record; correct the line.")
         rows.append(Row(place, cleaned(record), len(rows)))
     return rows
-
-
-def _json_value(text: str, path: str) -> Any:
-    try:
-        return cleaned(json.loads(text))
-    except (ValueError, RecursionError) as error:
-        reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
-        raise AlbertError(
-            f"{path} is not valid JSON: {reason}; correct the file."
-        ) from None
 
 
 def table_of_records(value: Any, *, path: str) -> Table:
@@ -317,22 +307,14 @@ def cleaned(value: Any) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """A value that has to be text.
-
-    Raises:
-        TypeError: It is not.
-    """
+    """A value that has to be text, else a TypeError."""
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.60} is not text")
     return value
 
 
 def as_texts(value: Any) -> tuple[str, ...]:
-    """A list that has to be of texts.
-
-    Raises:
-        TypeError: It is not.
-    """
+    """A list that has to be of texts, else a TypeError."""
     if not isinstance(value, list):
         raise TypeError(f"{value!r:.60} is not a list")
     return tuple(map(as_text, value))

@@ -29,11 +29,7 @@ _BRACKETED = re.compile(r"(?:\(([^()*\s]+))?(\*?)(\)?)")
 def in_iob2(
     examples: Sequence[TaskExample], *, counts: Counter[str]
 ) -> list[TaskExample]:
-    """The examples of a file with tags in IOB2, whatever their convention.
-
-    Args:
-        counts: Receives `NO_BEGINNING`.
-    """
+    """The examples of a file with tags in IOB2, whatever their convention."""
     for example in examples:
         if example.tags is not None and len(example.tags) != len(example.words):
             raise AlbertError(

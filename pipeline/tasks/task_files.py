@@ -84,8 +84,6 @@ class TaskFile(NamedTuple):
 
     Attributes:
         columns: Where they were found, in a table, and how it counts options.
-        counts: What was left out or changed while reading, by reason.
-        remarks: What a person should know of how it was read.
     """
 
     examples: list[TaskExample]
@@ -98,17 +96,16 @@ def find_task_files(folder: str, task: TaskSpec) -> TaskPaths:
     """The files in a folder, by their names: those with train, dev and test in them.
 
     Such a word may go on, as in training, but not begin inside another, as in latest.
-
-    A task with a name may have its own names for files.
     """
     if not Path(folder).is_dir():
         raise SettingError(f"{folder} is not a folder.")
     named = NAMED_TASKS.get(task.name)
-    pattern = re.compile(named.files if named and named.files else ".*")
+    pattern = re.compile((named and named.files) or ".*")
     paths = sorted([*Path(folder).glob("*"), *Path(folder).glob("*/*")])
     chosen = [path for path in paths if path.is_dir() and path.name in _RACE_FOLDERS]
     if task.kind != "choose" or not chosen:
-        chosen = [path for path in paths if _is_data(path, pattern)]
+        data = [path for path in paths if _DATA_NAME.search(path.name)]
+        chosen = [p for p in data if pattern.fullmatch(p.name) and p.is_file()]
     found: dict[str, list[str]] = {part: [] for part in _PARTS}
     for path in chosen:
         part = next((p for p, word in _PARTS.items() if word.search(path.name)), None)
@@ -120,14 +117,6 @@ def find_task_files(folder: str, task: TaskSpec) -> TaskPaths:
             "test in them."
         )
     return TaskPaths(**found)
-
-
-def _is_data(path: Path, pattern: re.Pattern[str]) -> bool:
-    return (
-        path.is_file()
-        and _DATA_NAME.search(path.name) is not None
-        and pattern.fullmatch(path.name) is not None
-    )
 
 
 def read_task_file(
@@ -205,7 +194,12 @@ def _of_words(
     text: str, task: TaskSpec, *, path: str, is_labelled: bool, counts: Counter[str]
 ) -> TaskFile:
     """Words with their tags: a table, with a sentence or a word a row, or columns."""
-    if _is_table_of_words(text, is_labelled=is_labelled):
+    _, first = next(divide_lines([text.partition("\n")[0]]), (1, []))
+    if (
+        not isinstance(first, csv.Error)
+        and len(first) > 1
+        and names_words(first, has_tags=is_labelled)
+    ):
         table = parse_table(text, path=path)
         columns = find_columns(
             table, "tag", given=task.columns, is_labelled=is_labelled
@@ -257,14 +251,6 @@ def _sentences_of_rows(
         )
 
 
-def _is_table_of_words(text: str, *, is_labelled: bool) -> bool:
-    """Whether the first line of a text names a column of words."""
-    _, cells = next(divide_lines([text.partition("\n")[0]]), (1, []))
-    if isinstance(cells, csv.Error) or len(cells) < 2:
-        return False
-    return names_words(cells, has_tags=is_labelled)
-
-
 def _has_sentences(table: Table, columns: Columns) -> bool:
     """Whether each row has all words of a sentence."""
     return any(
@@ -281,16 +267,13 @@ def _is_plain(text: str, task: TaskSpec) -> bool:
         return False
     first = text.lstrip().partition("\n")[0]
     known = {*TEXT_COLUMNS, (task.columns.text or "").lower()}
-    cells = re.split("[\t,;]", first)
-    names = {cell.strip(' "').lower() for cell in cells}
-    return not names & known and "\t" not in first and not _is_table(text)
-
-
-def _is_table(text: str) -> bool:
-    """Whether the lines have as many cells as the first, which has several."""
+    names = {cell.strip(' "').lower() for cell in re.split("[\t,;]", first)}
+    if names & known or "\t" in first:
+        return False
+    # In a table all lines have as many cells as the first, which has several.
     rows = itertools.islice(divide_lines(io.StringIO(text, newline="")), _SAMPLE_ROWS)
     widths = {len(cells) for _, cells in rows if not isinstance(cells, csv.Error)}
-    return len(widths) == 1 and widths != {1}
+    return len(widths) != 1 or widths == {1}
 
 
 def _plain_texts(text: str, path: str) -> list[TaskExample]:

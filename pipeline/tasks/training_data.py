@@ -163,7 +163,10 @@ def warnings_about(
     task: TaskSpec, train: Sequence[TaskExample], *, evaluation: Sequence[TaskExample]
 ) -> Iterator[str]:
     """What a person should know, a sentence each. None of it forbids training."""
-    if rare := _rare_labels(task, train):
+    counts = Counter(label for example in train for label in labels_of(example))
+    # The number of an entity's inner words says nothing.
+    known = [label for label in task.labels if not label.startswith("I-")]
+    if rare := [f"{name} {counts[name]}" for name in known if counts[name] < _RARE]:
         more = len(rare) - _MOST_RARE
         listed = ", ".join(rare[:_MOST_RARE])
         listed += f" and {more:,} more" if more > 0 else ""
@@ -174,42 +177,27 @@ def warnings_about(
             f"Evaluation examples with a text that is trained on: {overlap:,} of "
             f"{len(evaluation):,}."
         )
-    if task.labels and all(map(str.isdecimal, task.labels)):
-        yield from _about_numbers(task)
-    if empty := sum(map(_is_empty, [*train, *evaluation])):
+    are_numbers = task.labels and all(map(str.isdecimal, task.labels))
+    if are_numbers and task.kind == "tag":
+        yield (
+            "The tags are numbers, so words are measured and no entities; to measure "
+            "these give the tags by name, such as B-PER."
+        )
+    elif are_numbers and task.name == task.kind:
+        yield (
+            "The labels are numbers, and predictions and exports show these; to see "
+            "names, give the labels by name."
+        )
+    pairs = ((e.text, e.text_pair) for e in (*train, *evaluation))
+    if empty := sum(
+        not a.strip() or (b is not None and not b.strip()) for a, b in pairs
+    ):
         yield f"Examples with an empty text: {empty:,}."
     if lost := len(_without_their_answers(train)):
         yield (
             "Questions not trained on, because their answers are not in their "
             f"passages: {lost:,}."
         )
-
-
-def _about_numbers(task: TaskSpec) -> Iterator[str]:
-    """What labels without names lead to, unless they are those of a named task."""
-    if task.kind == "tag":
-        yield (
-            "The tags are numbers, so words are measured and no entities; to measure "
-            "these give the tags by name, such as B-PER."
-        )
-    elif task.name == task.kind:
-        yield (
-            "The labels are numbers, and predictions and exports show these; to see "
-            "names, give the labels by name."
-        )
-
-
-def _rare_labels(task: TaskSpec, train: Sequence[TaskExample]) -> list[str]:
-    """The labels that few training examples have, each with how many, or words.
-
-    The number of an entity's inner words says nothing.
-    """
-    counts = Counter(label for example in train for label in labels_of(example))
-    return [
-        f"{label} {counts[label]}"
-        for label in task.labels
-        if counts[label] < _RARE and not label.startswith("I-")
-    ]
 
 
 def _without_their_answers(train: Sequence[TaskExample]) -> list[TaskExample]:
@@ -226,11 +214,6 @@ def _key(example: TaskExample) -> tuple[str, str]:
     is_passage = example.options or example.answers is not None
     pair = "" if is_passage else example.text_pair or ""
     return (" ".join(example.text.split()), " ".join(pair.split()))
-
-
-def _is_empty(example: TaskExample) -> bool:
-    pair = example.text_pair
-    return not example.text.strip() or (pair is not None and not pair.strip())
 
 
 _SHARE = 0.1
@@ -256,11 +239,13 @@ def hold_out(
     by_label: dict[str, list[str]] = defaultdict(list)
     for text, group in groups.items():
         by_label[group[0].label or ""].append(text)
-    chosen = set()
+    chosen: set[str] = set()
     for texts in by_label.values():
-        texts.sort(key=_hash)
+        texts.sort(key=lambda text: hashlib.sha256(text.encode()).digest())
         chosen |= set(texts[: round(_SHARE * len(texts))])
-    chosen -= _texts_of_all(examples, chosen)
+    # Not the texts with a label, or a tag, that no other text has.
+    rest = {label for e in examples if e.text not in chosen for label in labels_of(e)}
+    chosen -= {e.text for e in examples if not rest.issuperset(labels_of(e))}
     if not chosen:
         most = max(map(len, by_label.values()), default=0)
         what = "no label has" if any(by_label) else "there are no"
@@ -273,19 +258,3 @@ def hold_out(
         [example for example in examples if example.text not in chosen],
         [example for example in examples if example.text in chosen],
     )
-
-
-def _texts_of_all(examples: Sequence[TaskExample], chosen: set[str]) -> set[str]:
-    """Chosen texts that have a label, or a tag, which no other text has."""
-    rest = {each for e in examples if e.text not in chosen for each in _marks(e)}
-    return {e.text for e in examples if e.text in chosen and not _marks(e) <= rest}
-
-
-def _marks(example: TaskExample) -> set[str]:
-    """The labels and tags of an example."""
-    own = () if example.label is None else (example.label,)
-    return {*own, *(example.labels or ()), *(example.tags or ())}
-
-
-def _hash(text: str) -> bytes:
-    return hashlib.sha256(text.encode()).digest()

@@ -9,58 +9,39 @@ from pipeline.tasks.task_files import find_task_files
 from schemas.errors import AlbertError, SettingError
 from tests.pipeline.tasks.task_file import read
 
-# The folders of tasks as they are distributed, with what lies beside the data.
+# The folders of tasks as they are distributed: the files to train on, to choose by, of
+# the test, and what lies beside them.
+SQUAD, SQUAD2 = (f"train-v{n}.json dev-v{n}.json" for n in ("1.1", "2.0"))
 FOLDERS = {
-    "mrpc": ("dev_ids.tsv", "msr_paraphrase_train.txt", "train.tsv", "dev.tsv"),
+    "mrpc": ("train.tsv", "dev.tsv", "", "dev_ids.tsv msr_paraphrase_train.txt"),
     "mnli": (
-        "README.txt",
-        "dev_matched.tsv",
-        "dev_mismatched.tsv",
-        "test_matched.tsv",
-        "test_mismatched.tsv",
         "train.tsv",
+        "dev_matched.tsv dev_mismatched.tsv",
+        "test_matched.tsv test_mismatched.tsv",
+        "README.txt",
     ),
-    "squad": ("train-v1.1.json", "dev-v1.1.json", "train-v2.0.json", "dev-v2.0.json"),
-    "squad2": ("train-v1.1.json", "dev-v1.1.json", "train-v2.0.json", "dev-v2.0.json"),
-    "c3": ("data/c3-d-train.json", "data/c3-m-train.json", "data/c3-d-dev.json"),
-    "cmrc": ("cmrc2018_train.json", "cmrc2018_dev.json", "cmrc2018_trial.json"),
-    "wnut17": ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated"),
+    "squad": (*SQUAD.split(), "", SQUAD2),
+    "squad2": (*SQUAD2.split(), "", SQUAD),
+    "c3": ("data/c3-d-train.json data/c3-m-train.json", "data/c3-d-dev.json", "", ""),
+    "cmrc": ("cmrc2018_train.json", "cmrc2018_dev.json", "", "cmrc2018_trial.json"),
+    "wnut17": (
+        "wnut17train.conll",
+        "emerging.dev.conll",
+        "emerging.test.annotated",
+        "",
+    ),
     "tnews": ("train.json", "dev.json", "test.json", "labels.json"),
 }
 
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_the_files_of_a_task_are_found_by_their_names(tmp_path, name):
-    for file in FOLDERS[name]:
+    files = [names.split() for names in FOLDERS[name]]
+    for file in " ".join(FOLDERS[name]).split():
         (tmp_path / file).parent.mkdir(exist_ok=True)
         (tmp_path / file).write_text("text")
     found = find_task_files(str(tmp_path), task_called(name))
-    names = tuple(
-        [path.removeprefix(f"{tmp_path}/") for path in paths] for paths in found
-    )
-    expected = {
-        "mrpc": (["train.tsv"], ["dev.tsv"], []),
-        "mnli": (
-            ["train.tsv"],
-            ["dev_matched.tsv", "dev_mismatched.tsv"],
-            ["test_matched.tsv", "test_mismatched.tsv"],
-        ),
-        "squad": (["train-v1.1.json"], ["dev-v1.1.json"], []),
-        "squad2": (["train-v2.0.json"], ["dev-v2.0.json"], []),
-        "c3": (
-            ["data/c3-d-train.json", "data/c3-m-train.json"],
-            [FOLDERS["c3"][2]],
-            [],
-        ),
-        "cmrc": (["cmrc2018_train.json"], ["cmrc2018_dev.json"], []),
-        "wnut17": (
-            ["wnut17train.conll"],
-            ["emerging.dev.conll"],
-            ["emerging.test.annotated"],
-        ),
-        "tnews": (["train.json"], ["dev.json"], ["test.json"]),
-    }
-    assert names == expected[name]
+    assert [*found] == [[f"{tmp_path}/{file}" for file in part] for part in files[:3]]
 
 
 def test_a_word_that_others_contain_names_no_part_of_a_task(tmp_path):
