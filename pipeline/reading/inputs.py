@@ -37,20 +37,9 @@ from schemas.errors import AlbertError, SettingError
 # Where sizes are estimated, compressed text counts this many times its size.
 _COMPRESSION_RATIO = 4
 # Formats in which a document is found from anywhere in a file.
-_DIVISIBLE: frozenset[Format] = frozenset(
-    {
-        "mediawiki",
-        "wikiextractor",
-        "jsonl",
-        "jsonl-sentences",
-        "sentences",
-        "paragraphs",
-        "bookcorpus",
-        "numbered",
-        "lines",
-        "marked",
-        "wet",
-    }
+_DIVISIBLE: tuple[Format, ...] = (
+    *("mediawiki", "wikiextractor", "jsonl", "jsonl-sentences", "sentences"),
+    *("paragraphs", "bookcorpus", "numbered", "lines", "marked", "wet"),
 )
 # Files that lie beside texts in folders.
 _NO_TEXT_NAMES = re.compile(

@@ -47,16 +47,8 @@ _HAS_OTHER_ENDS = re.compile(f"[{SURE_ENDS}{_PHRASED}]")
 # What the segmenter searches for after each opening quotation mark.
 _CLOSING = {
     **{"``": "''", "`": "'", "'": "'", '"': '"', "«": "»", "»": "«", "‹": "›"},
-    **{
-        "‘": "’",
-        "‚": "‚",
-        "‛": "‛",
-        "“": "”",
-        "„": "“",
-        "‟": "‟",
-        "《": "》",
-        "「": "」",
-    },
+    **{"‘": "’", "‚": "‚", "‛": "‛", "“": "”", "„": "“", "‟": "‟", "《": "》"},
+    "「": "」",
 }
 _OPENING = "".join(dict.fromkeys("".join(_CLOSING)))
 _OTHER_MARKS = "’”›》」[](){}<>（）•.!?…։؟۔।॥།။።。！？｡"

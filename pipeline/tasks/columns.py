@@ -23,60 +23,26 @@ _PAIRS = (
     ("query", "document"),
 )
 TEXT_COLUMNS = (
-    "text",
-    "sentence",
-    "sentence1",
-    "text_a",
-    "content",
-    "review",
-    "comment",
-    "comment_text",
-    "tweet",
-    "document",
-    "question",
+    *("text", "sentence", "sentence1", "text_a", "content", "review", "comment"),
+    *("comment_text", "tweet", "document", "question"),
 )
 _PASSAGES = ("context", "article", "passage", "sent1", "premise", "text")
 _QUESTIONS = ("question", "query", "sent2")
 WORDS = ("tokens", "words", "token", "word", "form")
 _LABELS = (
-    "gold_label",
-    "label",
-    "labels",
-    "target",
-    "class",
-    "category",
-    "is_duplicate",
-    "quality",
-    "score",
+    *("gold_label", "label", "labels", "target", "class", "category"),
+    *("is_duplicate", "quality", "score"),
 )
 _SCORES = ("score", "label", "target", "similarity", "rating", "labels")
 _CHOICES = ("label", "answer", "target", "answerkey")
 TAGS = (
-    "tags",
-    "ner_tags",
-    "ner_tag",
-    "ner",
-    "tag",
-    "bio",
-    "iob",
-    "pos_tags",
-    "pos_tag",
-    "labels",
-    "label",
-    "entities",
-    "entity",
-    "spans",
-    "pos",
+    *("tags", "ner_tags", "ner_tag", "ner", "tag", "bio", "iob", "pos_tags"),
+    *("pos_tag", "labels", "label", "entities", "entity", "spans", "pos"),
 )
 # What numbers the sentences of a table with one word a row.
 SENTENCES = (
-    "sentence #",
-    "sentence",
-    "sentence_id",
-    "sentence id",
-    "sentence_idx",
-    "sent_id",
-    "sent",
+    *("sentence #", "sentence", "sentence_id", "sentence id", "sentence_idx"),
+    *("sent_id", "sent"),
 )
 _ANSWERS = ("answers", "answer")
 _IDS = ("index", "idx", "id", "guid")

@@ -23,16 +23,8 @@ _Line = tuple[int, str, list[str]]
 # The columns of CoNLL-U (universaldependencies.org/format.html), and a line that names
 # those of CoNLL-U Plus.
 _UD_COLUMNS = (
-    "id",
-    "form",
-    "lemma",
-    "upos",
-    "xpos",
-    "feats",
-    "head",
-    "deprel",
-    "deps",
-    "misc",
+    *("id", "form", "lemma", "upos", "xpos", "feats"),
+    *("head", "deprel", "deps", "misc"),
 )
 _UD_NAMED = re.compile(r"# *global\.columns *= *(.+)")
 _UD_WORD = re.compile(r"[0-9]+")

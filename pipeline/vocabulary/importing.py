@@ -86,13 +86,13 @@ def read_external(source: Path, *, given: Path | None = None) -> ExternalVocabul
     pieces, charsmap = _pieces(values, path=tokenizer)
     _check_tokens(folder, size=len(pieces))
     scores = [score for _, score in pieces]
-    if path is None or not has_own_rules(_checked(path)):
+    model = b"" if path is None else _checked(path)
+    if not has_own_rules(model):
         _check_steps(values, path=tokenizer)
     if path is None:
         model = model_of_pieces(pieces, charsmap)
         check_model(model, path=tokenizer)
         return ExternalVocabulary(tokenizer, model, _asked(folder), scores)
-    model = _checked(path)
     known = load_tokenizer(model)
     if [known.piece(i) for i in range(known.vocab_size)] != [p for p, _ in pieces]:
         raise AlbertError(
