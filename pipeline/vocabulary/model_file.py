@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pipeline.core.protobuf import (
     bytes_field,
     changed,
-    fields,
     float_field,
     nested,
     number_field,
@@ -43,21 +42,17 @@ SPACE_BEFORE = bytes_field(_NORMALIZER_SPEC, number_field(_ADD_DUMMY_PREFIX, 1))
 
 def compiled_normalization(model: bytes) -> bytes:
     """The normalization rules of a model in their compiled form."""
-    return b"".join(
-        charsmap
-        for spec in nested(model, _NORMALIZER_SPEC)
-        for charsmap in nested(spec, _CHARSMAP)
-    )
+    return b"".join(_of_rules(model, _CHARSMAP))
 
 
 def has_own_rules(model: bytes) -> bool:
     """Whether a model has rules that somebody wrote, so that nothing is missing."""
-    return not {_OWN_RULES, _UNSPACED_RULES}.isdisjoint(_names(model))
+    return not {_OWN_RULES, _UNSPACED_RULES}.isdisjoint(_of_rules(model, _NAME))
 
 
 def is_of_unspaced_text(model: bytes) -> bool:
     """Whether a model is that of a vocabulary of scripts without spaces."""
-    return _UNSPACED_RULES in _names(model)
+    return _UNSPACED_RULES in _of_rules(model, _NAME)
 
 
 def of_unspaced_text(model: bytes) -> bytes:
@@ -66,14 +61,10 @@ def of_unspaced_text(model: bytes) -> bytes:
     return model + name + NO_SPACE_BEFORE
 
 
-def _names(model: bytes) -> list[int | bytes]:
-    """The names of the rules of a model, the one that holds last."""
-    return [
-        value
-        for spec in nested(model, _NORMALIZER_SPEC)
-        for number, value in fields(spec)
-        if number == _NAME
-    ]
+def _of_rules(model: bytes, number: int) -> list[bytes]:
+    """A field of the rules of a model, the one that holds last."""
+    specs = nested(model, _NORMALIZER_SPEC)
+    return [value for spec in specs for value in nested(spec, number)]
 
 
 def with_rules_and_scores(
