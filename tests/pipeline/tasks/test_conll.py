@@ -43,20 +43,6 @@ def test_an_entity_of_iob2_that_begins_with_i_is_read_and_counted(tmp_path):
     assert file.counts == {NO_BEGINNING: 1}
 
 
-def test_documents_begin_with_a_line_that_is_no_word(tmp_path):
-    # As CoNLL-2003 has it: four columns, the tag in the last.
-    content = (
-        "-DOCSTART- -X- -X- O\n\nEU NNP B-NP B-ORG\nrejects VBZ B-VP O\n\n\n"
-        "-DOCSTART- -X- O O\n\nPeter NNP B-NP B-PER\n"
-    )
-    file = read(tmp_path, content, task="tag")
-    assert [(e.words, e.tags) for e in file.examples] == [
-        (("EU", "rejects"), ("B-ORG", "O")),
-        (("Peter",), ("B-PER",)),
-    ]
-    assert file.examples[1].place == f"{tmp_path}/file, line 9"
-
-
 def test_another_column_of_tags_goes_by_its_number(tmp_path):
     content = "EU NNP B-NP B-ORG\nrejects VBZ B-VP O\n"
     file = read(tmp_path, content, task="tag", label="2")
@@ -89,28 +75,11 @@ def test_conll_u_has_names_for_its_columns(tmp_path, label, expected):
     assert (example.words, example.tags) == (("de", "le", "roi"), expected)
 
 
-def test_a_number_sign_is_a_word_of_conll(tmp_path):
-    assert read(tmp_path, "# O\n1 O\nb B-P\n", task="tag").examples[0].words[0] == "#"
-
-
-def test_records_have_words_and_tags_in_lists(tmp_path):
-    content = json.dumps({"tokens": ["Ada", "ran"], "ner_tags": ["B-P", "O"]})
-    (example,) = read(tmp_path, content, task="tag").examples
-    assert (example.words, example.tags) == (("Ada", "ran"), ("B-P", "O"))
-
-
 def test_cluener_marks_the_first_and_last_character_of_entities(tmp_path):
     content = json.dumps({"text": "在 台湾", "label": {"address": {"台湾": [[2, 3]]}}})
     (example,) = read(tmp_path, content, task="cluener").examples
     assert example.words == ("在", " ", "台", "湾")
     assert example.tags == ("O", "O", "B-address", "I-address")
-
-
-def test_of_a_text_the_words_without_spaces_alone_are_divided(tmp_path):
-    content = json.dumps({"text": "I love 寿司 a lot", "tags": "O O B-F I-F O O"})
-    (example,) = read(tmp_path, content, task="tag").examples
-    assert example.words == ("I", "love", "寿", "司", "a", "lot")
-    assert example.tags == ("O", "O", "B-F", "I-F", "O", "O")
 
 
 def test_words_alone_have_no_tags(tmp_path):
@@ -152,13 +121,6 @@ def test_columns_that_do_not_fit_together_are_refused(
     assert sentence in str(error.value)
 
 
-def test_comments_that_open_a_sentence_are_no_words_and_the_sign_is_one(tmp_path):
-    file = "# id 7\tdomain=en\nAda _ _ B-PER\n# _ _ O\n\n# newdoc\n\nran _ _ O\n"
-    examples = read(tmp_path, file, task="tag").examples
-    assert [example.words for example in examples] == [("Ada", "#"), ("ran",)]
-    assert examples[0].tags == ("B-PER", "O")
-
-
 def test_numbers_before_the_words_of_each_sentence_are_no_words(tmp_path):
     file = "#\thttp://example.org\n1\tAda\tB-PER\tO\n2\tran\tO\tO\n\n1\tNo\tO\tO\n"
     examples = read(tmp_path, file, task="tag", label="3").examples
@@ -166,19 +128,9 @@ def test_numbers_before_the_words_of_each_sentence_are_no_words(tmp_path):
     assert examples[0].tags == ("B-PER", "O")
 
 
-def test_numbers_that_are_words_stay_words(tmp_path):
-    examples = read(tmp_path, "1 CD O\n2 CD O\n\n4 CD O\n", task="tag").examples
-    assert [example.words for example in examples] == [("1", "2"), ("4",)]
-
-
 def test_a_line_of_another_width_in_a_sentence_is_refused(tmp_path):
     with pytest.raises(AlbertError, match="line 2 has 4 columns and the first of its"):
         read(tmp_path, "Ada NNP B-PER\nran VBD O O\n", task="tag", label=None)
-
-
-def test_a_sentence_may_begin_with_a_bracket(tmp_path):
-    (example,) = read(tmp_path, "[ O\nReuters B-ORG\n] O\n", task="tag").examples
-    assert example.words == ("[", "Reuters", "]")
 
 
 @pytest.mark.parametrize(
@@ -209,6 +161,36 @@ def test_tags_are_put_into_the_scheme_of_a_model(tmp_path, labels, tags):
 
 # Column files as they are found, and the words, tags and remarks that they give.
 WORLD = {
+    # As CoNLL-2003 has it: four columns, the tag in the last.
+    "lines that begin a document": (
+        "-DOCSTART- -X- -X- O\n\nEU NNP B-NP B-ORG\nrejects VBZ B-VP O\n\n\n"
+        "-DOCSTART- -X- O O\n\nPeter NNP B-NP B-PER\n",
+        [("EU rejects", "B-ORG O"), ("Peter", "B-PER")],
+    ),
+    "a number sign that is a word": (
+        "# O\n1 O\nb B-P\n",
+        [("# 1 b", "O O B-P")],
+    ),
+    "numbers that are words": (
+        "1 CD O\n2 CD O\n\n4 CD O\n",
+        [("1 2", "O O"), ("4", "O")],
+    ),
+    "brackets that are words": (
+        "[ O\nReuters B-ORG\n] O\n",
+        [("[ Reuters ]", "O B-ORG O")],
+    ),
+    "comments that open a sentence": (
+        "# id 7\tdomain=en\nAda _ _ B-PER\n# _ _ O\n\n# newdoc\n\nran _ _ O\n",
+        [("Ada #", "B-PER O"), ("ran", "O")],
+    ),
+    "lists of JSON": (
+        '{"tokens": ["Ada", "ran"], "ner_tags": ["B-P", "O"]}',
+        [("Ada ran", "B-P O")],
+    ),
+    "a text of which the words without spaces are divided": (
+        '{"text": "I love 寿司 a lot", "tags": "O O B-F I-F O O"}',
+        [("I love 寿 司 a lot", "O O B-F I-F O O")],
+    ),
     "a comment with as many parts as a word": (
         "# newdoc\nAda B-P\nran O\n\n# sent 2\n# O\nBo B-P\n",
         [("Ada ran", "B-P O"), ("# Bo", "O B-P")],
