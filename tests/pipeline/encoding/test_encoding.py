@@ -6,7 +6,7 @@ import pytest
 from pipeline.encoding.encoding import encode_examples
 from pipeline.tasks.named_tasks import task_called
 from schemas.errors import SettingError
-from schemas.example import CLS_ID, SEP_ID, UNK_ID
+from schemas.example import SEP_ID, UNK_ID
 from schemas.task import Answer, TaskExample
 
 PASSAGE = (
@@ -36,47 +36,55 @@ def pieces(tokenizer, row, number=0):
     return " ".join(map(tokenizer.piece, row.sequences[number].token_ids))
 
 
-def test_a_text_stands_between_cls_and_sep(tokenizer):
-    (row,) = rows_of(
-        tokenizer, "classify", example("the list", label="b"), labels=("a", "b")
-    )
-    assert pieces(tokenizer, row) == "[CLS] ▁the ▁list [SEP]"
-    assert list(row.sequences[0].segment_ids) == [0, 0, 0, 0]
-    assert (row.target, row.cut_tokens, row.length) == (1, 0, 4)
+# A task, an example, its row as a line, what is to be predicted, and how many tokens
+# were cut off to make 12.
+ROWS = {
+    "a text": ("classify", example("the list", label="b"), "▁the ▁list [SEP]", 1, 0),
+    "a pair": (
+        "regress",
+        example("the", text_pair="list", score=2.5),
+        "▁the [SEP] ▁list [SEP]",
+        2.5,
+        0,
+    ),
+    "a pair of which the longer text loses its end": (
+        "classify",
+        example("the " * 20, text_pair="list " * 3, label="a"),
+        "▁the " * 6 + "[SEP] " + "▁list " * 3 + "[SEP]",
+        0,
+        14,
+    ),
+    "nothing": ("classify", example(""), "[SEP]", None, 0),
+    "labels": ("multilabel", example("", labels=("c", "a")), "[SEP]", (1, 0, 1), 0),
+    "no labels": ("multilabel", example("", labels=()), "[SEP]", (0, 0, 0), 0),
+    "an option in the place of a blank": (
+        "choose",
+        example("the", text_pair="the _ is", options=("set", "list"), choice=0),
+        "▁the [SEP] ▁the ▁set ▁is [SEP]",
+        0,
+        0,
+    ),
+    "the end of a question and its option, beside a cut article": (
+        "choose",
+        example("the " * 30, text_pair="is " * 20, options=("set", "a"), choice=1),
+        "▁the " * 5 + "[SEP] " + "▁is " * 3 + "▁set [SEP]",
+        1,
+        2 * (25 + 17),
+    ),
+}
 
 
-def test_the_second_text_of_a_pair_is_segment_1(tokenizer):
-    (row,) = rows_of(tokenizer, "regress", example("the", text_pair="list", score=2.5))
-    assert pieces(tokenizer, row) == "[CLS] ▁the [SEP] ▁list [SEP]"
-    assert list(row.sequences[0].segment_ids) == [0, 0, 0, 1, 1]
-    assert row.target == 2.5
-
-
-def test_the_longer_text_of_a_pair_loses_its_end(tokenizer):
-    pair = example("the " * 20, text_pair="list " * 3, label="a")
-    (row,) = rows_of(tokenizer, "classify", pair, max_seq_length=12, labels=("a",))
-    assert pieces(tokenizer, row) == (
-        "[CLS] " + "▁the " * 6 + "[SEP] " + "▁list " * 3 + "[SEP]"
-    )
-    assert (row.length, row.cut_tokens) == (12, 14)
-
-
-def test_an_empty_text_is_two_special_tokens(tokenizer):
-    (row,) = rows_of(tokenizer, "classify", example(""))
-    assert list(row.sequences[0].token_ids) == [CLS_ID, SEP_ID]
-    assert row.target is None
-
-
-def test_several_labels_are_zeros_and_ones(tokenizer):
-    labels = ("a", "b", "c")
-    rows = rows_of(
-        tokenizer,
-        "multilabel",
-        example("the", labels=("c", "a")),
-        example("the", labels=()),
-        labels=labels,
-    )
-    assert [row.target for row in rows] == [(1, 0, 1), (0, 0, 0)]
+@pytest.mark.parametrize("kind", ROWS)
+def test_an_example_is_a_row_between_cls_and_sep(tokenizer, kind):
+    task, given, expected, target, cut = ROWS[kind]
+    (row,) = rows_of(tokenizer, task, given, max_seq_length=12, labels=("a", "b", "c"))
+    assert pieces(tokenizer, row) == f"[CLS] {expected}"
+    assert (row.target, row.cut_tokens) == (target, cut)
+    ids = list(row.sequences[0].token_ids)
+    first = ids.index(SEP_ID) + 1
+    segments = [0] * first + [1] * (len(ids) - first)
+    assert list(row.sequences[0].segment_ids) == segments
+    assert row.length == len(ids)
 
 
 def test_each_option_is_a_sequence_of_its_own(tokenizer):
@@ -90,15 +98,6 @@ def test_each_option_is_a_sequence_of_its_own(tokenizer):
         "[CLS] ▁the ▁list [SEP] ▁the ▁list [SEP]",
     ]
     assert row.target == 1
-
-
-def test_an_option_is_read_in_the_place_of_a_blank(tokenizer):
-    (row,) = rows_of(
-        tokenizer,
-        "choose",
-        example("the", text_pair="the _ is", options=("set", "list"), choice=0),
-    )
-    assert pieces(tokenizer, row) == "[CLS] ▁the [SEP] ▁the ▁set ▁is [SEP]"
 
 
 @pytest.mark.parametrize(
@@ -121,19 +120,6 @@ def test_a_blank_is_filled_once_and_a_name_has_none(tokenizer, question, expecte
         for question, options in ((question, ("set", "list")), (None, (expected, "a")))
     )
     assert pieces(tokenizer, asked[0]) == pieces(tokenizer, written[0])
-
-
-def test_of_a_question_with_its_option_the_end_is_kept_and_the_article_is_cut(
-    tokenizer,
-):
-    asked = example(
-        "the " * 30, text_pair="is " * 20, options=("set", "list"), choice=0
-    )
-    (row,) = rows_of(tokenizer, "choose", asked, max_seq_length=13)
-    assert pieces(tokenizer, row) == (
-        "[CLS] " + "▁the " * 5 + "[SEP] " + "▁is " * 4 + "▁set [SEP]"
-    )
-    assert row.length == 13
 
 
 def windows_of(tokenizer, *answers, passage=PASSAGE, max_seq_length=32):
