@@ -264,7 +264,8 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> tuple[list[str], 
     text = with_whole_words(text)
     raw = text.split("\n") if are_lines else _BLANK_LINES.split(text)
     if is_record and not are_lines:
-        raw, spaced = [], [" ".join(line.split()) for line in text.split("\n")]
+        spaced = [" ".join(line.split()) for line in text.split("\n")]
+        raw = []
         width = _width(spaced)
         for block in _blocks_of(spaced):
             raw += ["\n".join(block)] if is_wrapped(block, width=width) else block

@@ -105,10 +105,10 @@ def read_rows(
 ) -> Iterator[Document | Dropped]:
     """A document of its kind from each row."""
     for row in rows:
-        document: Document | Dropped
         if isinstance(row, Dropped):
-            document = row
-        elif (is_marked := is_wiki40b(row.text)) or kind == "wikipedia":
+            yield row
+            continue
+        if (is_marked := is_wiki40b(row.text)) or kind == "wikipedia":
             lines = lines_of_wiki40b(row.text) if is_marked else row.text.split("\n")
             document = article_document(lines, title=row.title, counts=counts)
         elif kind == "books":
