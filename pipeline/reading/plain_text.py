@@ -265,7 +265,7 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> tuple[list[str], 
     raw = text.split("\n") if are_lines else _BLANK_LINES.split(text)
     if is_record and not are_lines:
         spaced = [" ".join(line.split()) for line in text.split("\n")]
-        raw = []
+        raw = list[str]()
         width = _width(spaced)
         for block in _blocks_of(spaced):
             raw += ["\n".join(block)] if is_wrapped(block, width=width) else block
