@@ -66,14 +66,14 @@ class Ours:
         from albert_tf.model.initial_weights import initialize_weights
         from albert_tf.model.pretrainer import AlbertPretrainer
         from albert_tf.training.run import training_steps
-        from albert_tf.training.steps import step_counts
+        from albert_tf.training.steps import pretraining_counts
         from schemas.config import TrainConfig
 
         model = AlbertPretrainer(cell.config, precision=cell.precision)
         initialize_weights(model, standard_deviation=0.02, seed=1)
         self.steps = training_steps(model, TrainConfig())
         self.batch = {name: values[None] for name, values in arrays.items()}  # 1 device
-        self.counts = step_counts(self.batch)
+        self.counts = pretraining_counts(self.batch)
 
     def accumulate(self) -> None:
         """Compute loss and gradients."""

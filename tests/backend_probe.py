@@ -11,7 +11,7 @@ import numpy as np
 from keras import ops
 
 from albert_tf.model.layers import DropoutSeeds
-from albert_tf.model.pretrainer import AlbertPretrainer, pretraining_sums, step_loss
+from albert_tf.model.pretrainer import AlbertPretrainer, step_loss, task_sums
 from albert_tf.training.optimizers import Rule, optimizer_of, role_of
 from schemas.config import TrainConfig
 from tests.batches import random_batch
@@ -19,7 +19,7 @@ from tests.huggingface_albert import SMALL, lively_weights
 
 
 def loss_of(model, batch, seeds=None):
-    sums = pretraining_sums(model, batch, seeds)
+    sums = task_sums(model, batch, *model(batch, seeds=seeds))
     return step_loss(sums, mlm_count=sums.mlm_count, sentence_count=sums.sentence_count)
 
 

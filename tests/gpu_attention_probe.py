@@ -12,9 +12,10 @@ import jax
 import numpy as np
 from jax._src.cudnn import fused_attention_stablehlo as cudnn
 
+from albert_tf.evaluation.held_out import with_weights
 from albert_tf.model import operations
-from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.training.steps import loss_of_values
+from albert_tf.model.layers import DropoutSeeds
+from albert_tf.model.pretrainer import AlbertPretrainer, micro_batch_loss
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL
 
@@ -44,8 +45,9 @@ def kernel_calls():
     counts = dict.fromkeys(names, np.float32(1))
 
     def loss(values):
-        key = np.zeros(2, np.uint32)
-        return loss_of_values(model, values, batch, key=key, counts=counts)[0]
+        seeds = DropoutSeeds(np.zeros(2, np.uint32))
+        with with_weights(model, values):
+            return micro_batch_loss(model, batch, **counts, seeds=seeds)[0]
 
     values = {path: w.value for path, w in model.weights_by_path.items()}
     traced = jax.jit(jax.grad(loss)).trace(values)

@@ -12,7 +12,7 @@ import numpy as np
 
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.training.run import training_steps
-from albert_tf.training.steps import step_counts
+from albert_tf.training.steps import pretraining_counts
 from schemas.config import TrainConfig
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL, lively_weights
@@ -47,7 +47,7 @@ def bytes_at_the_peak(steps, batch, counts):
 def main(path, recompute):
     batch = random_batch(CONFIG, rows=8, length=256, predictions=4)
     batch = {name: values[None] for name, values in batch.items()}
-    counts = step_counts(batch)
+    counts = pretraining_counts(batch)
     model = AlbertPretrainer(CONFIG, recompute=recompute == "recompute")
     for name, values in lively_weights(model).items():
         model.weights_by_path[name].assign(values)

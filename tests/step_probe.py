@@ -56,7 +56,7 @@ def three_steps(*, dropout, without_padding=False):
     from albert_tf.model.pretrainer import AlbertPretrainer
     from albert_tf.model.unpadding import unpadded
     from albert_tf.training.run import training_steps
-    from albert_tf.training.steps import step_counts
+    from albert_tf.training.steps import pretraining_counts
     from schemas.config import TrainConfig
 
     config = dataclasses.replace(
@@ -75,7 +75,7 @@ def three_steps(*, dropout, without_padding=False):
         )
         for micro in range(0, MICRO_BATCHES, devices):
             part = {n: v[micro : micro + devices] for n, v in batch.items()}
-            counts = step_counts(batch)
+            counts = pretraining_counts(batch)
             part = unpadded(part) if without_padding else part
             steps.accumulate(part, counts=counts, step=step, micro=micro)
         losses = steps.sums()

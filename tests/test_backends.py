@@ -33,14 +33,14 @@ from tests import test_backends
 from tests.training_data import resolved_run
 data, run, model, stop_at, stop_signal = sys.argv[1:]
 begun = itertools.count(-1)  # a step is timed before the first
-step_counts = pretraining.step_counts
+pretraining_counts = pretraining.pretraining_counts
 
 def signalled(batch):
     if next(begun) == int(stop_at):
         os.kill(os.getpid(), getattr(signal, stop_signal))
-    return step_counts(batch)
+    return pretraining_counts(batch)
 
-pretraining.step_counts = signalled
+pretraining.pretraining_counts = signalled
 config = test_backends.CONFIG
 model = getattr(test_backends, model)
 pretrain(resolved_run(Path(data), Path(run), config, model_config=model))

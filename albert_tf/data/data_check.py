@@ -23,10 +23,26 @@ from schemas.settings import flag_name
 
 
 def check_data(manifest: DatasetManifest, *, data: Path) -> None:
-    """Refuse a data set that nothing can be trained on."""
+    """Refuse a data set that nothing can be trained on, or that is not whole."""
     check_has_training_examples(manifest, data=data)
-    check_has_vocabulary(manifest, data=data)
-    check_shards_are_whole(manifest, data=data)
+    path = data / SPM_MODEL
+    if not path.is_file():
+        raise AlbertError(f"{path} is missing; make the data again.")
+    if hashlib.sha256(read_bytes(path)).hexdigest() != manifest.vocabulary["sha256"]:
+        raise AlbertError(
+            f"{path} is not the vocabulary that the data was made with; put that one "
+            "back."
+        )
+    for shard in manifest.shards:
+        path = data / shard.name
+        size = path.stat().st_size if path.exists() else None
+        if size != shard.bytes:
+            is_other = f"has {size} bytes and not {shard.bytes}, as {MANIFEST} says"
+            state = "is missing" if size is None else is_other
+            raise AlbertError(
+                f"{path} {state}; run the same albert make-data again: it makes the "
+                "file anew, byte for byte."
+            )
 
 
 def check_model_fits(
@@ -50,44 +66,12 @@ def check_model_fits(
         )
 
 
-def check_task_fits(
-    config: ModelConfig, manifest: DatasetManifest, *, data: Path
-) -> None:
-    """Refuse to train a sentence task on the pairs of another."""
-    task, data_task = config.sentence_task, manifest.config.sentence_task
-    if task not in ("none", data_task):
-        raise SettingError(
-            f"the model's sentence_task is {task} and {data} was made with "
-            f"--sentence-task {data_task}; give --set sentence_task={data_task} or "
-            f"none, or make data with --sentence-task {task}."
-        )
-
-
 def check_has_training_examples(manifest: DatasetManifest, *, data: Path) -> None:
     """Refuse a data set with nothing to train on."""
     if not manifest.num_examples(TRAIN):
         raise AlbertError(
             f"{data} has no training examples; make data from more text or with a "
             "smaller --eval-fraction."
-        )
-
-
-def check_may_be_set(
-    config: TrainConfig, manifest: DatasetManifest, *, data: Path
-) -> None:
-    """Refuse settings of examples that are stored, or held out with other settings."""
-    settings = given(config)
-    if settings and not manifest.has_documents:
-        flags = ", ".join(map(flag_name, settings))
-        raise SettingError(
-            f"{data} has stored examples, which cannot be changed: leave {flags} out, "
-            "or make data with --examples on-the-fly."
-        )
-    task, held_out = settings.get("sentence_task"), manifest.config.sentence_task
-    if task not in (None, "none", held_out) and manifest.num_examples(EVAL):
-        raise SettingError(
-            f"--sentence-task {task}: the held-out examples of {data} are made for "
-            f"{held_out}; leave it out, or make data with --sentence-task {task}."
         )
 
 
@@ -110,47 +94,34 @@ def check_settings_fit(
 ) -> None:
     """Refuse examples that cannot be made, or that the model cannot take."""
     check_model_fits(model_config, manifest, data=data)
-    check_may_be_set(config, manifest, data=data)
-    for made in manifests_of(config, manifest):
-        check_length_fits(model_config, made)
-        check_task_fits(model_config, made, data=data)
-
-
-def check_length_fits(config: ModelConfig, manifest: DatasetManifest) -> None:
-    """Refuse examples longer than the model takes."""
-    length, longest = manifest.config.max_seq_length, config.max_position_embeddings
-    if length > longest:
+    settings = given(config)
+    if settings and not manifest.has_documents:
+        flags = ", ".join(map(flag_name, settings))
         raise SettingError(
-            f"--max-seq-length {length} is more than the model's "
-            f"max_position_embeddings of {longest}; give --set "
-            f"max_position_embeddings={length}, or shorter sequences."
+            f"{data} has stored examples, which cannot be changed: leave {flags} out, "
+            "or make data with --examples on-the-fly."
         )
-
-
-def check_shards_are_whole(manifest: DatasetManifest, *, data: Path) -> None:
-    """Refuse a data set whose files are not those of its manifest, by their sizes."""
-    for shard in manifest.shards:
-        path = data / shard.name
-        size = path.stat().st_size if path.exists() else None
-        if size != shard.bytes:
-            is_other = f"has {size} bytes and not {shard.bytes}, as {MANIFEST} says"
-            state = "is missing" if size is None else is_other
-            raise AlbertError(
-                f"{path} {state}; run the same albert make-data again: it makes the "
-                "file anew, byte for byte."
+    task, held_out = settings.get("sentence_task"), manifest.config.sentence_task
+    if task not in (None, "none", held_out) and manifest.num_examples(EVAL):
+        raise SettingError(
+            f"--sentence-task {task}: the held-out examples of {data} are made for "
+            f"{held_out}; leave it out, or make data with --sentence-task {task}."
+        )
+    task, longest = model_config.sentence_task, model_config.max_position_embeddings
+    for made in manifests_of(config, manifest):
+        length, made_task = made.config.max_seq_length, made.config.sentence_task
+        if length > longest:
+            raise SettingError(
+                f"--max-seq-length {length} is more than the model's "
+                f"max_position_embeddings of {longest}; give --set "
+                f"max_position_embeddings={length}, or shorter sequences."
             )
-
-
-def check_has_vocabulary(manifest: DatasetManifest, *, data: Path) -> None:
-    """Refuse a data set without the vocabulary that a run keeps beside its weights."""
-    path = data / SPM_MODEL
-    if not path.is_file():
-        raise AlbertError(f"{path} is missing; make the data again.")
-    if hashlib.sha256(read_bytes(path)).hexdigest() != manifest.vocabulary["sha256"]:
-        raise AlbertError(
-            f"{path} is not the vocabulary that the data was made with; put that one "
-            "back."
-        )
+        if task not in ("none", made_task):
+            raise SettingError(
+                f"the model's sentence_task is {task} and {data} was made with "
+                f"--sentence-task {made_task}; give --set sentence_task={made_task} or "
+                f"none, or make data with --sentence-task {task}."
+            )
 
 
 def check_same_data(run: Path, *, data: Path) -> None:

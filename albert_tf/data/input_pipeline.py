@@ -87,6 +87,12 @@ class StepShape:
 
 Batch = dict[str, Any]
 
+# Batches come in order. Nothing here is left to autotuning, and a run that ends would
+# wait for its thread, which sleeps up to a minute.
+OPTIONS = tf.data.Options()
+OPTIONS.deterministic = True
+OPTIONS.autotune.enabled = False
+
 # Where TensorFlow only reads, the memory of the GPUs is for whoever computes.
 if keras.backend.backend() != "tensorflow":
     tf.config.set_visible_devices([], "GPU")
@@ -133,11 +139,6 @@ class Records:
         self._found.append(item)
         return itertools.repeat(b"", item.lost)
 
-    def makings(self, batch_size: int) -> list[Making]:
-        """What training examples are to be made of documents, in their order."""
-        phases = self.phases or (Phase(0, self.manifest.config),)
-        return [Making(phase, n, batch_size) for n, phase in enumerate(phases)]
-
     def made(self, making: Making) -> MadeExamples:
         """The examples of a phase."""
         return MadeExamples(
@@ -148,17 +149,17 @@ class Records:
             corrupt=self._found,
         )
 
-    def parse(
-        self, batches: tf.data.Dataset, config: ResolvedDataConfig
-    ) -> tf.data.Dataset:
-        """Decode batches of records of these settings."""
-        parse = functools.partial(parse_batch, config=config)
-        return batches.map(parse, num_parallel_calls=2)
-
-    def check(self) -> None:
-        """Refuse to go on after a corrupt record."""
-        if self._found:
-            raise AlbertError(f"{self._found[0]}; {REMEDY}.")
+    def read(self, batches: tf.data.Dataset) -> Iterator[Batch]:
+        """Batches of these records, up to a corrupt one, which is refused."""
+        found = batches.prefetch(2).with_options(OPTIONS).as_numpy_iterator()
+        while True:
+            batch = next(found, None)
+            # Also at the end: a corrupt document ends the batches.
+            if self._found:
+                raise AlbertError(f"{self._found[0]}; {REMEDY}.")
+            if batch is None:
+                return
+            yield batch
 
 
 def training_batches(
@@ -186,15 +187,15 @@ def training_batches(
         divided, number=shape.micro_batches, size=shape.micro_batch_size, own=own
     )
     for stream, config, examples in _streams(
-        records, records.makings(size), seed=seed, start=start, landmark=landmark
+        records, size, seed=seed, start=start, landmark=landmark
     ):
-        batches = stream.batch(size, drop_remainder=True)
-        batches = records.parse(batches.map(divide).unbatch(), config)
+        batches = stream.batch(size, drop_remainder=True).map(divide).unbatch()
+        parse = functools.partial(parse_batch, config=config)
+        batches = batches.map(parse, num_parallel_calls=2)
         batches = batches.batch(len(own), drop_remainder=True)
         if examples is not None:
             batches = batches.take(-(-examples // size))
-        batches = batches.prefetch(2).with_options(_options())
-        yield from _checked(batches, records)
+        yield from records.read(batches)
 
 
 @as_written
@@ -209,12 +210,7 @@ def divided(records: tf.Tensor, number: int, size: int, own: list[int]) -> tf.Te
 
 
 def _streams(
-    records: Records,
-    makings: list[Making],
-    *,
-    seed: int,
-    start: int,
-    landmark: Landmark,
+    records: Records, batch_size: int, *, seed: int, start: int, landmark: Landmark
 ) -> Iterator[tuple[tf.data.Dataset, ResolvedDataConfig, int | None]]:
     """The streams of training records one after the other, the last without end.
 
@@ -225,6 +221,8 @@ def _streams(
         stream = training_records(records, seed=seed, start=start)
         yield stream, records.manifest.config, None
         return
+    phases = records.phases or (Phase(0, records.manifest.config),)
+    makings = [Making(phase, n, batch_size) for n, phase in enumerate(phases)]
     ends = [making.beginning.examples for making in makings[1:]]
     for making, end in itertools.zip_longest(makings, ends):
         if end is None or start < end:
@@ -232,15 +230,6 @@ def _streams(
                 stream = made.records(seed=seed, start=start, landmark=landmark)
                 yield stream, making.phase.config, None if end is None else end - start
             start = end or start
-
-
-def _checked(batches: tf.data.Dataset, records: Records) -> Iterator[Batch]:
-    """The batches up to a corrupt record."""
-    for batch in batches.as_numpy_iterator():
-        records.check()
-        yield batch
-    # Before the settings of the examples change only a corrupt document ends them.
-    records.check()
 
 
 def training_records(records: Records, *, seed: int, start: int) -> tf.data.Dataset:
@@ -276,11 +265,9 @@ def evaluation_batches(
     shards = records.manifest.shard_files("eval", 0)
     names = tf.data.Dataset.from_tensor_slices([shard.name for shard in shards])
     stream = names.flat_map(records.of_shard).take(examples).batch(batch_size)
+    parse = functools.partial(parse_batch, config=records.manifest.config)
     fill = functools.partial(fill_up, batch_size=batch_size)
-    batches = records.parse(stream, records.manifest.config).map(fill).prefetch(2)
-    for batch in batches.with_options(_options()).as_numpy_iterator():
-        records.check()
-        yield batch
+    return records.read(stream.map(parse, num_parallel_calls=2).map(fill))
 
 
 @as_written
@@ -323,34 +310,16 @@ def parse_batch(records: tf.Tensor, config: ResolvedDataConfig) -> Batch:
         is_integer = feature.dtype == "int64"
         dense[feature.name] = tf.cast(padded, tf.int32) if is_integer else padded
     if config.record_layout == "compact":
-        dense |= derived_features(dense, parsed["masked_lm_ids"].row_lengths())
+        input_ids, labels = dense["input_ids"], dense["masked_lm_ids"]
+        mask = tf.cast(input_ids != PAD_ID, tf.int32)
+        separators = tf.cast(input_ids == SEP_ID, tf.int32)
+        # The first [SEP] ends segment A; the only other one ends the row.
+        is_after_first = tf.cumsum(separators, axis=1, exclusive=True) > 0
+        dense["input_mask"] = mask
+        dense["segment_ids"] = tf.cast(is_after_first, tf.int32) * mask
+        number = parsed["masked_lm_ids"].row_lengths()
+        weights = tf.sequence_mask(number, labels.shape[1], tf.float32)
+        dense["masked_lm_weights"] = weights
     dense["sentence_order_labels"] = dense.pop("next_sentence_labels")[:, 0]
     dense.pop("token_boundary", None)
     return dense
-
-
-def derived_features(dense: Batch, num_predictions: tf.Tensor) -> Batch:
-    """Mask, segments and weights, from padded tokens and the number of predictions.
-
-    The first [SEP] ends segment A; the only other one ends the row.
-    """
-    input_ids = dense["input_ids"]
-    input_mask = tf.cast(input_ids != PAD_ID, tf.int32)
-    separators = tf.cast(input_ids == SEP_ID, tf.int32)
-    is_after_first = tf.cumsum(separators, axis=1, exclusive=True) > 0
-    return {
-        "input_mask": input_mask,
-        "segment_ids": tf.cast(is_after_first, tf.int32) * input_mask,
-        "masked_lm_weights": tf.sequence_mask(
-            num_predictions, dense["masked_lm_ids"].shape[1], tf.float32
-        ),
-    }
-
-
-def _options() -> tf.data.Options:
-    options = tf.data.Options()
-    options.deterministic = True
-    # Nothing here is left to it, and a run that ends would wait for its thread, which
-    # sleeps up to a minute.
-    options.autotune.enabled = False
-    return options

@@ -1,7 +1,7 @@
 """All that is measured of a run on a data set, beside what counting gives there."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,10 +51,9 @@ from albert_tf.runs.metrics import (
 )
 from albert_tf.runs.progress import QUIET, Progress
 from albert_tf.runs.run_record import recorded_settings, recorded_training
-from pipeline.records.reading import Unmasked
 from schemas.config import EVALUATED_WORDS, Precision
 from schemas.layout import TRAIN
-from schemas.manifest import DatasetManifest, read_manifest
+from schemas.manifest import read_manifest
 
 
 class Text(NamedTuple):
@@ -107,12 +106,16 @@ def evaluate(
         precision: None for that of the run's own evaluations.
     """
     training = _checked(Records(data, read_manifest(data)), model) if data else None
-    text = text or _held_out_split(training)
+    if text is None:
+        assert training, "there is nothing to measure on"
+        name = training.dataset.resolve().name
+        text = Text(name, training.manifest.fingerprint, training)
     records = _checked(text.records, model)
     examples = held_out_examples(records, maximum=scope.examples)
     longest = model.config.max_position_embeddings
     sentences = sentence_rows(scope.pairs, scope.sentences, longest=longest)
-    precision = precision or training_precision(model.folder)
+    run = model.folder
+    precision = precision or recorded_training(run, recorded_settings(run)).precision
     pretrainer = pretrainer_of(model, precision=precision)
     measured: Metrics = {
         "step": model.step,
@@ -133,22 +136,12 @@ def evaluate(
     return measured
 
 
-def _held_out_split(records: Records | None) -> Text:
-    assert records, "there is nothing to measure on"
-    return Text(records.dataset.resolve().name, records.manifest.fingerprint, records)
-
-
 def _checked(records: Records, model: TrainedModel) -> Records:
     """Records that a model can read."""
     data, run = records.dataset, model.folder
     check_model_fits(model.config, records.manifest, data=data)
     check_same_vocabulary(vocabulary_of(run), records.manifest, run=run, data=data)
     return records
-
-
-def training_precision(run: Path) -> Precision:
-    """The precision that a run trains and evaluates in; float32 for an import."""
-    return recorded_training(run, recorded_settings(run)).precision
 
 
 def held_out_losses(
@@ -189,23 +182,28 @@ class Yardstick:
         """
         counts = None
         if training is not None:
-            counts = self._counts(training.dataset, training.manifest)
+            data, manifest = training.dataset, training.manifest
+            has_text = TRAIN in manifest.splits
+            copies = manifest.splits[TRAIN]["copies"] if has_text else ()
+            tokens = copies[0]["tokens"] if copies else 0
+            self._progress.start("counting", total=min(COUNTED_TOKENS, tokens))
+            counts = NeighbourCounts(
+                training_text(data, manifest, on_tokens=self._progress.advance),
+                vocab_size=self._config.vocab_size,
+            )
         rows = held_out_rows(records, self._vocabulary, examples=examples)
         measured = self._of_words(rows, counts, maximum=words)
         if counts:
             texts = held_out_text(records.dataset, records.manifest, examples=examples)
-            measured["counting"] = _of_counting(counts, texts)
+            asked = [masked_tokens(text) for text in texts]
+            masked = Asked(*map(np.concatenate, zip(*asked, strict=True)))
+            measured["counting"] = {
+                "examples": counts.rows,
+                "tokens": counts.tokens,
+                "neighbours": _guessed(counts.from_neighbours(masked)),
+                "unigram": _guessed(counts.from_frequencies(masked)),
+            }
         return measured
-
-    def _counts(self, data: Path, manifest: DatasetManifest) -> NeighbourCounts:
-        """What the first copy of the training split has, as far as it is counted."""
-        copies = manifest.splits[TRAIN]["copies"] if TRAIN in manifest.splits else ()
-        tokens = copies[0]["tokens"] if copies else 0
-        self._progress.start("counting", total=min(COUNTED_TOKENS, tokens))
-        return NeighbourCounts(
-            training_text(data, manifest, on_tokens=self._progress.advance),
-            vocab_size=self._config.vocab_size,
-        )
 
     def _of_words(
         self, rows: Sequence[Row], counts: NeighbourCounts | None, *, maximum: int
@@ -267,18 +265,6 @@ class Yardstick:
                 {"paradigm": s.paradigm, **_share_of(s.right, s.pairs)} for s in scores
             ],
         }
-
-
-def _of_counting(counts: NeighbourCounts, texts: Iterable[Unmasked]) -> Metrics:
-    """How well counting predicts the masked tokens of some texts."""
-    asked = [masked_tokens(text) for text in texts]
-    masked = Asked(*map(np.concatenate, zip(*asked, strict=True)))
-    return {
-        "examples": counts.rows,
-        "tokens": counts.tokens,
-        "neighbours": _guessed(counts.from_neighbours(masked)),
-        "unigram": _guessed(counts.from_frequencies(masked)),
-    }
 
 
 def _guessed(guesses: Guesses) -> Metrics:

@@ -72,15 +72,11 @@ def shared_checkpoint(checkpoint: Checkpoint | None, hosts: Hosts) -> Checkpoint
     """That of the first host, None if it has none."""
     if hosts.number == 1 or not shared_value(checkpoint is not None, hosts):
         return checkpoint
-    weights, optimizer_state, state = (
-        (checkpoint.weights, checkpoint.optimizer_state, checkpoint.state)
-        if checkpoint is not None
-        else ({}, {}, {})
-    )
+    ours = checkpoint or Checkpoint({}, {}, {})
     return Checkpoint(
-        shared_arrays(weights, hosts),
-        shared_arrays(optimizer_state, hosts),
-        shared_value(state, hosts),
+        shared_arrays(ours.weights, hosts),
+        shared_arrays(ours.optimizer_state, hosts),
+        shared_value(ours.state, hosts),
     )
 
 
@@ -123,7 +119,17 @@ def host_setting(
             "Several hosts need all of --coordinator, --num-hosts and --host-index, "
             "unless JAX knows the launcher that started them."
         )
-    _check(coordinator, num_hosts, host_index)
+    if not re.fullmatch(r"(\[.+\]|[^:\s]+):\d{1,5}", coordinator):
+        raise SettingError(
+            f"--coordinator must be HOST:PORT of the first host, not {coordinator!r}."
+        )
+    if num_hosts < 1:
+        raise SettingError(f"--num-hosts must be at least 1, not {num_hosts}.")
+    if not 0 <= host_index < num_hosts:
+        raise SettingError(
+            f"--host-index must be from 0 to {num_hosts - 1} with --num-hosts "
+            f"{num_hosts}, not {host_index}."
+        )
     return HostSetting(coordinator, num_hosts, host_index, local_devices)
 
 
@@ -154,18 +160,3 @@ def _found_by_jax(
             "--host-index, or --num-hosts 1 to train alone."
         ) from error
     return (*found, devices and tuple(devices))
-
-
-def _check(coordinator: str, num_hosts: int, host_index: int) -> None:
-    """Refuse an impossible place."""
-    if not re.fullmatch(r"(\[.+\]|[^:\s]+):\d{1,5}", coordinator):
-        raise SettingError(
-            f"--coordinator must be HOST:PORT of the first host, not {coordinator!r}."
-        )
-    if num_hosts < 1:
-        raise SettingError(f"--num-hosts must be at least 1, not {num_hosts}.")
-    if not 0 <= host_index < num_hosts:
-        raise SettingError(
-            f"--host-index must be from 0 to {num_hosts - 1} with --num-hosts "
-            f"{num_hosts}, not {host_index}."
-        )

@@ -53,15 +53,14 @@ class JaxHosts:
         """See `Hosts.share`."""
         given = content if content is not None and self.index == 0 else b""
         size = int(self.gather(np.array([len(given)]))[0, 0])
-        return b"".join(
-            self._share_some(given[first : first + PORTION], min(PORTION, size - first))
-            for first in range(0, size, PORTION)
-        )
-
-    def _share_some(self, content: bytes, size: int) -> bytes:
-        values = np.frombuffer(content or bytes(size), np.uint8)
-        shared = multihost_utils.broadcast_one_to_all(values, is_source=not self.index)
-        return np.asarray(shared, np.uint8).tobytes()
+        parts = []
+        for first in range(0, size, PORTION):
+            part = given[first : first + PORTION] or bytes(min(PORTION, size - first))
+            shared = multihost_utils.broadcast_one_to_all(
+                np.frombuffer(part, np.uint8), is_source=not self.index
+            )
+            parts.append(np.asarray(shared, np.uint8).tobytes())
+        return b"".join(parts)
 
 
 @contextlib.contextmanager
@@ -135,8 +134,6 @@ def end_in_words_when_aborted(say: Callable[[], None]) -> None:
 
     _handlers.append(ended)
     set_handler = ctypes.CDLL(None).signal
-    set_handler.argtypes, set_handler.restype = (
-        [ctypes.c_int, _HANDLER],
-        ctypes.c_void_p,
-    )
+    set_handler.argtypes = [ctypes.c_int, _HANDLER]
+    set_handler.restype = ctypes.c_void_p
     set_handler(signal.SIGABRT, ended)

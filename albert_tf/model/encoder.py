@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 from keras import ops
@@ -15,7 +14,7 @@ from albert_tf.model.layers import (
     SelfAttention,
     SharedWeights,
 )
-from albert_tf.model.parameters import layer_names, sublayers
+from albert_tf.model.parameters import sublayers
 from albert_tf.model.unpadding import Unpadding
 from schemas.architecture import ModelConfig
 
@@ -34,12 +33,11 @@ class Encoder(Layer):
     def __init__(
         self, config: ModelConfig, *, recompute: bool = False, **kwargs: Any
     ) -> None:
-        super().__init__(name="encoder", **kwargs)
-        self.config = config
+        super().__init__(config, name="encoder", **kwargs)
         self.recompute = recompute
-        self.embeddings = Embeddings(config, **self.likewise)
+        self.embeddings = Embeddings(name="embeddings", **self.likewise)
         self.sublayers = {
-            name: SUBLAYERS[part](config, name=name, **self.likewise)
+            name: SUBLAYERS[part](name=name, **self.likewise)
             for part, name in sublayers(config)
         }
 
@@ -78,23 +76,21 @@ class Encoder(Layer):
             attended={"input_mask": input_mask, "unpadding": unpadding},
             seeds=seeds,
         )
+        names = [name for _, name in sublayers(self.config)]
+        pairs = zip(names[::2], names[1::2], strict=True)
         layers: list[Tensor] = []
-        for names, numbers in self._groups(every_layer):
-            of_group = functools.partial(layer, names)
-            rows = self.operations.repeat(of_group, rows, numbers)
-            layers.append(rows)
-        inner = self.config.inner_group_num
-        return layers[inner - 1 :: inner] if every_layer else rows
-
-    def _groups(self, every_layer: bool) -> Iterator[tuple[tuple[str, str], range]]:
-        """Names of layers, and the numbers of the layers in a row that have them."""
         first = 0
-        for names, same in itertools.groupby(layer_names(self.config)):
+        # Layers in a row that have the same weights, at once unless all are asked for.
+        for pair, same in itertools.groupby(pairs):
             end = first + len(list(same))
             step = 1 if every_layer else end - first
             for number in range(first, end, step):
-                yield names, range(number, number + step)
+                of_pair, numbers = functools.partial(layer, pair), range(number, end)
+                rows = self.operations.repeat(of_pair, rows, numbers[:step])
+                layers.append(rows)
             first = end
+        inner = self.config.inner_group_num
+        return layers[inner - 1 :: inner] if every_layer else rows
 
     def _layer(
         self,
@@ -125,7 +121,8 @@ class Encoder(Layer):
         """A summary `[B, H]` of each sequence, from its first piece, [CLS]."""
         assert self.pooler is not None, "a model without sentence task pools nothing"
         if unpadding:
-            firsts = ops.reshape(unpadding.rows, (-1, length))[:, 0]
-            return ops.tanh(self.pooler(ops.take(rows, firsts, axis=0)))
-        first = ops.reshape(rows, (-1, length, self.config.hidden_size))[:, 0]
+            places = ops.reshape(unpadding.rows, (-1, length))[:, 0]
+            first = ops.take(rows, places, axis=0)
+        else:
+            first = ops.reshape(rows, (-1, length, self.config.hidden_size))[:, 0]
         return ops.tanh(self.pooler(first))

@@ -32,7 +32,11 @@ def draw_first_weights(
         token_vectors: What token embeddings begin with instead of what is drawn, of
             deviation 1, `[V, E]` or narrower; zeros for tokens that keep what is drawn.
     """
-    deviation = initial_deviation(model.encoder.config, initializer)
+    deviation = model.encoder.config.initializer_range
+    if initializer != "range":
+        # By width it is "small init" (Nguyen and Salazar, 1910.05895), which LTG-BERT
+        # (2303.09859) uses for whole encoders.
+        deviation = math.sqrt(2 / (5 * model.encoder.config.hidden_size))
     initialize_weights(model, standard_deviation=deviation, seed=seed)
     if token_vectors is not None:
         table = model.encoder.embeddings.word_embeddings
@@ -56,20 +60,6 @@ def initialize_weights(
         if len(variable.shape) > 1:
             values = truncated_normal(variable.shape, path=variable.path, seed=seed)
             variable.assign(values * np.float32(standard_deviation))
-
-
-def initial_deviation(config: ModelConfig, initializer: Initializer) -> float:
-    """The standard deviation of the first weights.
-
-    By width it is "small init" (Nguyen and Salazar, 1910.05895), which LTG-BERT
-    (2303.09859) uses for whole encoders.
-
-    >>> initial_deviation(ModelConfig(hidden_size=250, num_attention_heads=1), "width")
-    0.04
-    """
-    if initializer == "range":
-        return config.initializer_range
-    return math.sqrt(2 / (5 * config.hidden_size))
 
 
 def truncated_normal(shape: tuple[int, ...], *, path: str, seed: int) -> Array:

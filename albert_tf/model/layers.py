@@ -13,7 +13,7 @@ gradients of it.
 import functools
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 from keras import ops
@@ -46,14 +46,12 @@ class DropoutSeeds(keras.random.SeedGenerator):
     def next(self, ordered: bool = True) -> Tensor:
         """The next seed, different from all earlier ones."""
         self._num_drawn += 1
-        return self._numbered(self._num_drawn)
+        return self._key + ops.cast([0, self._num_drawn], self._key.dtype)
 
     def of_layer(self, layer: int | Tensor) -> "DropoutSeeds":
         """The seeds of one layer, the same at each call."""
-        return DropoutSeeds(self._numbered((layer + 1) * MAX_SEEDS_OF_A_LAYER))
-
-    def _numbered(self, number: int | Tensor) -> Tensor:
-        return self._key + ops.cast([0, number], self._key.dtype)
+        first = (layer + 1) * MAX_SEEDS_OF_A_LAYER
+        return DropoutSeeds(self._key + ops.cast([0, first], self._key.dtype))
 
 
 def dropout(x: Tensor, rate: float, seeds: DropoutSeeds | None) -> Tensor:
@@ -73,12 +71,25 @@ class Layer(keras.layers.Layer):
     """A layer whose parts have its precision and compute with the same operations.
 
     Args:
+        config: The architecture that it is a part of.
         operations: The module that has them: `operations`, which compiles nothing and
             which any program can run, or by default the quickest of the backend.
+
+    Attributes:
+        casts: Whether Keras casts what the layer is called with to its precision.
     """
 
-    def __init__(self, *, operations: ModuleType | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    casts: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        *,
+        operations: ModuleType | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(autocast=self.casts, **kwargs)
+        self.config = config
         if operations is None and keras.backend.backend() == "tensorflow":
             from albert_tf.model import tensorflow_operations as operations
         self.operations = operations or elementary
@@ -86,7 +97,11 @@ class Layer(keras.layers.Layer):
     @property
     def likewise(self) -> dict[str, Any]:
         """The arguments for a part of it."""
-        return {"dtype": self.dtype_policy, "operations": self.operations}
+        return {
+            "config": self.config,
+            "dtype": self.dtype_policy,
+            "operations": self.operations,
+        }
 
     def new_dense(self, name: str, units: int, *, inputs: int) -> "Dense":
         """A dense layer whose weights exist."""
@@ -94,15 +109,16 @@ class Layer(keras.layers.Layer):
         layer.build((None, inputs))
         return layer
 
-    def new_layer_norm(self, width: int, config: ModelConfig) -> "LayerNorm":
+    def new_layer_norm(self, width: int) -> "LayerNorm":
         """A layer normalisation whose weights exist."""
-        layer = LayerNorm(config.layer_norm_eps, **self.likewise)
+        layer = LayerNorm(name="layer_norm", **self.likewise)
         layer.build((None, width))
         return layer
 
-    def activation(self, config: ModelConfig) -> Callable[[Tensor], Tensor]:
+    @property
+    def activation(self) -> Callable[[Tensor], Tensor]:
         """GELU, or ReLU as some Chinese ALBERTs were trained with."""
-        is_relu = config.hidden_act == "relu"
+        is_relu = self.config.hidden_act == "relu"
         activate: Callable[[Tensor], Tensor] = (
             ops.relu if is_relu else self.operations.gelu
         )
@@ -166,10 +182,6 @@ class Dense(Layer):
 class LayerNorm(Layer):
     """Layer normalisation of rows `[N, C]`."""
 
-    def __init__(self, epsilon: float, **kwargs: Any) -> None:
-        super().__init__(name="layer_norm", **kwargs)
-        self.epsilon = epsilon
-
     def build(self, input_shape: tuple[int | None, int]) -> None:
         """Create the weights, which no precision rounds."""
         shape = input_shape[-1:]
@@ -181,7 +193,7 @@ class LayerNorm(Layer):
     def call(self, rows: Tensor) -> Tensor:
         """Normalise each row by itself."""
         return self.operations.normalize(
-            rows, self.gamma, self.beta, epsilon=self.epsilon
+            rows, self.gamma, self.beta, epsilon=self.config.layer_norm_eps
         )
 
 
@@ -191,10 +203,6 @@ class Embeddings(Layer):
     The factorisation of section 3.1: V x E + E x H weights instead of V x H. BERT,
     where E = H, has no projection.
     """
-
-    def __init__(self, config: ModelConfig, **kwargs: Any) -> None:
-        super().__init__(name="embeddings", **kwargs)
-        self.config = config
 
     def build(self, input_shape: Any = None) -> None:
         """Create the weights."""
@@ -213,7 +221,7 @@ class Embeddings(Layer):
                 ("token_type", config.type_vocab_size),
             )
         )
-        self.layer_norm = self.new_layer_norm(width, config)
+        self.layer_norm = self.new_layer_norm(width)
         self.projection = None
         if config.has_projection:
             self.projection = self.new_dense(
@@ -251,10 +259,7 @@ class SelfAttention(Layer):
     every variable by its own trust ratio, and the published model has three.
     """
 
-    def __init__(self, config: ModelConfig, **kwargs: Any) -> None:
-        # Keras would cast the weights that are given too.
-        super().__init__(autocast=False, **kwargs)
-        self.config = config
+    casts = False  # Keras would cast the weights that are given too.
 
     def build(self, input_shape: Any = None) -> None:
         """Create the weights."""
@@ -263,7 +268,7 @@ class SelfAttention(Layer):
             self.new_dense(name, width, inputs=width)
             for name in ("query", "key", "value", "output")
         )
-        self.layer_norm = self.new_layer_norm(width, self.config)
+        self.layer_norm = self.new_layer_norm(width)
 
     def shared_weights(self) -> SharedWeights:
         """All weights, those of query, key and value side by side."""
@@ -316,17 +321,14 @@ class SelfAttention(Layer):
 class FeedForward(Layer):
     """Two dense layers with GELU between, the residual and layer normalisation."""
 
-    def __init__(self, config: ModelConfig, **kwargs: Any) -> None:
-        # Keras would cast the weights that are given too.
-        super().__init__(autocast=False, **kwargs)
-        self.config = config
+    casts = False  # Keras would cast the weights that are given too.
 
     def build(self, input_shape: Any = None) -> None:
         """Create the weights."""
         width, inner = self.config.hidden_size, self.config.intermediate_size
         self.intermediate = self.new_dense("intermediate", inner, inputs=width)
         self.output_dense = self.new_dense("output", width, inputs=inner)
-        self.layer_norm = self.new_layer_norm(width, self.config)
+        self.layer_norm = self.new_layer_norm(width)
 
     def shared_weights(self) -> SharedWeights:
         """All weights."""
@@ -350,7 +352,7 @@ class FeedForward(Layer):
         )
         inner = ops.matmul(rows, kernel) + bias  # [B*S, F]
         x = self.operations.project_activated(
-            inner, output_kernel, output_bias, activate=self.activation(self.config)
+            inner, output_kernel, output_bias, activate=self.activation
         )
         x = dropout(x, self.config.hidden_dropout_prob, seeds)
         return self.operations.normalize(

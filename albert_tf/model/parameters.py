@@ -44,16 +44,6 @@ def sublayers(config: ModelConfig) -> list[tuple[Part, str]]:
     ]
 
 
-def layer_names(config: ModelConfig) -> list[tuple[str, str]]:
-    """The names of the attention and FFN weights of every layer.
-
-    >>> layer_names(ModelConfig(num_hidden_layers=2))[1]
-    ('group_0_inner_0_attention', 'group_0_inner_0_ffn')
-    """
-    names = [name for _, name in sublayers(config)]
-    return list(zip(names[::2], names[1::2], strict=True))
-
-
 def whole_layers(config: ModelConfig) -> ModelConfig:
     """The architecture of an equal model whose groups share all of their weights.
 

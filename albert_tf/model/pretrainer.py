@@ -45,22 +45,18 @@ class MaskedLmHead(Layer):
     seven times, the memory.
     """
 
-    def __init__(self, config: ModelConfig, **kwargs: Any) -> None:
-        super().__init__(name="masked_lm_head", **kwargs)
-        self.config = config
-
     def build(self, input_shape: Any = None) -> None:
         """Create the weights."""
         config, width = self.config, self.config.embedding_size
         self.transform = self.new_dense("transform", width, inputs=config.hidden_size)
-        self.layer_norm = self.new_layer_norm(width, config)
+        self.layer_norm = self.new_layer_norm(width)
         self.output_bias = self.add_weight(
             name="output_bias", shape=(config.vocab_size,), initializer="zeros"
         )
 
     def call(self, rows: Tensor, word_embeddings: Tensor) -> Tensor:
         """Logits `[N, V]` of `rows` `[N, H]`, given the embedding table `[V, E]`."""
-        x = self.activation(self.config)(self.transform(rows))
+        x = self.activation(self.transform(rows))
         x = self.layer_norm(x)  # [N, E]
         table = ops.cast(word_embeddings, self.compute_dtype)
         return ops.matmul(x, ops.transpose(table)) + self.output_bias
@@ -72,18 +68,16 @@ class ClassifierHead(Layer):
     Args:
         dense: The name of the dense layer, which is that of transformers.
         units: C.
-        inputs: H.
     """
 
-    def __init__(self, dense: str, units: int, *, inputs: int, **kwargs: Any) -> None:
+    def __init__(self, *, dense: str, units: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._dense, self._units, self._inputs = dense, units, inputs
+        self._dense, self._units = dense, units
 
     def build(self, input_shape: Any = None) -> None:
         """Create the weights."""
-        self.output_dense = self.new_dense(
-            self._dense, self._units, inputs=self._inputs
-        )
+        width = self.config.hidden_size
+        self.output_dense = self.new_dense(self._dense, self._units, inputs=width)
 
     def call(self, rows: Tensor) -> Tensor:
         """Logits of rows."""
@@ -146,9 +140,15 @@ class Model(Layer):
         precision: `float32`, or `bfloat16` for computing in it; weights are float32.
     """
 
-    def __init__(self, *, precision: Precision, operations: ModuleType | None) -> None:
+    def __init__(
+        self,
+        config: ModelConfig,
+        *,
+        precision: Precision,
+        operations: ModuleType | None,
+    ) -> None:
         policy = "mixed_bfloat16" if precision == "bfloat16" else "float32"
-        super().__init__(name="albert", dtype=policy, operations=operations)
+        super().__init__(config, name="albert", dtype=policy, operations=operations)
 
     @property
     def weights_by_path(self) -> dict[str, keras.Variable]:
@@ -170,18 +170,13 @@ class AlbertPretrainer(Model):
         recompute: bool = False,
         operations: ModuleType | None = None,
     ) -> None:
-        super().__init__(precision=precision, operations=operations)
-        self.config = config
-        self.encoder = Encoder(config, recompute=recompute, **self.likewise)
-        self.masked_lm_head = MaskedLmHead(config, **self.likewise)
+        super().__init__(config, precision=precision, operations=operations)
+        self.encoder = Encoder(recompute=recompute, **self.likewise)
+        self.masked_lm_head = MaskedLmHead(name="masked_lm_head", **self.likewise)
         self.sentence_head = None
         if config.sentence_task != "none":
             self.sentence_head = ClassifierHead(
-                "classifier",
-                2,
-                inputs=config.hidden_size,
-                name="sentence_head",
-                **self.likewise,
+                name="sentence_head", dense="classifier", units=2, **self.likewise
             )
         self.build()
 
@@ -221,20 +216,13 @@ class AlbertPretrainer(Model):
         return (*outputs, layers) if every_layer else outputs
 
 
-def pretraining_sums(
-    model: AlbertPretrainer, batch: Batch, seeds: DropoutSeeds | None = None
-) -> Sums:
-    """Run the model and add up losses and hits, in float32 whatever the precision."""
-    return task_sums(model, batch, *model(batch, seeds=seeds))
-
-
 def task_sums(
     model: AlbertPretrainer,
     batch: Batch,
     mlm_logits: Tensor,
     sentence_logits: Tensor | None,
 ) -> Sums:
-    """Losses and hits of both tasks, added up over a batch."""
+    """Losses and hits of both tasks, added up over a batch in float32."""
 
     def weighted(logits: Tensor, labels: Tensor, weights: Tensor) -> list[Tensor]:
         """Cross-entropy and hits of `logits` `[N, C]`, and the weights' sum."""
@@ -281,16 +269,17 @@ def micro_batch_loss(
         The loss, and the `Sums` as one tensor `[6]`; if the model has a
         `layer_consistency_weight`, `[7]` with the share of that loss's mean.
     """
-    counts = {"mlm_count": mlm_count, "sentence_count": sentence_count}
     weight = model.config.layer_consistency_weight
+    mlm_logits, sentence_logits, *rest = model(
+        batch, seeds=seeds, every_layer=bool(weight)
+    )
+    sums = task_sums(model, batch, mlm_logits, sentence_logits)
+    loss = step_loss(sums, mlm_count=mlm_count, sentence_count=sentence_count)
     if not weight:
-        sums = pretraining_sums(model, batch, seeds)
-        return step_loss(sums, **counts), ops.stack(sums)
-    *logits, layers = model(batch, seeds=seeds, every_layer=True)
-    sums = task_sums(model, batch, *logits)
+        return loss, ops.stack(sums)
+    (layers,) = rest
     mask, unpadding = ops.reshape(batch["input_mask"], (-1,)), unpadding_of(batch)
     if unpadding:
         mask = ops.take(mask, unpadding.places, axis=0)
-    total = layer_consistency_sum(layers, mask)
-    mean = total / ops.maximum(piece_count, 1.0)
-    return step_loss(sums, **counts) + weight * mean, ops.stack([*sums, mean])
+    mean = layer_consistency_sum(layers, mask) / ops.maximum(piece_count, 1.0)
+    return loss + weight * mean, ops.stack([*sums, mean])

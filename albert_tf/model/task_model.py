@@ -51,15 +51,15 @@ class TaskModel(Model):
         precision: Precision = "float32",
         operations: ModuleType | None = None,
     ) -> None:
-        super().__init__(precision=precision, operations=operations)
-        self.config, self.kind = config, kind
+        super().__init__(config, precision=precision, operations=operations)
+        self.kind = kind
         self.head_dropout = 0.0 if kind == "answer" else head_dropout
-        self.encoder = Encoder(encoder_config(config, kind), **self.likewise)
+        of_encoder = self.likewise | {"config": encoder_config(config, kind)}
+        self.encoder = Encoder(**of_encoder)
         self.task_head = ClassifierHead(
-            head_name(kind),
-            num_outputs(kind, labels),
-            inputs=config.hidden_size,
             name="task_head",
+            dense=head_name(kind),
+            units=num_outputs(kind, labels),
             **self.likewise,
         )
         self.build()
@@ -143,7 +143,10 @@ def losses_of(
         return ops.square(logits[:, 0] - targets)
     if model.kind == "multilabel":
         targets = targets * (1.0 - smoothing) + smoothing / 2
-        return ops.mean(_binary_losses(logits, targets), axis=-1)
+        # Losses of independent labels, without overflow.
+        rest = ops.log1p(ops.exp(-ops.abs(logits)))
+        losses = ops.maximum(logits, 0.0) - logits * targets + rest
+        return ops.mean(losses, axis=-1)
     if model.kind == "answer":
         starts, ends = logits[..., 0], logits[..., 1]
         start_losses = _cross_entropy(starts, targets[:, 0])
@@ -172,9 +175,3 @@ def _cross_entropy(
         shares = here / number
         wanted = (1.0 - smoothing) * wanted + smoothing * shares
     return -ops.sum(wanted * logs, axis=-1)
-
-
-def _binary_losses(logits: Tensor, targets: Tensor) -> Tensor:
-    """Losses in nats of independent labels, without overflow."""
-    rest = ops.log1p(ops.exp(-ops.abs(logits)))
-    return ops.maximum(logits, 0.0) - logits * targets + rest

@@ -243,23 +243,15 @@ def free_memory_bytes(cgroup: Path = CGROUP) -> int:
         free = os.sysconf("SC_AVPHYS_PAGES") * page_size
     except (ValueError, OSError):
         free = os.sysconf("SC_PHYS_PAGES") * page_size // 2
-    left = _left_in_cgroup(cgroup)
-    return free if left is None else min(free, left)
-
-
-def _left_in_cgroup(cgroup: Path) -> int | None:
-    """The limit of a control group less what it uses; None without a limit.
-
-    Cached files are given back on demand, so they count as free.
-    """
     try:
         limit = int((cgroup / "memory.max").read_text())
         used = int((cgroup / "memory.current").read_text())
         lines = (cgroup / "memory.stat").read_text().splitlines()
+        # Cached files are given back on demand, so they count as free.
         cached = dict(line.split(maxsplit=1) for line in lines)["inactive_file"]
-        return max(0, limit - used + int(cached))
+        return min(free, max(0, limit - used + int(cached)))
     except (OSError, ValueError, KeyError):  # No such file, or the limit is "max".
-        return None
+        return free
 
 
 @dataclasses.dataclass(frozen=True)

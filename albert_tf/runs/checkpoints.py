@@ -79,7 +79,7 @@ class DamagedCheckpointError(Exception):
 
 
 def save_checkpoint(run: Path, checkpoint: Checkpoint, *, is_best: bool) -> None:
-    """Write the checkpoint of `state["step"]` and delete old ones.
+    """Write the checkpoint of `state["step"]`; keep the newest few and the best.
 
     The files `latest` and `best` name checkpoints for people and their scripts.
 
@@ -99,7 +99,18 @@ def save_checkpoint(run: Path, checkpoint: Checkpoint, *, is_best: bool) -> None
             "writable, then run the same command again: it continues from the "
             "checkpoint before."
         ) from error
-    _delete_old(run, step=_step(target))
+    for path in _newest_first(run):
+        # Those of later steps are damaged: the run passed over them when it went on.
+        if _step(path) > _step(target):
+            remove(path)
+    checkpoints = _newest_first(run)
+    kept = {*checkpoints[:NUM_KEPT], _best(run)}
+    # What killed processes left goes too.
+    unfinished = (run / CHECKPOINTS).glob(f"step-*{TEMPORARY}*")
+    for path in (*checkpoints, *unfinished):
+        if path not in kept:
+            # What cannot go now, as what another host reads, may go the next time.
+            remove(path)
 
 
 def _write(folder: Path, checkpoint: Checkpoint, *, is_best: bool) -> None:
@@ -114,7 +125,7 @@ def _write(folder: Path, checkpoint: Checkpoint, *, is_best: bool) -> None:
         except safetensors.SafetensorError as error:
             raise OSError(str(error)) from error
     hashes = {name: _sha256(folder / name) for name in arrays}
-    hashes[STATE] = _text_sha256(checkpoint.state)
+    hashes[STATE] = hashlib.sha256(json_text(checkpoint.state).encode()).hexdigest()
     state = {**checkpoint.state, _HASHES: hashes, _IS_BEST: is_best}
     (folder / STATE).write_text(json_text(state), encoding="utf-8")
     for name in arrays:
@@ -126,29 +137,6 @@ def _sha256(path: Path) -> str:
     check_is_file(path)
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _text_sha256(state: dict[str, Any]) -> str:
-    return hashlib.sha256(json_text(state).encode()).hexdigest()
-
-
-def _delete_old(run: Path, *, step: int) -> None:
-    """Keep the newest few and the best; delete what killed processes left too.
-
-    Args:
-        step: Of the newest. Checkpoints of later steps are damaged: the run passed over
-            them when it went on.
-    """
-    for path in _newest_first(run):
-        if _step(path) > step:
-            remove(path)
-    checkpoints = _newest_first(run)
-    kept = {*checkpoints[:NUM_KEPT], _best(run)}
-    unfinished = (run / CHECKPOINTS).glob(f"step-*{TEMPORARY}*")
-    for path in (*checkpoints, *unfinished):
-        if path not in kept:
-            # What cannot go now, as what another host reads, may go the next time.
-            remove(path)
 
 
 def _newest_first(run: Path) -> list[Path]:
@@ -176,9 +164,9 @@ def _best(run: Path) -> Path | None:
         except AlbertError:
             continue
     named = run / CHECKPOINTS / BEST
-    if not named.is_file():
-        return None
-    name = named.read_bytes().decode("utf-8", "replace").strip()
+    name = ""
+    if named.is_file():
+        name = named.read_bytes().decode("utf-8", "replace").strip()
     return named.with_name(name) if _NAME.fullmatch(name) else None
 
 
@@ -251,7 +239,7 @@ def _checked_state(path: Path, *names: str) -> dict[str, Any]:
         raise DamagedCheckpointError(str(error).removesuffix(".")) from error
     written = hashes if isinstance(hashes, dict) else {}
     if STATE in written:  # not in those of earlier versions
-        found[STATE] = _text_sha256(state)
+        found[STATE] = hashlib.sha256(json_text(state).encode()).hexdigest()
     for name, digest in found.items():
         if written.get(name) != digest:
             raise DamagedCheckpointError(f"{name} is not what was written")
@@ -271,17 +259,13 @@ def run_checkpoint(
         which: The newest one, or the one with the least held-out loss.
         say: Told about every damaged checkpoint passed over.
     """
-    if which == "best":
-        return _best_checkpoint(run)
-    found = load_newest(run, say, with_optimizer=False)
-    if found is None:
-        raise AlbertError(
-            f"{run} holds no checkpoint yet; let albert pretrain save one first."
-        )
-    return found
-
-
-def _best_checkpoint(run: Path) -> Checkpoint:
+    if which == "latest":
+        found = load_newest(run, say, with_optimizer=False)
+        if found is None:
+            raise AlbertError(
+                f"{run} holds no checkpoint yet; let albert pretrain save one first."
+            )
+        return found
     path = _best(run)
     if path is None:
         raise AlbertError(

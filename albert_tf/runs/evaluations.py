@@ -43,17 +43,14 @@ def write_evaluation(run: Path, evaluation: Metrics) -> None:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise AlbertError(f"{folder} cannot be written: {error.strerror}.") from error
-    write_json(folder / _file_name(evaluation), evaluation)
-
-
-def _file_name(evaluation: Metrics) -> str:
-    """A name that says what was measured, to people and to programs."""
+    # A name that says what was measured, to people and to programs.
     words = (evaluation.get("bits_per_character") or {}).get("words")
     pairs = (evaluation.get("minimal_pairs") or {}).get("pairs")
     asked = [*(evaluation.get(name) for name in _MEASURED), words, pairs]
     digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:12]
     readable = re.sub(r"[^\w.-]+", "-", evaluation.get("text") or "data")[:60]
-    return f"{readable}-step-{evaluation['step']}-{digest}.json"
+    name = f"{readable}-step-{evaluation['step']}-{digest}.json"
+    write_json(folder / name, evaluation)
 
 
 def read_evaluations(run: Path) -> list[Metrics]:

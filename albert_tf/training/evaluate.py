@@ -149,7 +149,11 @@ class HeldOutWords:
         if not self.number(is_last=is_last):
             return None
         if self._asked is None:
-            self._asked = self._sample(maximum=self.number(is_last=is_last))
+            rows = held_out_rows(
+                self._records, self._vocabulary, examples=self._examples
+            )
+            maximum = self.number(is_last=is_last)
+            self._asked = rows, sample_words(rows, self._vocabulary, maximum=maximum)
         rows, words = self._asked
         if len(words) < LEAST_WORDS:
             return None
@@ -162,11 +166,6 @@ class HeldOutWords:
             losses[some] = of_batch
         characters = np.array([word.characters for word in words], np.float64)
         return bits_per_character(sum_by_word(losses, spans), characters)
-
-    def _sample(self, *, maximum: int) -> tuple[list[Row], list[Word]]:
-        """Rows of held-out text, and words in them."""
-        rows = held_out_rows(self._records, self._vocabulary, examples=self._examples)
-        return rows, sample_words(rows, self._vocabulary, maximum=maximum)
 
 
 @dataclasses.dataclass(kw_only=True)

@@ -71,7 +71,10 @@ def give_first_weights(
 ) -> None:
     """Draw the first weights of a model, or count them in the first examples."""
     vocab_size = model.config.vocab_size
-    texts, labels = tokens_to_count(config, records, say=say)
+    texts: list[Integers] = []
+    labels: list[Integers] = []
+    if config.pmi_embeddings or config.unigram_bias:
+        texts, labels = tokens_to_count(config, records, say=say)
     token_vectors = None
     if config.pmi_embeddings:
         token_vectors = pmi_vectors(
@@ -99,8 +102,6 @@ def tokens_to_count(
     """
     texts: list[Integers] = []
     labels: list[Integers] = []
-    if not (config.pmi_embeddings or config.unigram_bias):
-        return texts, labels
     if config.pmi_embeddings:
         say("Counting which tokens are near which.")
     examples = min(COUNTED_EXAMPLES, records.manifest.num_examples(TRAIN))

@@ -15,7 +15,8 @@ import keras
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from albert_tf.evaluation.held_out import Stop, Weighted
+from albert_tf.evaluation.held_out import Stop, Weighted, with_weights
+from albert_tf.model.layers import DropoutSeeds
 from albert_tf.model.pretrainer import Batch
 from albert_tf.training.optimizers import Optimizer, Scales
 from albert_tf.training.steps import (
@@ -27,7 +28,6 @@ from albert_tf.training.steps import (
     accumulation_seconds,
     added_up,
     dropout_keys,
-    loss_of_values,
 )
 
 Tensor = Any
@@ -109,14 +109,19 @@ class JaxSteps:
     ) -> None:
         """See `TrainingSteps.accumulate`."""
         keys = dropout_keys(self._seed, step, micro, number=self.num_devices)
-        batch, keys = self._own_rows((batch, keys.astype(np.uint32)))
+        # Arrays `[N, ...]`, a row for each device here, as parts of those of all.
+        rows: Any = (batch, keys.astype(np.uint32))
+        if self._divided.is_fully_addressable:
+            rows = jax.device_put(rows, self._divided)
+        else:
+            place = jax.make_array_from_process_local_data
+            rows = jax.tree.map(functools.partial(place, self._divided), rows)
         if len(self._sums) >= AHEAD:
             jax.block_until_ready(self._sums[-AHEAD])
         self._totals, sums = self._accumulate(
             self._totals,
             self._placed(self.model.weights_by_path),
-            batch,
-            keys,
+            *rows,
             {name: np.float32(count) for name, count in counts.items()},
         )
         self._sums.append(sums)
@@ -167,15 +172,6 @@ class JaxSteps:
         weights = self._placed(self.model.weights_by_path)
         return weights, self._placed(self.optimizer_state), self._totals
 
-    def _own_rows(self, values: Any) -> Any:
-        """Arrays `[N, ...]`, a row for each device here, as parts of those of all."""
-        if self._divided.is_fully_addressable:
-            return jax.device_put(values, self._divided)
-        of_host = functools.partial(
-            jax.make_array_from_process_local_data, self._divided
-        )
-        return jax.tree.map(of_host, values)
-
     def _placed(self, variables: dict[str, keras.Variable]) -> dict[str, Tensor]:
         """Values on all devices; a checkpoint's are not, and would compile again."""
         values = {path: variable.value for path, variable in variables.items()}
@@ -194,9 +190,10 @@ class JaxSteps:
         batch = {name: rows[0] for name, rows in batch.items()}
 
         def loss(values: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-            return loss_of_values(
-                self.model, values, batch, key=keys[0], counts=counts, loss=self.loss
-            )
+            with with_weights(self.model, values):
+                return self.loss.of_micro_batch(
+                    self.model, batch, **counts, seeds=DropoutSeeds(keys[0])
+                )
 
         gradients, sums = jax.grad(loss, has_aux=True)(values)
         added = {path: total + gradients[path] for path, total in totals.items()}

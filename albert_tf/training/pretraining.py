@@ -35,7 +35,7 @@ from albert_tf.training.steps import (
     Counts,
     StepDone,
     TrainingSteps,
-    step_counts,
+    pretraining_counts,
 )
 from albert_tf.training.timing import Pace, utilization_text
 from schemas.config import ResolvedTrainConfig
@@ -126,7 +126,8 @@ def train_with_pauses(work: "Pretraining", deadline: Deadline) -> Reason | None:
         )
         config = dataclasses.replace(work.config, steps=steps)
         deadline.tell(config)
-        work.set_config(config)
+        work.run = dataclasses.replace(work.run, config=config)
+        work.evaluations.config = config
     return None
 
 
@@ -169,11 +170,6 @@ class Pretraining:
         """The settings."""
         return self.run.config
 
-    def set_config(self, config: ResolvedTrainConfig) -> None:
-        """Go on with other steps."""
-        self.run = dataclasses.replace(self.run, config=config)
-        self.evaluations.config = config
-
     def batches(self) -> Generator[Batch, None, None]:
         """The examples from where the run stands, a step at a time `[K, M, ...]`."""
         records = self.run.records()
@@ -203,7 +199,7 @@ class Pretraining:
             {name: v[micro : micro + devices] for name, v in batch.items()}
             for micro in range(0, len(batch["input_ids"]), devices)
         ]
-        own = step_counts(batch)
+        own = pretraining_counts(batch)
         fills = [fill_of(part) for part in rows]
         told = self.hosts.gather(np.array([*own.values(), *np.ravel(fills)]))
         counts, largest = np.split(told, [len(own)], axis=1)

@@ -52,7 +52,7 @@ from schemas.layout import (
     TENSORBOARD,
 )
 from schemas.manifest import DatasetManifest
-from schemas.phases import Phase, phases_of
+from schemas.phases import phases_of
 from schemas.settings import flag_name
 
 
@@ -84,11 +84,6 @@ class ResolvedRun:
         """Whether this host is the first, which reads and writes the folder."""
         return self.hosts.index == 0
 
-    @property
-    def phases(self) -> tuple[Phase, ...]:
-        """Of the training examples; one unless they are made on the fly."""
-        return phases_of(self.manifest.config, self.config)
-
     def records(self) -> Records:
         """The records of its data."""
         return records_of(self.data, self.manifest, self.config)
@@ -107,20 +102,16 @@ def check_run(run: ResolvedRun) -> None:
     """
     check_can_recompute(run.config)
     check_settings_fit(run.config, run.model_config, run.manifest, data=run.data)
-    if run.init_from is not None:
-        check_sets_no_weights(run.config)
-        source = read_source(run.init_from, manifest=run.manifest, data=run.data)
-        starting_weights(run.model_config, source)
-
-
-def check_sets_no_weights(config: TrainConfig) -> None:
-    """Refuse first weights for a run that takes all of them from another."""
+    if run.init_from is None:
+        return
     for name in OF_FIRST_WEIGHTS:
-        if getattr(config, name):
+        if getattr(run.config, name):
             raise SettingError(
                 f"{flag_name(name)} sets first weights and --init-from takes all of "
                 "them from another run; leave one of them out."
             )
+    source = read_source(run.init_from, manifest=run.manifest, data=run.data)
+    starting_weights(run.model_config, source)
 
 
 def check_can_recompute(config: TrainConfig) -> None:
@@ -206,7 +197,10 @@ def training_steps(
 
 
 def begin(run: ResolvedRun, *, say: Say) -> tuple[TrainingSteps, RunState]:
-    """A run at its newest checkpoint, or before its first step."""
+    """A run at its newest checkpoint, or before its first step.
+
+    It is as the checkpoint has it, but for the micro-batch asked for.
+    """
     newest = load_newest(run.folder, say) if run.is_writer else None
     checkpoint = shared_checkpoint(newest, run.hosts)
     model = AlbertPretrainer(
@@ -216,13 +210,6 @@ def begin(run: ResolvedRun, *, say: Say) -> tuple[TrainingSteps, RunState]:
     )
     if checkpoint is None:
         return start(run, model, say=say)
-    return resume(run, model, checkpoint, say=say)
-
-
-def resume(
-    run: ResolvedRun, model: AlbertPretrainer, checkpoint: Checkpoint, *, say: Say
-) -> tuple[TrainingSteps, RunState]:
-    """A run as a checkpoint has it, but for the micro-batch asked for."""
     try:
         state = RunState(**checkpoint.state)
     except TypeError as error:
@@ -268,7 +255,8 @@ def start(
         weights = shared_arrays(arrays_of(model.weights_by_path), run.hosts)
         assign_arrays(model.weights_by_path, weights)
     steps = training_steps(model, run.config)
-    examples = [phase.config for phase in run.phases]
+    phases = phases_of(run.manifest.config, run.config)
+    examples = [phase.config for phase in phases]
     size = micro_batch_size(steps, run.config, examples, hosts=run.hosts)
     return steps, RunState(size, unpadded=True)
 

@@ -15,9 +15,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from albert_tf.evaluation.held_out import Stop, Weighted, with_weights
+from albert_tf.evaluation.held_out import Stop
 from albert_tf.hosts.hosts import ONE_HOST, Hosts
-from albert_tf.model.layers import DropoutSeeds
 from albert_tf.model.pretrainer import Batch, micro_batch_loss
 from albert_tf.planning.cost import derive_micro_batch_size, memory_limit
 from schemas.config import ResolvedDataConfig, TrainConfig
@@ -106,7 +105,7 @@ class TrainingSteps(Protocol):
         """What each of the N devices says of its memory, as `memory_limit` takes it."""
 
 
-def step_counts(batch: Batch) -> Counts:
+def pretraining_counts(batch: Batch) -> Counts:
     """What the losses of a whole step `[K, M, ...]` are divided by.
 
     These are arguments of `micro_batch_loss`.
@@ -119,7 +118,7 @@ def step_counts(batch: Batch) -> Counts:
     }
 
 
-PRETRAINING = TrainingLoss(micro_batch_loss, step_counts)
+PRETRAINING = TrainingLoss(micro_batch_loss, pretraining_counts)
 
 
 class StepDone(NamedTuple):
@@ -197,26 +196,6 @@ def added_up(sums: Sequence[Array] | Array) -> Array:
     rounds = [np.asarray(of_round, np.float64).sum(axis=0) for of_round in sums]
     total: Array = functools.reduce(np.add, rounds, np.zeros(()))
     return total
-
-
-def loss_of_values(
-    model: Weighted,
-    values: Mapping[str, Tensor],
-    batch: Batch,
-    *,
-    key: Tensor,
-    counts: dict[str, Tensor],
-    loss: TrainingLoss = PRETRAINING,
-) -> tuple[Tensor, Tensor]:
-    """A loss as a function of the weights, which backends differentiate.
-
-    Args:
-        values: Of the weights, by path.
-        batch: Tensors `[M, ...]`.
-        counts: Of the whole step.
-    """
-    with with_weights(model, values):
-        return loss.of_micro_batch(model, batch, **counts, seeds=DropoutSeeds(key))
 
 
 def dropout_keys(seed: int, step: int, micro: int, *, number: int) -> Array:

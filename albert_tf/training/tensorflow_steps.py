@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 from tensorflow.python.client import device_lib
 
-from albert_tf.evaluation.held_out import Stop, Weighted, of_any_size
+from albert_tf.evaluation.held_out import Stop, Weighted, of_any_size, with_weights
+from albert_tf.model.layers import DropoutSeeds
 from albert_tf.model.pretrainer import Batch
 from albert_tf.training.optimizers import Optimizer, Scales
 from albert_tf.training.steps import (
@@ -24,7 +25,6 @@ from albert_tf.training.steps import (
     accumulation_seconds,
     added_up,
     dropout_keys,
-    loss_of_values,
 )
 
 
@@ -96,9 +96,7 @@ class TensorFlowSteps:
     ) -> None:
         """See `TrainingSteps.accumulate`."""
         is_first = not self._sums
-        # The sequences of a run may become longer.
-        if (is_first, *graph_kind(batch)) not in self._traced:
-            self._trace(batch, is_first=is_first)
+        self._trace(batch, is_first=is_first)
         keys = dropout_keys(self._seed, step, micro, number=self.num_devices)
         sums = self._accumulate[is_first](
             batch,
@@ -122,13 +120,19 @@ class TensorFlowSteps:
         return accumulation_seconds(self, parts, should_stop=should_stop)
 
     def _trace(self, batch: Batch, *, is_first: bool) -> None:
-        """Make the graph for batches of such sequences, whatever their sizes."""
+        """Make the graph for batches of such sequences, whatever their sizes.
+
+        The sequences of a run may become longer.
+        """
+        kind = (is_first, *batch["input_ids"].shape, *batch)
+        if kind in self._traced:
+            return
         self._accumulate[is_first].get_concrete_function(
             of_any_size(batch),
             tf.TensorSpec([self.num_devices, 2], tf.int64),
             dict.fromkeys(self.loss.counts(batch), tf.TensorSpec([], tf.float32)),
         )
-        self._traced.add((is_first, *graph_kind(batch)))
+        self._traced.add(kind)
 
     def apply(self, learning_rate: float, *, step: int) -> float:
         """See `TrainingSteps.apply`."""
@@ -182,9 +186,10 @@ class TensorFlowSteps:
         """The sums and gradients of one micro-batch."""
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(list(values.values()))
-            loss, sums = loss_of_values(
-                self.model, values, batch, key=key, counts=counts, loss=self.loss
-            )
+            with with_weights(self.model, values):
+                loss, sums = self.loss.of_micro_batch(
+                    self.model, batch, **counts, seeds=DropoutSeeds(key)
+                )
         gradients = tape.gradient(loss, values)
         return sums, {p: tf.convert_to_tensor(g) for p, g in gradients.items()}
 
@@ -210,11 +215,6 @@ class TensorFlowSteps:
                 for path, weight in replica.weights.items():
                     weight.assign(weights[path])
         return norm
-
-
-def graph_kind(batch: Batch) -> tuple[Any, ...]:
-    """The key under which batches share a graph: features, and the shape of tokens."""
-    return (*batch["input_ids"].shape, *batch)
 
 
 def local_devices() -> list[str]:

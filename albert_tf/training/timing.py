@@ -23,7 +23,7 @@ from albert_tf.training.steps import (
     Counts,
     TrainingSteps,
     micro_batch_size,
-    step_counts,
+    pretraining_counts,
 )
 from schemas.architecture import ModelConfig
 from schemas.config import Precision, ResolvedDataConfig, TrainConfig
@@ -197,7 +197,7 @@ def _timed(
     sizes = set()
     start, before = math.inf, time.perf_counter()
     for batch in map(unpadded, batches):
-        steps.accumulate(batch, counts=step_counts(batch), step=0, micro=0)
+        steps.accumulate(batch, counts=pretraining_counts(batch), step=0, micro=0)
         steps.sums()
         between = time.perf_counter()
         steps.apply(0.0, step=0)
@@ -280,21 +280,6 @@ def _width_seconds(width: int, shape: tuple[int, int], precision: Precision) -> 
     return min(seconds[1:])
 
 
-def bfloat16_warning(speed_up: float) -> str | None:
-    """What to say where bfloat16 is slower than float32; None where it is not.
-
-    >>> bfloat16_warning(0.25)  # doctest: +ELLIPSIS
-    'bfloat16 makes matrix products 4.0 times slower on this machine, ...'
-    >>> bfloat16_warning(1.9)
-    """
-    if speed_up >= 1.0:
-        return None
-    return (
-        f"bfloat16 makes matrix products {1 / speed_up:.1f} times slower on this "
-        "machine, which has no instructions for it; --precision float32 is faster here."
-    )
-
-
 def utilization_text(
     steps: TrainingSteps,
     counts: Counts,
@@ -313,10 +298,14 @@ def utilization_text(
         say: Told if float32 is faster here.
     """
     rate = matrix_rate(config.precision)
-    if config.precision == "bfloat16" and (
-        warning := bfloat16_warning(rate / matrix_rate("float32"))
-    ):
-        say(warning)
+    if config.precision == "bfloat16":
+        times = matrix_rate("float32") / rate
+        if times > 1.0:
+            say(
+                f"bfloat16 makes matrix products {times:.1f} times slower on this "
+                "machine, which has no instructions for it; --precision float32 is "
+                "faster here."
+            )
     rate *= devices
     flops = config.batch_size * training_flops(
         steps.model.config,

@@ -7,9 +7,9 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.data.input_pipeline import (
+    OPTIONS,
     Records,
     StepShape,
-    _options,
     evaluation_batches,
     parse_batch,
     training_batches,
@@ -219,4 +219,4 @@ def test_corrupt_record_is_named_with_file_and_place(tmp_path):
 
 def test_nothing_runs_beside_the_reading_that_the_end_of_a_run_would_wait_for():
     # tf.data's autotuning has a thread that sleeps up to a minute.
-    assert not _options().autotune.enabled
+    assert not OPTIONS.autotune.enabled

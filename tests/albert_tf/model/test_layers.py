@@ -70,7 +70,7 @@ def test_gelu_is_the_tanh_approximation():
 
 
 def test_embeddings_are_summed_normalised_and_projected():
-    layer, values = built(Embeddings(CONFIG))
+    layer, values = built(Embeddings(CONFIG, name="embeddings"))
     ids = RNG.integers(0, 30, (ROWS, LENGTH))
     segments = np.array([[0, 0, 1, 1, 1], [0, 1, 1, 0, 0]])
     table = {name.split("/")[1]: value for name, value in values.items()}
@@ -82,7 +82,8 @@ def test_embeddings_are_summed_normalised_and_projected():
 
 
 def test_embeddings_as_wide_as_the_layers_are_not_projected():
-    layer, values = built(Embeddings(dataclasses.replace(CONFIG, embedding_size=8)))
+    config = dataclasses.replace(CONFIG, embedding_size=8)
+    layer, values = built(Embeddings(config, name="embeddings"))
     assert not [name for name in values if "projection" in name]
     zeros = tf.zeros((ROWS, LENGTH), tf.int32)
     assert layer(zeros, zeros).shape == (ROWS * LENGTH, 8)

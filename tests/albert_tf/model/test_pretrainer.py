@@ -18,13 +18,13 @@ from albert_tf.model.pretrainer import (
     gather_rows,
     layer_consistency_sum,
     micro_batch_loss,
-    pretraining_sums,
     step_loss,
+    task_sums,
 )
 from albert_tf.runs.metrics import read_metrics
 from albert_tf.training.pretraining import pretrain
 from albert_tf.training.run import training_steps
-from albert_tf.training.steps import step_counts
+from albert_tf.training.steps import pretraining_counts
 from cli.support.console import Console
 from schemas.config import TrainConfig
 from tests.batches import random_batch
@@ -52,6 +52,10 @@ def tensors(batch):
     return {name: tf.constant(values) for name, values in batch.items()}
 
 
+def sums_of(model, batch):
+    return task_sums(model, batch, *model(batch))
+
+
 def mean_losses(sums):
     return (
         float(sums.mlm_loss / sums.mlm_count),
@@ -65,7 +69,7 @@ def test_logits_and_losses_are_those_of_transformers():
     mlm_logits, sentence_logits = model(batch)
     np.testing.assert_allclose(mlm_logits, golden["mlm_logits"], atol=1e-5)
     np.testing.assert_allclose(sentence_logits, golden["sentence_logits"], atol=1e-5)
-    assert mean_losses(pretraining_sums(model, batch)) == pytest.approx(
+    assert mean_losses(sums_of(model, batch)) == pytest.approx(
         (golden["mlm_loss"], golden["sentence_loss"]), abs=1e-5
     )
 
@@ -101,7 +105,7 @@ def test_gradients_are_those_of_transformers(changes):
     config = dataclasses.replace(SMALL, **changes)
     model, batch = lively_model(config), random_batch(config, rows=5)
     with tf.GradientTape() as tape:
-        sums = pretraining_sums(model, tensors(batch))
+        sums = sums_of(model, tensors(batch))
         loss = step_loss(
             sums, mlm_count=sums.mlm_count, sentence_count=sums.sentence_count
         )
@@ -141,24 +145,22 @@ def test_padding_changes_no_logit():
 
 def test_rows_without_weight_or_label_count_nowhere():
     model, batch = lively_model(), random_batch(SMALL, rows=3)
-    before = pretraining_sums(model, tensors(batch))
+    before = sums_of(model, tensors(batch))
     empty = {name: np.zeros_like(values[:1]) for name, values in batch.items()}
     empty["sentence_order_labels"][:] = -1
     filled = {name: np.concatenate([batch[name], empty[name]]) for name in batch}
-    np.testing.assert_allclose(
-        pretraining_sums(model, tensors(filled)), before, rtol=1e-5
-    )
+    np.testing.assert_allclose(sums_of(model, tensors(filled)), before, rtol=1e-5)
 
 
 def test_counts_are_of_masked_pieces_and_of_pairs():
     batch = random_batch(SMALL, rows=3)
-    sums = pretraining_sums(lively_model(), tensors(batch))
+    sums = sums_of(lively_model(), tensors(batch))
     assert float(sums.mlm_count) == batch["masked_lm_weights"].sum()
     assert float(sums.sentence_count) == 3
 
 
 def test_untrained_model_is_as_uncertain_as_a_uniform_guess():
-    sums = pretraining_sums(AlbertPretrainer(SMALL), tensors(random_batch(SMALL)))
+    sums = sums_of(AlbertPretrainer(SMALL), tensors(random_batch(SMALL)))
     assert mean_losses(sums) == pytest.approx((np.log(40), np.log(2)), abs=1e-5)
 
 
@@ -166,7 +168,7 @@ def test_model_without_sentence_task_has_neither_pooler_nor_sentence_head():
     config = dataclasses.replace(SMALL, sentence_task="none")
     model = lively_model(config)
     assert not [p for p in model.weights_by_path if "pooler" in p or "sentence" in p]
-    sums = pretraining_sums(model, tensors(random_batch(config)))
+    sums = sums_of(model, tensors(random_batch(config)))
     assert [float(value) for value in sums[3:]] == [0.0, 0.0, 0.0]
 
 
@@ -177,12 +179,12 @@ def test_step_loss_adds_both_tasks_each_over_the_count_of_the_step():
 
 def test_bfloat16_computes_close_to_float32_and_keeps_float32_weights():
     batch = tensors(random_batch(SMALL))
-    exact = mean_losses(pretraining_sums(lively_model(), batch))
+    exact = mean_losses(sums_of(lively_model(), batch))
     model = lively_model(precision="bfloat16")
     mlm_logits, _ = model(batch)
     assert mlm_logits.dtype == tf.bfloat16
     assert {weight.dtype for weight in model.trainable_variables} == {"float32"}
-    assert mean_losses(pretraining_sums(model, batch)) == pytest.approx(exact, rel=0.02)
+    assert mean_losses(sums_of(model, batch)) == pytest.approx(exact, rel=0.02)
 
 
 def test_batch_features_are_what_the_model_reads():
@@ -196,7 +198,7 @@ def test_rows_are_gathered_within_each_sequence():
 
 
 def test_masked_lm_logits_come_from_the_embedding_table_and_a_bias():
-    head = MaskedLmHead(SMALL)
+    head = MaskedLmHead(SMALL, name="masked_lm_head")
     head.build()
     table = tf.random.stateless_normal((40, 8), [1, 2])
     head.layer_norm.beta.assign(np.eye(8)[3])
@@ -286,7 +288,7 @@ def test_the_weighted_mean_is_added_to_the_loss_of_a_step(precision):
     layers = [tf.cast(rows, tf.float32) for rows in layers]
     expected = mean_loss(layers, batch["input_mask"])
     assert float(values[6]) == pytest.approx(expected, rel=1e-4)
-    sums = pretraining_sums(model, tensors(batch))
+    sums = sums_of(model, tensors(batch))
     tasks = step_loss(
         sums, mlm_count=sums.mlm_count, sentence_count=sums.sentence_count
     )
@@ -305,7 +307,7 @@ def graph_operations(config):
 
     @tf.function(autograph=False)
     def through_the_tasks_alone(part):
-        sums = pretraining_sums(model, part)
+        sums = sums_of(model, part)
         counts_of_tasks = {name: counts[name] for name in list(counts)[:2]}
         return step_loss(sums, **counts_of_tasks), tf.stack(sums)
 
@@ -333,7 +335,7 @@ def test_training_with_the_loss_brings_neighbouring_layers_closer():
         steps = training_steps(lively_model(config), TrainConfig())
         for step in range(40):
             batch = {name: v[None] for name, v in batches[step % 4].items()}
-            counts = step_counts(batch)
+            counts = pretraining_counts(batch)
             steps.accumulate(batch, counts=counts, step=step, micro=0)
             steps.apply(0.01, step=0)
         *_, layers = steps.model(tensors(batches[0]), every_layer=True)

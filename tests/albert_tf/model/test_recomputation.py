@@ -11,7 +11,7 @@ import pytest
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.planning.cost import activation_bytes
 from albert_tf.training.run import training_steps
-from albert_tf.training.steps import step_counts
+from albert_tf.training.steps import pretraining_counts
 from schemas.config import TrainConfig
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL, lively_weights
@@ -36,7 +36,7 @@ def first_moments(config, *, precision="float32", **changes):
         model.weights_by_path[path].assign(values)
     steps = training_steps(model, settings)
     batch = {name: v[None] for name, v in random_batch(config).items()}
-    steps.accumulate(batch, counts=step_counts(batch), step=0, micro=0)
+    steps.accumulate(batch, counts=pretraining_counts(batch), step=0, micro=0)
     sums = steps.sums()
     steps.apply(0.01, step=0)
     state = steps.optimizer_state.items()

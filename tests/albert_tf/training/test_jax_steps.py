@@ -33,14 +33,14 @@ data, run = map(Path, sys.argv[1:])
 config = TrainConfig(batch_size=8, micro_batch_size=2, steps=8, eval_every=2)
 
 begun = itertools.count()
-step_counts = pretraining.step_counts
+pretraining_counts = pretraining.pretraining_counts
 
 def signalled(batch):
     if next(begun) == 3:
         os.kill(os.getpid(), signal.SIGTERM)
-    return step_counts(batch)
+    return pretraining_counts(batch)
 
-pretraining.step_counts = signalled
+pretraining.pretraining_counts = signalled
 
 def steps_and_compiled():
     compiled.clear()

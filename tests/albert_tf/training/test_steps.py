@@ -11,7 +11,7 @@ from albert_tf.model.unpadding import unpadded
 from albert_tf.runs.metrics import Sums
 from albert_tf.training import steps as of_steps
 from albert_tf.training.run import training_steps
-from albert_tf.training.steps import dropout_keys, step_counts
+from albert_tf.training.steps import dropout_keys, pretraining_counts
 from schemas.config import TrainConfig
 from tests.batches import random_batch
 from tests.huggingface_albert import (
@@ -34,7 +34,7 @@ def make_steps(config=SMALL, **settings):
 def accumulate(steps, batch, *, step=0, micro_batches=1):
     """Accumulate a batch cut into micro-batches; the sums of all."""
     parts = micro_batched(batch, micro_batches)
-    counts = step_counts(parts)
+    counts = pretraining_counts(parts)
     for micro in range(micro_batches):
         part = {name: values[micro : micro + 1] for name, values in parts.items()}
         steps.accumulate(part, counts=counts, step=step, micro=micro)
@@ -106,7 +106,7 @@ def test_twenty_steps_without_padding_change_only_rounding(changes, settings):
         batch = micro_batched(random_batch(config, rows=8, seed=step), 1)
         if not step:
             alone.compile([unpadded(batch)], should_stop=never)
-        counts = {"counts": step_counts(batch), "step": step, "micro": 0}
+        counts = {"counts": pretraining_counts(batch), "step": step, "micro": 0}
         plain.accumulate(batch, **counts)
         alone.accumulate(unpadded(batch), **counts)
         assert alone.sums() == pytest.approx(plain.sums(), rel=1e-5)
@@ -150,7 +150,7 @@ def test_a_longer_batch_has_a_graph_of_its_own_and_loses_nothing_without_padding
         for length in (8, 12)
     )
     for batch in (short, long, short):
-        counts = {"counts": step_counts(batch), "step": 0, "micro": 0}
+        counts = {"counts": pretraining_counts(batch), "step": 0, "micro": 0}
         plain.accumulate(batch, **counts)
         alone.accumulate(unpadded(batch), **counts)
     # The first micro-batch of a step replaces what was added up before.
