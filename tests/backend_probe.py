@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from albert_tf.model.layers import DropoutSeeds
+from albert_tf.model.encoder import DropoutSeeds
 from albert_tf.model.pretrainer import AlbertPretrainer, step_loss, task_sums
 from albert_tf.training.optimizers import Rule, optimizer_of, role_of
 from schemas.config import TrainConfig

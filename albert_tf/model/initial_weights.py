@@ -11,8 +11,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from albert_tf.model.encoder import Encoder
-from albert_tf.model.layers import Embeddings, SelfAttention
+from albert_tf.model.encoder import Embeddings, Encoder, SelfAttention
 from schemas.architecture import ModelConfig
 from schemas.config import Initializer
 

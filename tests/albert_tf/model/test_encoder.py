@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.model.encoder import Encoder
+from albert_tf.model.encoder import DropoutSeeds, Encoder
 from albert_tf.model.initial_weights import truncated_normal
-from albert_tf.model.layers import DropoutSeeds
 from albert_tf.model.parameters import weight_owner
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.model.layers import (
+from albert_tf.model.encoder import (
     DropoutSeeds,
     Embeddings,
     FeedForward,

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.model import operations, tensorflow_operations
-from albert_tf.model.layers import SharedWeights
+from albert_tf.model.encoder import SharedWeights
 from tests.tensor_memory import mebibytes_at_the_peak
 
 RNG = np.random.default_rng(0)
