@@ -1,21 +1,99 @@
-"""How fast a run is, told in few words."""
+"""Signals and deadlines become requests; handlers are put back."""
 
-from albert_tf.training.timing import Pace
+import os
+import signal
+import threading
 
+import pytest
 
-def test_before_the_first_step_its_time_is_the_estimate():
-    pace = Pace(batch_size=32, estimate=2.0)
-    assert pace.step_seconds == 2.0
-    pace.add(1.0, waited=0.0)
-    pace.add(3.0, waited=0.0)
-    assert (pace.step_seconds, pace.text()) == (2.0, "16 seq/s")
-    pace.add(5.0, waited=0.0)
-    assert pace.step_seconds == 3.0
+from albert_tf.training import loop
+from albert_tf.training.loop import StopRequest, stop_requests
 
 
-def test_waiting_for_data_is_told_only_where_it_is_much():
-    pace = Pace(batch_size=2000)
-    pace.add(2.0, waited=0.1)
-    assert pace.text() == "1,000 seq/s"
-    pace.add(2.0, waited=0.9)
-    assert pace.text() == "1,000 seq/s, 25.0% of the time waiting for data"
+@pytest.fixture
+def hangup():
+    """SIGHUP as in a terminal; where nohup began the tests it is ignored."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        (signal.SIGINT, "interrupted"),
+        (signal.SIGTERM, "terminated"),
+        (signal.SIGHUP, "terminated"),
+        (signal.SIGUSR1, "terminated"),
+        (signal.SIGUSR2, "terminated"),
+        (signal.SIGXCPU, "terminated"),
+    ],
+)
+def test_a_signal_is_noted_and_the_next_ends_the_process(number, reason, hangup):
+    before = signal.getsignal(number)
+    with stop_requests() as stop:
+        assert stop.reason is None
+        os.kill(os.getpid(), number)
+        assert stop.reason == reason
+        assert signal.getsignal(number) is signal.SIG_DFL
+    assert signal.getsignal(number) is before
+
+
+def test_a_closed_terminal_ends_nothing_that_nohup_began():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stop_requests() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert stop.reason is None
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_time_allowed_runs_out(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(loop.time, "monotonic", lambda: now[0])
+    stop = StopRequest(60.0)
+    stop.has_progress = True
+    now[0] += 60.0
+    assert stop.reason is None
+    now[0] += 0.1
+    assert stop.reason == "max-time"
+
+
+def test_outside_the_main_thread_only_the_time_counts():
+    before = signal.getsignal(signal.SIGINT)
+    reasons = []
+
+    def work():
+        with stop_requests(0.0) as stop:
+            stop.has_progress = True
+            reasons.append(stop.reason)
+            reasons.append(signal.getsignal(signal.SIGINT) is before)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert reasons == ["max-time", True]
+
+
+def test_time_allowed_ends_nothing_before_the_first_step():
+    stop = StopRequest(0.0)
+    assert stop.reason is None
+    stop.has_progress = True
+    assert stop.reason == "max-time"
+
+
+def test_what_takes_longer_than_the_time_left_is_not_begun():
+    stop = StopRequest(60.0)
+    stop.has_progress = True
+    stop.need(50.0)
+    assert stop.reason is None
+    stop.need(70.0)
+    assert stop.reason == "max-time"
+
+
+def test_a_signal_ends_a_run_before_its_first_step_too():
+    with stop_requests(60.0) as stop:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.reason == "terminated"

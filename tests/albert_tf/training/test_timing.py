@@ -1,4 +1,4 @@
-"""Steps are timed as training does them, and products of matrices."""
+"""How fast a run is, and how its steps and products of matrices are timed."""
 
 import dataclasses
 import types
@@ -10,6 +10,7 @@ from albert_tf.model.pretrainer import BATCH_FEATURES
 from albert_tf.planning.cost import training_flops
 from albert_tf.training import timing
 from albert_tf.training.timing import (
+    Pace,
     fed_step_seconds,
     random_batch,
     step_seconds,
@@ -150,3 +151,21 @@ def test_no_step_makes_use_of_more_than_all_of_the_machine(monkeypatch):
 )
 def test_operations_as_a_person_reads_them(flops, text):
     assert prefixed(flops, "FLOP") == text
+
+
+def test_before_the_first_step_its_time_is_the_estimate():
+    pace = Pace(batch_size=32, estimate=2.0)
+    assert pace.step_seconds == 2.0
+    pace.add(1.0, waited=0.0)
+    pace.add(3.0, waited=0.0)
+    assert (pace.step_seconds, pace.text()) == (2.0, "16 seq/s")
+    pace.add(5.0, waited=0.0)
+    assert pace.step_seconds == 3.0
+
+
+def test_waiting_for_data_is_told_only_where_it_is_much():
+    pace = Pace(batch_size=2000)
+    pace.add(2.0, waited=0.1)
+    assert pace.text() == "1,000 seq/s"
+    pace.add(2.0, waited=0.9)
+    assert pace.text() == "1,000 seq/s, 25.0% of the time waiting for data"
