@@ -15,7 +15,7 @@ from albert_tf.model.pretrainer import AlbertPretrainer, step_loss, task_sums
 from albert_tf.training.optimizers import Rule, optimizer_of, role_of
 from schemas.config import TrainConfig
 from tests.batches import random_batch
-from tests.huggingface_albert import SMALL, lively_weights
+from tests.huggingface_albert import SMALL, lively_model
 
 
 def loss_of(model, batch, seeds=None):
@@ -53,10 +53,7 @@ def loss_with_dropout(batch):
 
 
 def main(path):
-    model = AlbertPretrainer(SMALL)
-    values = lively_weights(model)
-    for name, weight in model.weights_by_path.items():
-        weight.assign(values[name])
+    model = lively_model()
     batch = {n: ops.convert_to_tensor(v) for n, v in random_batch(SMALL).items()}
     compute = {"tensorflow": tensorflow_gradients, "jax": jax_gradients}
     loss, gradients = compute[keras.backend.backend()](model, batch)

@@ -6,6 +6,8 @@ import re
 import numpy as np
 
 from albert_tf.model.initial_weights import truncated_normal
+from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.runs.checkpoints import assign_arrays
 from schemas.architecture import ModelConfig
 
 SMALL = ModelConfig(
@@ -85,6 +87,13 @@ def lively_weights(model, *, scale=0.3, seed=7):
         + np.float32(path.endswith("gamma"))
         for path, weight in model.weights_by_path.items()
     }
+
+
+def lively_model(config=SMALL, *, seed=7, **settings):
+    """A model of pretraining with such weights."""
+    model = AlbertPretrainer(config, **settings)
+    assign_arrays(model.weights_by_path, lively_weights(model, seed=seed))
+    return model
 
 
 def huggingface_model(config, arrays):

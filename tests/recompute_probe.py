@@ -10,12 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.training.run import training_steps
 from albert_tf.training.steps import pretraining_counts
 from schemas.config import TrainConfig
 from tests.batches import random_batch
-from tests.huggingface_albert import SMALL, lively_weights
+from tests.huggingface_albert import SMALL, lively_model
 
 # Layers that keep much more than anything else does.
 CONFIG = dataclasses.replace(
@@ -48,9 +47,7 @@ def main(path, recompute):
     batch = random_batch(CONFIG, rows=8, length=256, predictions=4)
     batch = {name: values[None] for name, values in batch.items()}
     counts = pretraining_counts(batch)
-    model = AlbertPretrainer(CONFIG, recompute=recompute == "recompute")
-    for name, values in lively_weights(model).items():
-        model.weights_by_path[name].assign(values)
+    model = lively_model(CONFIG, recompute=recompute == "recompute")
     steps = training_steps(model, TrainConfig())
     results = {"bytes": bytes_at_the_peak(steps, batch, counts)}
     steps.apply(0.01, step=0)

@@ -11,7 +11,7 @@ import safetensors.numpy
 
 from albert_tf.data.data_check import check_data
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
+from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from albert_tf.runs.metrics import read_metrics
 from albert_tf.training.pretraining import pretrain
 from albert_tf.training.run import check_run
@@ -29,7 +29,7 @@ from schemas.layout import (
 )
 from schemas.manifest import ShardFile, read_manifest
 from tests import manifests
-from tests.huggingface_albert import lively_weights
+from tests.huggingface_albert import lively_model
 from tests.training_data import TINY, resolved_run
 
 SETTINGS = TrainConfig(
@@ -177,10 +177,8 @@ def write_run(run: Path, *, data: Path, seed=7, **changes) -> AlbertPretrainer:
         }
         | changes
     )
-    model = AlbertPretrainer(config)
-    weights = lively_weights(model, seed=seed)
-    for path, weight in model.weights_by_path.items():
-        weight.assign(weights[path])
+    model = lively_model(config, seed=seed)
+    weights = arrays_of(model.weights_by_path)
     run.mkdir(parents=True)
     write_json(run / MODEL_CONFIG, {name: v for name, v in vars(config).items()})
     shutil.copy(data / SPM_MODEL, run / SPM_MODEL)

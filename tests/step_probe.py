@@ -12,7 +12,7 @@ import sys
 import numpy as np
 
 from tests.batches import random_batch
-from tests.huggingface_albert import SMALL, lively_weights
+from tests.huggingface_albert import SMALL, lively_model
 
 MICRO_BATCHES = 3
 
@@ -53,7 +53,6 @@ def all_steps(*, without_padding):
 
 def three_steps(*, dropout, without_padding=False):
     """Losses, weights and optimizer state after each of three steps, by name."""
-    from albert_tf.model.pretrainer import AlbertPretrainer
     from albert_tf.model.unpadding import unpadded
     from albert_tf.training.run import training_steps
     from albert_tf.training.steps import pretraining_counts
@@ -62,11 +61,7 @@ def three_steps(*, dropout, without_padding=False):
     config = dataclasses.replace(
         SMALL, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout
     )
-    model = AlbertPretrainer(config)
-    values = lively_weights(model)
-    for name, weight in model.weights_by_path.items():
-        weight.assign(values[name])
-    steps = training_steps(model, TrainConfig(seed=7))
+    steps = training_steps(lively_model(config), TrainConfig(seed=7))
     devices = steps.num_devices
     results = {"devices": devices}
     for step in range(3):
@@ -82,7 +77,7 @@ def three_steps(*, dropout, without_padding=False):
         results[f"losses {step}"] = losses
         results[f"norm {step}"] = steps.apply(0.01, step=step)
         for name, variable in {
-            **model.weights_by_path,
+            **steps.model.weights_by_path,
             **steps.optimizer_state,
         }.items():
             results[f"{name} {step}"] = variable.numpy()

@@ -104,8 +104,8 @@ class Layer(keras.layers.Layer):
 
     def new_dense(self, name: str, units: int, *, inputs: int) -> "Dense":
         """A dense layer whose weights exist."""
-        layer = Dense(units, name=name, **self.likewise)
-        layer.build((None, inputs))
+        layer = Dense(name=name, **self.likewise)
+        layer.build((inputs, units))
         return layer
 
     def new_layer_norm(self, width: int) -> "LayerNorm":
@@ -155,16 +155,11 @@ class SharedWeights:
 class Dense(Layer):
     """Rows times a kernel plus a bias, both kept in float32."""
 
-    def __init__(self, units: int, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.units = units
-
-    def build(self, input_shape: tuple[int | None, int]) -> None:
+    def build(self, kernel_shape: tuple[int, int]) -> None:
         """Create the weights, zero; `initialize_weights` gives them values."""
-        shapes = {"kernel": (input_shape[-1], self.units), "bias": (self.units,)}
         self.kernel, self.bias = (
             self.add_weight(name=name, shape=shape, initializer="zeros", autocast=False)
-            for name, shape in shapes.items()
+            for name, shape in (("kernel", kernel_shape), ("bias", kernel_shape[1:]))
         )
 
     def call(self, rows: Tensor) -> Tensor:

@@ -134,16 +134,6 @@ def size_of(tokens: int, *, places: int) -> int:
     return min(places, step * (tokens // step + 1))
 
 
-def predictions_kept(predictions: int, *, places: int) -> int:
-    """How many places for predictions a batch with this many predictions has.
-
-    >>> [predictions_kept(most, places=640) for most in (0, 80, 81, 640)]
-    [80, 80, 160, 640]
-    """
-    step = max(LEAST_STEP, -(-places // MAX_PREDICTION_SIZES))
-    return min(places, step * max(1, -(-predictions // step)))
-
-
 def rows_of(mask: Integers, *, size: int) -> tuple[Integers, Integers]:
     """`row_places` `[T]` and `place_rows` `[B*S]` of one batch.
 
@@ -179,7 +169,8 @@ def flat_predictions(batch: Batch, *, most: int) -> Batch:
     starts = np.arange(rows, dtype=np.int32) * batch["input_mask"].shape[-1]
     flat["masked_lm_positions"] = flat["masked_lm_positions"] + np.repeat(starts, width)
     is_empty = flat["masked_lm_weights"] == 0
-    kept = predictions_kept(most, places=places)
+    step = max(LEAST_STEP, -(-places // MAX_PREDICTION_SIZES))
+    kept = min(places, step * max(1, -(-most // step)))
     order = np.argsort(is_empty, axis=1, kind="stable")[:, :kept]
     return {
         name: np.take_along_axis(values, order, axis=1)[:, None]

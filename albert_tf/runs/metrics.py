@@ -51,16 +51,11 @@ def means(sums: Sums) -> dict[str, float | None]:
     >>> means(Sums(6.0, 1.0, 4.0, 0.0, 0.0, 0.0))["mlm_loss"]
     1.5
     """
-
-    def mean(total: Any, count: Any) -> float | None:
-        return float(total) / float(count) if count else None
-
-    return {
-        "mlm_loss": mean(sums.mlm_loss, sums.mlm_count),
-        "mlm_accuracy": mean(sums.mlm_correct, sums.mlm_count),
-        "sentence_loss": mean(sums.sentence_loss, sums.sentence_count),
-        "sentence_accuracy": mean(sums.sentence_correct, sums.sentence_count),
-    }
+    values: dict[str, float | None] = {}
+    for task, (loss, correct, count) in (("mlm", sums[:3]), ("sentence", sums[3:])):
+        values[f"{task}_loss"] = float(loss) / float(count) if count else None
+        values[f"{task}_accuracy"] = float(correct) / float(count) if count else None
+    return values
 
 
 def perplexity(loss: float) -> float:

@@ -168,13 +168,9 @@ def accumulation_seconds(
     One part is timed, of middle size, so that training begins at once; all others are
     taken to last as long for each token.
     """
-
-    def tokens(part: Batch) -> int:
-        """The places that are computed, padding included where it is."""
-        computed = "row_places" if "row_places" in part else "input_ids"
-        return int(part[computed].size)
-
-    middle = sorted(parts, key=tokens)[len(parts) // 2]
+    # The places that are computed, padding included where it is.
+    computed = "row_places" if "row_places" in parts[0] else "input_ids"
+    middle = sorted(parts, key=lambda part: int(part[computed].size))[len(parts) // 2]
     counts = steps.loss.counts(middle)
     seconds = 0.0
     for _ in range(2):
@@ -185,7 +181,8 @@ def accumulation_seconds(
         steps.sums()
         seconds = time.perf_counter() - start
         steps.discard()
-    return seconds * sum(map(tokens, parts)) / tokens(middle)
+    places = sum(part[computed].size for part in parts)
+    return seconds * places / int(middle[computed].size)
 
 
 def added_up(sums: Sequence[Array] | Array) -> Array:

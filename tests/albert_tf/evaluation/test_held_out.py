@@ -11,7 +11,7 @@ from albert_tf.data.input_pipeline import Records, evaluation_batches
 from albert_tf.evaluation.held_out import compare_rows, layer_similarities
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.progress import QUIET
-from tests.huggingface_albert import huggingface_model, lively_weights
+from tests.huggingface_albert import huggingface_model, lively_model, lively_weights
 from tests.training_data import TINY, write_dataset
 
 DEEP = dataclasses.replace(TINY, num_hidden_layers=3)
@@ -21,18 +21,6 @@ DEEP = dataclasses.replace(TINY, num_hidden_layers=3)
 def records(tmp_path_factory):
     root = tmp_path_factory.mktemp("data")
     return Records(root, write_dataset(root))
-
-
-@pytest.fixture(scope="module")
-def weights():
-    return lively_weights(AlbertPretrainer(DEEP))
-
-
-def model_of(config, weights):
-    model = AlbertPretrainer(config)
-    for path, weight in model.weights_by_path.items():
-        weight.assign(weights[path])
-    return model
 
 
 def measure(model, records, examples=7):
@@ -57,12 +45,11 @@ def values(found):
     return [[row.l2_distance, row.cosine_similarity, row.degrees] for row in found]
 
 
-def test_every_layer_is_compared_with_the_one_before(records, weights):
+def test_every_layer_is_compared_with_the_one_before(records):
     (batch,) = evaluation_batches(records, batch_size=7, examples=7)
     inputs = (batch["input_ids"], batch["input_mask"], batch["segment_ids"])
     models = [
-        model_of(dataclasses.replace(DEEP, num_hidden_layers=n), weights)
-        for n in (1, 2, 3)
+        lively_model(dataclasses.replace(DEEP, num_hidden_layers=n)) for n in (1, 2, 3)
     ]
     rows = [models[0].encoder.embeddings(inputs[0], inputs[2])]
     rows += [model.encoder(*inputs) for model in models]
@@ -71,17 +58,15 @@ def test_every_layer_is_compared_with_the_one_before(records, weights):
     np.testing.assert_allclose(values(found), expected(rows, batch), rtol=1e-4)
 
 
-def test_padding_and_rows_that_fill_up_a_batch_count_nowhere(
-    records, weights, monkeypatch
-):
-    model = model_of(DEEP, weights)
+def test_padding_and_rows_that_fill_up_a_batch_count_nowhere(records, monkeypatch):
+    model = lively_model(DEEP)
     at_once = values(measure(model, records))
     monkeypatch.setattr("albert_tf.evaluation.held_out.MAX_TOKENS", 4 * 24)
     np.testing.assert_allclose(values(measure(model, records)), at_once, rtol=1e-5)
 
 
-def test_fewer_examples_are_the_first_ones(records, weights):
-    model = model_of(DEEP, weights)
+def test_fewer_examples_are_the_first_ones(records):
+    model = lively_model(DEEP)
     (batch,) = evaluation_batches(records, batch_size=2, examples=2)
     inputs = (batch["input_ids"], batch["input_mask"], batch["segment_ids"])
     rows = [model.encoder.embeddings(inputs[0], inputs[2])]
@@ -101,11 +86,12 @@ def test_equal_opposite_and_zero_rows_have_an_angle_too():
 
 
 @pytest.mark.slow
-def test_transformers_has_the_same_rows_between_its_layers(records, weights):
+def test_transformers_has_the_same_rows_between_its_layers(records):
     torch = pytest.importorskip("torch")
     pytest.importorskip("transformers")
     (batch,) = evaluation_batches(records, batch_size=7, examples=7)
-    theirs = huggingface_model(DEEP, weights).eval().albert
+    model = lively_model(DEEP)
+    theirs = huggingface_model(DEEP, lively_weights(model)).eval().albert
     with torch.no_grad():
         states = theirs(
             input_ids=torch.tensor(batch["input_ids"]).long(),
@@ -114,7 +100,7 @@ def test_transformers_has_the_same_rows_between_its_layers(records, weights):
             output_hidden_states=True,
         ).hidden_states
     rows = [state.reshape(-1, DEEP.hidden_size).numpy() for state in states]
-    found = values(measure(model_of(DEEP, weights), records))
+    found = values(measure(model, records))
     np.testing.assert_allclose(found, expected(rows, batch), rtol=1e-4)
 
 

@@ -25,7 +25,7 @@ from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import mask_probabilities
 from albert_tf.runs.metrics import bits_per_character
 from schemas.example import CLS_ID, MASK_ID, PAD_ID, SEP_ID
-from tests.huggingface_albert import SMALL, lively_weights
+from tests.huggingface_albert import SMALL, lively_model
 
 
 def vocabulary(pieces, *, inside=()):
@@ -138,11 +138,7 @@ ROW = np.array([CLS_ID, 10, 11, 12, SEP_ID, 13, 14, SEP_ID])
 
 @pytest.fixture(scope="module")
 def model():
-    model = AlbertPretrainer(SMALL)
-    weights = lively_weights(model)
-    for path, weight in model.weights_by_path.items():
-        weight.assign(weights[path])
-    return model
+    return lively_model()
 
 
 def questions_of(rows, words):

@@ -32,20 +32,13 @@ from tests.huggingface_albert import (
     SMALL,
     huggingface_losses,
     huggingface_model,
+    lively_model,
     lively_weights,
     to_huggingface,
 )
 from tests.training_data import TINY, resolved_run, write_dataset
 
 GOLDEN = Path(__file__).parent / "golden" / "albert_small.json"
-
-
-def lively_model(config=SMALL, **kwargs):
-    model = AlbertPretrainer(config, **kwargs)
-    weights = lively_weights(model)
-    for path, weight in model.weights_by_path.items():
-        weight.assign(weights[path])
-    return model
 
 
 def tensors(batch):

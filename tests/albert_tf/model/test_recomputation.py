@@ -8,13 +8,12 @@ import sys
 import numpy as np
 import pytest
 
-from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.planning.cost import activation_bytes
 from albert_tf.training.run import training_steps
 from albert_tf.training.steps import pretraining_counts
 from schemas.config import TrainConfig
 from tests.batches import random_batch
-from tests.huggingface_albert import SMALL, lively_weights
+from tests.huggingface_albert import SMALL, lively_model
 from tests.recompute_probe import CONFIG
 
 CONFIGS = {
@@ -31,9 +30,7 @@ CONFIGS = {
 def first_moments(config, *, precision="float32", **changes):
     """A tenth of the clipped gradients of a step, by name, and its sums."""
     settings = TrainConfig(precision=precision, **changes)
-    model = AlbertPretrainer(config, precision=precision, recompute=settings.recompute)
-    for path, values in lively_weights(model).items():
-        model.weights_by_path[path].assign(values)
+    model = lively_model(config, precision=precision, recompute=settings.recompute)
     steps = training_steps(model, settings)
     batch = {name: v[None] for name, v in random_batch(config).items()}
     steps.accumulate(batch, counts=pretraining_counts(batch), step=0, micro=0)

@@ -15,23 +15,20 @@ from albert_tf.model.trained_model import (
     mask_probabilities,
 )
 from schemas.example import CLS_ID, MASK_ID, SEP_ID
-from tests.huggingface_albert import SMALL, huggingface_model, lively_weights
+from tests.huggingface_albert import (
+    SMALL,
+    huggingface_model,
+    lively_model,
+    lively_weights,
+)
 
 TEXT = [CLS_ID, 7, MASK_ID, 9, 10, MASK_ID, SEP_ID]
 PAIR = [CLS_ID, 7, 8, 9, SEP_ID, 20, 21, SEP_ID]
 
 
 @pytest.fixture(scope="module")
-def weights():
-    return lively_weights(AlbertPretrainer(SMALL))
-
-
-@pytest.fixture(scope="module")
-def model(weights):
-    model = AlbertPretrainer(SMALL, operations=operations)
-    for path, weight in model.weights_by_path.items():
-        weight.assign(weights[path])
-    return model
+def model():
+    return lively_model(operations=operations)
 
 
 def batch(ids, places, *, length):
@@ -75,7 +72,7 @@ def test_the_order_is_answered_as_in_a_padded_batch(model):
     assert found != pytest.approx(0.5, abs=0.01)
 
 
-def test_a_head_that_knows_only_its_bias_answers_with_its_shares(weights):
+def test_a_head_that_knows_only_its_bias_answers_with_its_shares():
     model = AlbertPretrainer(SMALL)
     shares = np.arange(1, SMALL.vocab_size + 1) / sum(range(SMALL.vocab_size + 1))
     for path, weight in model.weights_by_path.items():
@@ -101,10 +98,10 @@ def test_the_likeliest_pieces_come_best_first_and_ties_by_id():
 
 
 @pytest.mark.slow
-def test_transformers_gives_the_same_probabilities(model, weights):
+def test_transformers_gives_the_same_probabilities(model):
     torch = pytest.importorskip("torch")
     pytest.importorskip("transformers")
-    theirs = huggingface_model(SMALL, weights).eval()
+    theirs = huggingface_model(SMALL, lively_weights(model)).eval()
     with torch.no_grad():
         filled = theirs(input_ids=torch.tensor([TEXT])).prediction_logits[0]
         segments = torch.tensor([[0] * 5 + [1] * 3])
@@ -117,9 +114,6 @@ def test_transformers_gives_the_same_probabilities(model, weights):
     assert in_order_probability(model, PAIR) == pytest.approx(expected, abs=1e-5)
 
 
-def test_a_model_without_sentence_task_fills_masks(weights):
-    config = dataclasses.replace(SMALL, sentence_task="none")
-    model = AlbertPretrainer(config)
-    for path, weight in model.weights_by_path.items():
-        weight.assign(weights[path])
+def test_a_model_without_sentence_task_fills_masks():
+    model = lively_model(dataclasses.replace(SMALL, sentence_task="none"))
     assert mask_probabilities(model, TEXT).shape == (2, SMALL.vocab_size)

@@ -29,45 +29,34 @@ OTHERS = {
 }
 
 
-def numpy_steps(
-    weight,
-    gradients,
-    rates,
-    *,
-    is_excluded,
-    has_trust_ratio,
-    beta1=0.9,
-    beta2=0.999,
-    epsilon=1e-6,
-    weight_decay=0.01,
-    bias_correction=False,
-):
+def numpy_steps(weight, gradients, rates, *, role, config):
     """google-research/albert `lamb_optimizer.py`, `apply_gradients`, in float64.
 
     With bias correction as in Adam (1412.6980, algorithm 1) and LAMB (1904.00962,
     algorithm 2).
     """
+    beta1, beta2 = config.beta1, config.beta2
     m = v = np.zeros_like(weight)
     for t, (gradient, rate) in enumerate(zip(gradients, rates, strict=True), start=1):
         m = beta1 * m + (1 - beta1) * gradient
         v = beta2 * v + (1 - beta2) * gradient**2
         m_hat, v_hat = m, v
-        if bias_correction:
+        if config.bias_correction:
             m_hat, v_hat = m / (1 - beta1**t), v / (1 - beta2**t)
-        update = m_hat / (np.sqrt(v_hat) + epsilon)
+        update = m_hat / (np.sqrt(v_hat) + config.epsilon)
         ratio = 1.0
-        if not is_excluded:
-            update = update + weight_decay * weight
+        if role is not Role.EXCLUDED:
+            update = update + config.weight_decay * weight
             w_norm, u_norm = np.linalg.norm(weight), np.linalg.norm(update)
-            if has_trust_ratio and w_norm > 0 and u_norm > 0:
+            if config.optimizer == "lamb" and w_norm > 0 and u_norm > 0:
                 ratio = w_norm / u_norm
         weight = weight - ratio * rate * update
     return weight, m, v
 
 
-def our_steps(weight, gradients, rates, *, role, **settings):
+def our_steps(weight, gradients, rates, *, role, config):
     """The same with the optimizer of a run of such settings."""
-    optimizer = optimizer_of(TrainConfig(**settings))
+    optimizer = optimizer_of(config)
     kept = optimizer.of_kernel if role is Role.KERNEL else MOMENTS
     zeros = [0 * weight for _ in kept]
     state = tuple(tf.constant(x, tf.float32) for x in (weight, *zeros))
@@ -93,20 +82,19 @@ def random_steps():
     return weight, gradients, np.linspace(0.0, 0.1, 50)
 
 
+def test_the_published_settings_are_the_defaults():
+    config = TrainConfig()
+    assert (config.beta1, config.beta2, config.epsilon) == (0.9, 0.999, 1e-6)
+    assert (config.weight_decay, config.bias_correction) == (0.01, False)
+
+
 @pytest.mark.parametrize("settings", [{}, OTHERS], ids=["published", "others"])
 @pytest.mark.parametrize("role", [Role.TABLE, Role.KERNEL, Role.EXCLUDED])
 @pytest.mark.parametrize("name", ["lamb", "adamw"])
 def test_fifty_steps_equal_the_published_algorithm(name, role, settings):
-    weight, gradients, rates = random_steps()
-    ours = our_steps(weight, gradients, rates, role=role, optimizer=name, **settings)
-    expected = numpy_steps(
-        weight,
-        gradients,
-        rates,
-        is_excluded=role is Role.EXCLUDED,
-        has_trust_ratio=name == "lamb",
-        **settings,
-    )
+    given = {"role": role, "config": TrainConfig(optimizer=name, **settings)}
+    ours = our_steps(*random_steps(), **given)
+    expected = numpy_steps(*random_steps(), **given)
     for value, exact in zip(ours, expected, strict=True):
         assert np.linalg.norm(value - exact) <= 1e-5 * np.linalg.norm(exact)
 
@@ -123,9 +111,8 @@ def test_fifty_steps_of_adamw_with_bias_correction_equal_those_of_torch():
         adamw.param_groups[0]["lr"] = rate
         theirs.grad = torch.tensor(gradient)
         adamw.step()
-    ours, *_ = our_steps(
-        weight, gradients, rates, role=Role.TABLE, optimizer="adamw", **OTHERS
-    )
+    config = TrainConfig(optimizer="adamw", **OTHERS)
+    ours, *_ = our_steps(weight, gradients, rates, role=Role.TABLE, config=config)
     np.testing.assert_allclose(ours, theirs.detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
@@ -135,13 +122,9 @@ def test_fifty_steps_of_adamw_with_bias_correction_equal_those_of_torch():
 def test_first_step_of_an_excluded_weight_is_long_without_bias_correction(
     bias_correction, length
 ):
-    weight, *_ = our_steps(
-        np.zeros(1),
-        np.ones((1, 1)),
-        [1.0],
-        role=Role.EXCLUDED,
-        bias_correction=bias_correction,
-    )
+    given = {"config": TrainConfig(bias_correction=bias_correction)}
+    steps = (np.zeros(1), np.ones((1, 1)), [1.0])
+    weight, *_ = our_steps(*steps, role=Role.EXCLUDED, **given)
     assert float(weight[0]) == pytest.approx(-length, rel=1e-5)
 
 
@@ -186,7 +169,11 @@ def test_an_orthogonal_matrix_has_the_directions_of_its_own_and_sizes_near_one(
 def test_muon_steps_as_adamw_where_a_weight_is_no_kernel():
     for role in (Role.TABLE, Role.EXCLUDED):
         muon, adamw = (
-            our_steps(*random_steps(), role=role, optimizer=name, **OTHERS)
+            our_steps(
+                *random_steps(),
+                role=role,
+                config=TrainConfig(optimizer=name, **OTHERS),
+            )
             for name in ("muon", "adamw")
         )
         assert all(map(np.array_equal, muon, adamw))
@@ -204,9 +191,8 @@ def test_fifty_steps_of_muon_are_those_of_torch():
         muon.param_groups[0]["lr"] = rate
         theirs.grad = torch.tensor(gradient, dtype=torch.float32)
         muon.step()
-    ours, *_ = our_steps(
-        weight, gradients, rates, role=Role.KERNEL, optimizer="muon", **OTHERS
-    )
+    config = TrainConfig(optimizer="muon", **OTHERS)
+    ours, *_ = our_steps(weight, gradients, rates, role=Role.KERNEL, config=config)
     difference = np.linalg.norm(ours - theirs.detach().numpy())
     assert difference < 0.03 * np.linalg.norm(ours - weight)
 

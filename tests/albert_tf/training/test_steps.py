@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from albert_tf.evaluation.held_out import never
-from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.unpadding import unpadded
 from albert_tf.runs.metrics import Sums
 from albert_tf.training import steps as of_steps
@@ -18,17 +17,13 @@ from tests.huggingface_albert import (
     SMALL,
     huggingface_losses,
     huggingface_model,
-    lively_weights,
+    lively_model,
     to_huggingface,
 )
 
 
 def make_steps(config=SMALL, **settings):
-    model = AlbertPretrainer(config)
-    weights = lively_weights(model)
-    for path, weight in model.weights_by_path.items():
-        weight.assign(weights[path])
-    return training_steps(model, TrainConfig(**settings))
+    return training_steps(lively_model(config), TrainConfig(**settings))
 
 
 def accumulate(steps, batch, *, step=0, micro_batches=1):
@@ -55,6 +50,15 @@ def relative_difference(ours, theirs):
     return np.linalg.norm(ours - theirs) / norm if norm else np.linalg.norm(ours)
 
 
+def assert_same_weights(ours, theirs, *, tolerance):
+    """But for rounding."""
+    found, expected = weights_of(ours), weights_of(theirs)
+    for path in expected:
+        if not path.endswith("key/bias"):  # its gradient is rounding alone
+            difference = relative_difference(found[path], expected[path])
+            assert difference < tolerance, path
+
+
 def test_four_micro_batches_make_the_step_of_one_big_batch():
     config = dataclasses.replace(SMALL, layer_consistency_weight=2.0)
     batch = random_batch(config, rows=8)
@@ -63,14 +67,13 @@ def test_four_micro_batches_make_the_step_of_one_big_batch():
     assert accumulate(parts, batch, micro_batches=4) == pytest.approx(sums, rel=1e-5)
     norms = [float(steps.apply(0.00176, step=0)) for steps in (whole, parts)]
     assert norms[1] == pytest.approx(norms[0], rel=1e-5)
-    ours, theirs = weights_of(parts), weights_of(whole)
-    for path in theirs:
-        # Moments start at zero, so the first is a tenth of the clipped gradient.
-        moment = f"{path}/m"
-        gradients = [s.optimizer_state[moment].numpy() for s in (parts, whole)]
-        if not path.endswith("key/bias"):  # its gradient is rounding alone
+    assert_same_weights(parts, whole, tolerance=1e-6)
+    for path in weights_of(whole):
+        if not path.endswith("key/bias"):
+            # Moments start at zero, so the first is a tenth of the clipped gradient.
+            moment = f"{path}/m"
+            gradients = [s.optimizer_state[moment].numpy() for s in (parts, whole)]
             assert relative_difference(*gradients) < 1e-5, path
-            assert relative_difference(ours[path], theirs[path]) < 1e-6, path
 
 
 def test_a_micro_batch_that_is_not_full_changes_only_rounding():
@@ -86,10 +89,7 @@ def test_a_micro_batch_that_is_not_full_changes_only_rounding():
     assert accumulate(parts, filled, micro_batches=3) == pytest.approx(sums, rel=1e-5)
     norms = [steps.apply(0.00176, step=0) for steps in (whole, parts)]
     assert norms[1] == pytest.approx(norms[0], rel=1e-5)
-    ours, theirs = weights_of(parts), weights_of(whole)
-    for path in theirs:
-        if not path.endswith("key/bias"):  # its gradient is rounding alone
-            assert relative_difference(ours[path], theirs[path]) < 1e-6, path
+    assert_same_weights(parts, whole, tolerance=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -112,10 +112,7 @@ def test_twenty_steps_without_padding_change_only_rounding(changes, settings):
         assert alone.sums() == pytest.approx(plain.sums(), rel=1e-5)
         norm = plain.apply(0.01, step=step)
         assert alone.apply(0.01, step=step) == pytest.approx(norm, rel=1e-5)
-    ours, theirs = weights_of(alone), weights_of(plain)
-    for path in theirs:
-        if not path.endswith("key/bias"):  # its gradient is rounding alone
-            assert relative_difference(ours[path], theirs[path]) < 1e-4, path
+    assert_same_weights(alone, plain, tolerance=1e-4)
 
 
 def graphs_of(steps):
@@ -274,10 +271,7 @@ def test_a_step_that_xla_compiles_as_a_whole_is_the_same():
     assert sums[1] == pytest.approx(sums[0], rel=1e-5)
     norms = [steps.apply(0.01, step=0) for steps in (plain, compiled)]
     assert norms[1] == pytest.approx(norms[0], rel=1e-5)
-    ours, theirs = weights_of(compiled), weights_of(plain)
-    for path in theirs:
-        if not path.endswith("key/bias"):  # its gradient is rounding alone
-            assert relative_difference(ours[path], theirs[path]) < 1e-5, path
+    assert_same_weights(compiled, plain, tolerance=1e-5)
 
 
 def torch_lamb_step(parameters, moments, rate):
