@@ -1,6 +1,6 @@
 """Memory and gradients of a micro-batch, with recomputation or without.
 
-Run as a program by `test_recomputation.py`, each time in a process of its own: writes
+Run as a program by `test_operations.py`, each time in a process of its own: writes
 optimizer state and bytes to an .npz file.
 """
 

@@ -23,13 +23,12 @@ from albert_tf.convert.huggingface import is_huggingface, read_huggingface
 from albert_tf.convert.huggingface_tasks import read_huggingface_task
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import (
-    Say,
     TrainedModel,
     pretrainer_of,
     read_trained,
-    silent,
 )
 from albert_tf.runs.checkpoints import Which
+from albert_tf.runs.progress import QUIET, Say
 from albert_tf.runs.run_record import is_tuned
 from schemas.errors import AlbertError, SettingError
 from schemas.files import read_json
@@ -47,7 +46,7 @@ def read_model(
     which: Which | None = None,
     needs_head: bool = True,
     with_weights: bool = True,
-    say: Say = silent,
+    say: Say = QUIET.say,
 ) -> TrainedModel:
     """A run, a fine-tuned model, or a model of Hugging Face or google-research/albert.
 
@@ -84,7 +83,7 @@ def read_external(folder: Path, *, needs_head: bool = True) -> TrainedModel | No
 
 
 def load_pretrainer(
-    folder: Path, *, which: Which | None = None, say: Say = silent
+    folder: Path, *, which: Which | None = None, say: Say = QUIET.say
 ) -> AlbertPretrainer:
     """The model of a folder with its weights and the heads of pretraining."""
     return pretrainer_of(read_model(folder, which=which, say=say))

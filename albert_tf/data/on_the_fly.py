@@ -7,6 +7,7 @@ position inside a group is reached without making what comes before it.
 """
 
 import dataclasses
+import functools
 import itertools
 import threading
 import weakref
@@ -204,15 +205,15 @@ class MadeExamples:
         if not 0 <= landmark.epoch - beginning.epoch < EPOCHS_OF_PHASE:
             landmark = beginning
 
-        def groups() -> Iterator[tuple[int, int, list[int], int, int]]:
-            yield from self._groups(seed=seed, start=start, landmark=landmark)
-
         @as_written
         def make(key: tf.Tensor, first: tf.Tensor, numbers: tf.Tensor) -> tf.Tensor:
             records = tf.numpy_function(self._make, [key, first, numbers], tf.string)
             return tf.ensure_shape(records, [None])
 
         number, sizes = tf.TensorSpec([], tf.int64), tf.TensorSpec([None], tf.int64)
+        groups = functools.partial(
+            self._groups, seed=seed, start=start, landmark=landmark
+        )
         open_groups = tf.data.Dataset.from_generator(
             groups, output_signature=(number, number, sizes, number, number)
         )

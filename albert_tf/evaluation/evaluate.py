@@ -26,7 +26,6 @@ from albert_tf.evaluation.held_out import HeldOut, error_of_ratio, held_out_exam
 from albert_tf.evaluation.minimal_pairs import (
     MinimalPair,
     score_by_paradigm,
-    sentence_losses,
     sentence_rows,
     words_of_sentences,
 )
@@ -256,9 +255,11 @@ class Yardstick:
         tokens = sum(word.end - word.start for word in words)
         self._progress.start("comparing sentences", total=tokens)
         losses = self._scorer.losses(rows, words, on_batch=self._progress.advance)
-        scores = score_by_paradigm(
-            pairs, sentence_losses(losses, words, sentences=len(rows))
+        # Minus the pseudo-log-likelihood of each sentence, in nats.
+        of_sentences = np.bincount(
+            [word.row for word in words], weights=losses, minlength=len(rows)
         )
+        scores = score_by_paradigm(pairs, of_sentences)
         return {
             **_share_of(sum(s.right for s in scores), len(pairs)),
             "paradigms": [

@@ -9,14 +9,14 @@ function of it and a batch, compiled by the backend that Keras runs on.
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 from keras import ops
 
 from albert_tf.data.input_pipeline import Records, evaluation_batches
-from albert_tf.model.pretrainer import AlbertPretrainer, Batch, task_sums
+from albert_tf.model.pretrainer import AlbertPretrainer, Batch, Model, task_sums
 from albert_tf.model.unpadding import OF_SIZE, unpadded
 from albert_tf.planning.cost import MAX_TOKENS
 from albert_tf.runs.metrics import DEVIATIONS, Metrics, Sums, means
@@ -164,17 +164,6 @@ class HeldOut:
         return Measured(Sums(*total.tolist()), by_example[:, :number])
 
 
-class Weighted(Protocol):
-    """A model of pretraining or of a task."""
-
-    @property
-    def weights_by_path(self) -> dict[str, keras.Variable]:
-        """Every weight under its full name, the one checkpoints use."""
-
-
-OfModel = Callable[[Any, Batch], Tensor]
-
-
 def backend() -> str:
     """The name of the backend that Keras runs on."""
     name: str = keras.backend.backend()
@@ -183,7 +172,9 @@ def backend() -> str:
     return name
 
 
-def compiled(function: OfModel, model: Weighted) -> Callable[[Batch], Array]:
+def compiled(
+    function: Callable[[Any, Batch], Tensor], model: Model
+) -> Callable[[Batch], Array]:
     """Compile a function of a model and a batch `[B, ...]`.
 
     Returns:
@@ -214,7 +205,7 @@ def compiled(function: OfModel, model: Weighted) -> Callable[[Batch], Array]:
     return by_tensorflow
 
 
-def with_weights(model: Weighted, values: Mapping[str, Tensor]) -> keras.StatelessScope:
+def with_weights(model: Model, values: Mapping[str, Tensor]) -> keras.StatelessScope:
     """A scope in which the weights of a model have these values, by path."""
     return keras.StatelessScope(
         state_mapping=[(w, values[path]) for path, w in model.weights_by_path.items()]

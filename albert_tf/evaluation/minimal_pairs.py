@@ -124,22 +124,6 @@ def words_of_sentences(rows: Sequence[Row], vocabulary: Vocabulary) -> list[Span
     ]
 
 
-def sentence_losses(losses: Float, words: Sequence[Span], *, sentences: int) -> Float:
-    """Minus the pseudo-log-likelihood of each sentence, in nats, `[N]`.
-
-    Args:
-        losses: Of W words of N sentences, `[W]`.
-
-    >>> words = [Span(0, 1, 2), Span(0, 2, 4), Span(1, 1, 2)]
-    >>> sentence_losses(np.array([1.0, 2.0, 4.0]), words, sentences=2)
-    array([3., 4.])
-    """
-    numbers = [word.row for word in words]
-    sums: Any = np.bincount(numbers, weights=losses, minlength=sentences)
-    totals: Float = sums
-    return totals
-
-
 class ParadigmScore(NamedTuple):
     """Of all pairs of a paradigm, those whose grammatical sentence is likelier."""
 

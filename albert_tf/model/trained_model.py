@@ -4,7 +4,6 @@ It may come from a run, an import or another program.
 """
 
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from albert_tf.runs.checkpoints import (
     run_checkpoint,
     shapes_of,
 )
+from albert_tf.runs.progress import QUIET, Say
 from albert_tf.runs.run_record import (
     is_tuned,
     recorded_initializer,
@@ -38,11 +38,6 @@ from schemas.example import MASK_ID, SEP_ID
 from schemas.layout import TASK
 
 Probabilities = npt.NDArray[np.float64]
-Say = Callable[[str], None]
-
-
-def silent(line: str) -> None:
-    """A `Say` for callers that show nothing."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -81,7 +76,7 @@ def read_trained(
     *,
     which: Which | None = None,
     with_weights: bool = True,
-    say: Say = silent,
+    say: Say = QUIET.say,
 ) -> TrainedModel:
     """A run, an import or a fine-tuned model, once its files fit together.
 
@@ -123,7 +118,7 @@ def read_trained(
 
 
 def read_tuned(
-    folder: Path, *, which: Which | None = None, say: Say = silent
+    folder: Path, *, which: Which | None = None, say: Say = QUIET.say
 ) -> TrainedModel:
     """A fine-tuned model; see `read_trained`."""
     if not is_tuned(folder):

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from albert_tf.runs.progress import QUIET, Say
 from schemas.errors import AlbertError
 from schemas.files import (
     TEMPORARY,
@@ -44,8 +45,6 @@ Shapes = dict[str, tuple[int, ...]]
 
 # The number formats that weights are read in.
 FLOATS = ("BF16", "F16", "F32", "F64")
-
-Say = Callable[[str], None]
 
 # Which checkpoint of a run: the newest, or the one with the least held-out loss.
 Which = Literal["latest", "best"]
@@ -251,7 +250,7 @@ def _checked_state(path: Path, *names: str) -> dict[str, Any]:
 
 
 def run_checkpoint(
-    run: Path, *, which: Which = "latest", say: Say = lambda line: None
+    run: Path, *, which: Which = "latest", say: Say = QUIET.say
 ) -> Checkpoint:
     """A checkpoint of a run, without the state of the optimizer.
 

@@ -1,6 +1,10 @@
 """What training asks of whoever shows its progress to a person."""
 
+from collections.abc import Callable
 from typing import Protocol
+
+# What shows a line.
+Say = Callable[[str], None]
 
 
 class Progress(Protocol):

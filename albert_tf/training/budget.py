@@ -31,6 +31,7 @@ from albert_tf.planning.budget import (
     ladder_model,
 )
 from albert_tf.planning.cost import OF_DATA, predictions_of, training_flops
+from albert_tf.runs.progress import Say
 from albert_tf.training.run import ResolvedRun
 from albert_tf.training.schedule import first_bound
 from albert_tf.training.timing import fed_step_seconds, matrix_rate, step_seconds
@@ -46,8 +47,6 @@ from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest
 from schemas.phases import Sample, mean_length, samples_of
 from schemas.readable import counted
-
-Say = Callable[[str], None]
 
 # The shapes of the ladder that are timed: narrow, middle and wide.
 TIMED = ((2, 128), (4, 256), (8, 512))

@@ -17,7 +17,7 @@ Axes: V tokens, C contexts, E columns.
 import dataclasses
 import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,10 @@ from albert_tf.data.input_pipeline import Records, StepShape, training_batches
 from albert_tf.model.initial_weights import draw_first_weights
 from albert_tf.model.parameters import weight_shapes
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
-from albert_tf.model.trained_model import TrainedModel, read_trained, silent
+from albert_tf.model.trained_model import TrainedModel, read_trained
 from albert_tf.planning.cost import CONTEXTS, COUNTED_EXAMPLES, EXTRA_COLUMNS
 from albert_tf.runs.checkpoints import Arrays, assign_arrays, check_shapes, shapes_of
+from albert_tf.runs.progress import QUIET, Say
 from albert_tf.runs.run_record import is_tuned, run_config
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig
@@ -40,7 +41,6 @@ from schemas.example import FIRST_ORDINARY_ID
 from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest
 
-Say = Callable[[str], None]
 Integers = npt.NDArray[np.integer[Any]]
 Floats = npt.NDArray[np.float32]
 
@@ -115,7 +115,7 @@ def tokens_to_count(
         if config.pmi_embeddings:
             texts.append(whole_texts(batch))
         if config.unigram_bias:
-            labels.append(labels_of(batch))
+            labels.append(batch["masked_lm_ids"][batch["masked_lm_weights"] > 0])
     return texts, labels
 
 
@@ -142,22 +142,6 @@ def whole_texts(batch: Batch) -> Integers:
     rows, places = np.nonzero(weights > 0)
     ids[rows, positions[rows, places]] = labels[rows, places]
     return ids
-
-
-def labels_of(batch: Batch) -> Integers:
-    """The tokens that are to be predicted, `[N]`.
-
-    Args:
-        batch: With `masked_lm_ids` and `masked_lm_weights` `[..., P]`.
-
-    >>> labels = {"masked_lm_ids": np.array([[7, 5], [8, 0]])}
-    >>> labels_of(labels | {"masked_lm_weights": np.array([[1.0, 1.0], [1.0, 0.0]])})
-    array([7, 5, 8])
-    """
-    labels: Integers = np.asarray(batch["masked_lm_ids"])[
-        batch["masked_lm_weights"] > 0
-    ]
-    return labels
 
 
 def unigram_log_shares(
@@ -314,7 +298,7 @@ def read_source(
     *,
     manifest: DatasetManifest,
     data: Path,
-    say: Say = silent,
+    say: Say = QUIET.say,
 ) -> TrainedModel:
     """The newest weights of a run to start from, if its vocabulary is that of the data.
 

@@ -15,9 +15,9 @@ import keras
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from albert_tf.evaluation.held_out import Stop, Weighted, with_weights
+from albert_tf.evaluation.held_out import Stop, with_weights
 from albert_tf.model.encoder import DropoutSeeds
-from albert_tf.model.pretrainer import Batch
+from albert_tf.model.pretrainer import Batch, Model
 from albert_tf.training.optimizers import Optimizer, Scales
 from albert_tf.training.steps import (
     PRETRAINING,
@@ -51,7 +51,7 @@ class JaxSteps:
 
     def __init__(
         self,
-        model: Weighted,
+        model: Model,
         *,
         optimizer: Optimizer,
         seed: int,

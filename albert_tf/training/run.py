@@ -7,7 +7,7 @@ from typing import Any
 from albert_tf.data.data_check import check_settings_fit
 from albert_tf.data.input_pipeline import Records
 from albert_tf.data.on_the_fly import BEGINNING
-from albert_tf.evaluation.held_out import Weighted, backend
+from albert_tf.evaluation.held_out import backend
 from albert_tf.evaluation.words import Vocabulary
 from albert_tf.hosts.hosts import (
     ONE_HOST,
@@ -15,7 +15,7 @@ from albert_tf.hosts.hosts import (
     shared_arrays,
     shared_checkpoint,
 )
-from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.model.pretrainer import AlbertPretrainer, Model
 from albert_tf.runs.checkpoints import (
     Checkpoint,
     arrays_of,
@@ -23,8 +23,8 @@ from albert_tf.runs.checkpoints import (
     load_newest,
 )
 from albert_tf.runs.metrics import Sums
+from albert_tf.runs.progress import Say
 from albert_tf.training.first_weights import (
-    Say,
     give_first_weights,
     read_source,
     start_from,
@@ -116,22 +116,21 @@ def check_run(run: ResolvedRun) -> None:
 
 def check_can_recompute(config: TrainConfig) -> None:
     """Refuse recomputation that XLA would undo: it computes equal things once."""
-    is_tensorflow = backend() == "tensorflow"
+    name = backend()
     if not config.recompute:
         return
-    if is_tensorflow:
-        if config.xla:
-            raise SettingError(
-                "--xla undoes --recompute on TensorFlow; leave one of them out."
-            )
-        return
-    import jax
-
-    if jax.default_backend() == "cpu":
+    if name == "tensorflow" and config.xla:
         raise SettingError(
-            "--recompute saves nothing with JAX on a CPU; leave it out, or unset "
-            "KERAS_BACKEND."
+            "--xla undoes --recompute on TensorFlow; leave one of them out."
         )
+    if name == "jax":
+        import jax
+
+        if jax.default_backend() == "cpu":
+            raise SettingError(
+                "--recompute saves nothing with JAX on a CPU; leave it out, or unset "
+                "KERAS_BACKEND."
+            )
 
 
 # The sums of no step.
@@ -164,7 +163,7 @@ class RunState:
 
 
 def training_steps(
-    model: Weighted,
+    model: Model,
     config: TrainConfig,
     *,
     loss: TrainingLoss = PRETRAINING,

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 from tensorflow.python.client import device_lib
 
-from albert_tf.evaluation.held_out import Stop, Weighted, of_any_size, with_weights
+from albert_tf.evaluation.held_out import Stop, of_any_size, with_weights
 from albert_tf.model.encoder import DropoutSeeds
-from albert_tf.model.pretrainer import Batch
+from albert_tf.model.pretrainer import Batch, Model
 from albert_tf.training.optimizers import Optimizer, Scales
 from albert_tf.training.steps import (
     PRETRAINING,
@@ -50,7 +50,7 @@ class TensorFlowSteps:
 
     def __init__(
         self,
-        model: Weighted,
+        model: Model,
         *,
         optimizer: Optimizer,
         seed: int,

@@ -19,7 +19,7 @@ from albert_tf.model.trained_model import read_trained
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from albert_tf.runs.metrics import interval
 from albert_tf.training.pretraining import pretrain
-from pipeline.records.reading import REMEDY, read_unmasked
+from pipeline.records.reading import read_unmasked
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError
 from schemas.example import SPECIAL_TOKENS
@@ -110,19 +110,6 @@ def test_data_of_another_vocabulary_is_refused(run, tmp_path):
         f"{tmp_path} was made with another vocabulary (sha256 000000000000) than {run}"
     )
     assert str(run / SPM_MODEL) in str(caught.value)
-
-
-def test_a_corrupt_record_is_named(run, tmp_path):
-    write_dataset(tmp_path)
-    path = tmp_path / "eval/copy-00/part-00000-of-00002.tfrecord"
-    content = bytearray(path.read_bytes())
-    content[30] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(AlbertError) as caught:
-        evaluate(run, data=tmp_path)
-    assert str(caught.value) == (
-        f"{path}: record 0, at byte 0, does not match its checksum; {REMEDY}."
-    )
 
 
 def test_a_directory_that_is_no_run_is_refused(data, tmp_path):
