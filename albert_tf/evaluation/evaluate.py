@@ -105,10 +105,7 @@ def evaluate(
         precision: None for that of the run's own evaluations.
     """
     training = _checked(Records(data, read_manifest(data)), model) if data else None
-    if text is None:
-        assert training, "there is nothing to measure on"
-        name = training.dataset.resolve().name
-        text = Text(name, training.manifest.fingerprint, training)
+    text = text or _held_out_split(training)
     records = _checked(text.records, model)
     examples = held_out_examples(records, maximum=scope.examples)
     longest = model.config.max_position_embeddings
@@ -133,6 +130,11 @@ def evaluate(
     if scope.pairs:
         measured["minimal_pairs"] = yardstick.minimal_pairs(scope.pairs, sentences)
     return measured
+
+
+def _held_out_split(records: Records | None) -> Text:
+    assert records, "there is nothing to measure on"
+    return Text(records.dataset.resolve().name, records.manifest.fingerprint, records)
 
 
 def _checked(records: Records, model: TrainedModel) -> Records:

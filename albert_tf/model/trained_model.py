@@ -95,11 +95,7 @@ def read_trained(
         checkpoint = run_checkpoint(folder, which=which, say=say)
         weights, step = checkpoint.weights, checkpoint.state["step"]
         # Before anything is built: an edited architecture may be of any size.
-        shapes = weight_shapes(config)
-        if task is not None:
-            kind, labels = task.spec.kind, len(task.spec.labels)
-            shapes = task_weight_shapes(config, kind=kind, labels=labels)
-        check_shapes(shapes, shapes_of(weights))
+        check_shapes(_shapes(config, task), shapes_of(weights))
         if task is not None:
             task, weights = _of_checkpoint(task, weights, checkpoint.state, which=which)
     return TrainedModel(
@@ -127,6 +123,13 @@ def read_tuned(
             "that albert finetune, or albert import of such a model, has written."
         )
     return read_trained(folder, which=which, say=say)
+
+
+def _shapes(config: ModelConfig, task: TaskRecord | None) -> dict[str, tuple[int, ...]]:
+    if task is None:
+        return weight_shapes(config)
+    spec = task.spec
+    return task_weight_shapes(config, kind=spec.kind, labels=len(spec.labels))
 
 
 def _of_checkpoint(

@@ -96,16 +96,8 @@ def metrics_text(metrics: Metrics) -> str:
     examples = metrics.get("examples") or FEW_EXAMPLES
     parts = []
     for task, name in (("mlm", "masked LM"), ("sentence", "sentence task")):
-        if (loss := metrics.get(f"{task}_loss")) is None:
-            continue
-        accuracy = metrics[f"{task}_accuracy"]
-        if examples < FEW_EXAMPLES:
-            parts.append(
-                f"{name} {value_text(loss, metrics.get(f'{task}_loss_error'))}"
-            )
-            parts.append(f"{with_interval(accuracy, metrics[f'{task}_count'])} right")
-        else:
-            parts.append(f"{name} {loss:.3f} ({percent(accuracy)} right)")
+        if metrics.get(f"{task}_loss") is not None:
+            parts += _of_task(metrics, task, name, is_few=examples < FEW_EXAMPLES)
     if examples < FEW_EXAMPLES:
         parts.append(counted(examples, "example"))
     elif metrics.get("split") == EVAL and metrics.get("mlm_loss") is not None:
@@ -125,6 +117,16 @@ def metrics_text(metrics: Metrics) -> str:
         if metrics.get(name) is not None
     ]
     return ", ".join(parts)
+
+
+def _of_task(metrics: Metrics, task: str, name: str, *, is_few: bool) -> list[str]:
+    """Loss and accuracy of a task, as they stand in a line."""
+    loss, accuracy = metrics[f"{task}_loss"], metrics[f"{task}_accuracy"]
+    if not is_few:
+        return [f"{name} {loss:.3f} ({percent(accuracy)} right)"]
+    shown = value_text(loss, metrics.get(f"{task}_loss_error"))
+    right = with_interval(accuracy, metrics[f"{task}_count"])
+    return [f"{name} {shown}", f"{right} right"]
 
 
 def value_text(value: float, error: float | None) -> str:

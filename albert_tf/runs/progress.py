@@ -1,7 +1,7 @@
 """What training asks of whoever shows its progress to a person."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 # What shows a line.
 Say = Callable[[str], None]
@@ -43,17 +43,10 @@ class NoProgress:
 
     is_quiet = True
 
-    def say(self, line: str) -> None:
+    def say(self, *_: Any, **__: Any) -> None:
         """Show nothing."""
 
-    def start(self, label: str, *, total: int, done: int = 0) -> None:
-        """Show nothing."""
-
-    def advance(self, amount: int) -> None:
-        """Show nothing."""
-
-    def show(self, status: str, *, is_last: bool = False) -> None:
-        """Show nothing."""
+    start = advance = show = say
 
 
 QUIET = NoProgress()
