@@ -10,7 +10,8 @@ from albert_tf.model.parameters import (
     weight_shapes,
 )
 from albert_tf.model.pretrainer import AlbertPretrainer
-from schemas.architecture import PRESETS, ModelConfig
+from schemas.architecture import PRESETS
+from tests.huggingface_albert import SMALL
 
 BASE = PRESETS["base"]
 
@@ -38,16 +39,6 @@ def test_encoder_and_pooler_have_the_published_number_of_weights(config, count):
 
 def test_with_both_heads_base_has_11813810_weights():
     assert sum(count_parameters(BASE).values()) == 11_813_810
-
-
-SMALL = ModelConfig(
-    vocab_size=50,
-    embedding_size=8,
-    hidden_size=16,
-    num_hidden_layers=4,
-    num_attention_heads=2,
-    intermediate_size=24,
-)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from albert_tf.training import first_weights
 from schemas.architecture import PRESETS, ModelConfig
 from schemas.config import TrainConfig
 from tests.batches import random_batch
+from tests.huggingface_albert import SMALL
 
 SHAPE_512 = {"length": 512, "predictions": 20}
 SHAPE_128 = {"length": 128, "predictions": 20}
@@ -84,16 +85,6 @@ def test_recomputation_costs_one_forward_pass_of_the_layers():
     )
     assert extra == forward["layers"] + forward["attention_scores"]
     assert extra / training_flops(config, **SHAPE_512) == pytest.approx(1 / 3, abs=0.01)
-
-
-SMALL = ModelConfig(
-    vocab_size=50,
-    embedding_size=8,
-    hidden_size=16,
-    num_hidden_layers=4,
-    num_attention_heads=2,
-    intermediate_size=24,
-)
 
 
 def matrix_product_flops(config):
