@@ -165,11 +165,7 @@ def vocabulary_of(run: Path) -> dict[str, Any]:
 def check_same_vocabulary(
     vocabulary: dict[str, Any], manifest: DatasetManifest, *, run: Path, data: Path
 ) -> None:
-    """Refuse to use the weights of a run with tokens of another vocabulary.
-
-    Args:
-        vocabulary: The run's, from `vocabulary_of`.
-    """
+    """Refuse to use the weights of a run with tokens of another vocabulary."""
     ours, theirs = vocabulary["sha256"], manifest.vocabulary["sha256"]
     if ours != theirs:
         raise AlbertError(

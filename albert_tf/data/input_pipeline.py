@@ -288,11 +288,7 @@ def fill_up(batch: Batch, batch_size: int) -> Batch:
 
 @as_written
 def parse_batch(records: tf.Tensor, config: ResolvedDataConfig) -> Batch:
-    """Decode serialized examples `[B]`; b"" is a row without weight.
-
-    Args:
-        records: As `pipeline.records.reading` found them good.
-    """
+    """Decode serialized examples `[B]`; b"" is a row without weight."""
     stored = stored_features(config.record_layout)
     parsed = tf.io.parse_example(
         records, {f.name: tf.io.RaggedFeature(tf.as_dtype(f.dtype)) for f in stored}

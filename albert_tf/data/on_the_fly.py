@@ -195,12 +195,7 @@ class MadeExamples:
     def records(
         self, *, seed: int, start: int, landmark: Landmark = BEGINNING
     ) -> tf.data.Dataset:
-        """The stream from a position on, as serialized examples.
-
-        Args:
-            start: Examples already consumed.
-            landmark: A place at or before it.
-        """
+        """The stream from a position on, as serialized examples."""
         beginning = self._making.beginning
         if not 0 <= landmark.epoch - beginning.epoch < EPOCHS_OF_PHASE:
             landmark = beginning

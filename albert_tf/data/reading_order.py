@@ -71,10 +71,6 @@ def groups_from(
 
     Their order is that of stored copies, as if epoch e read copy e.
 
-    Args:
-        epoch: Of the first group.
-        group: Its number in the epoch.
-
     Yields:
         Epoch and number of each group, and the group.
     """
@@ -132,13 +128,7 @@ def shuffled(
     seed: tf.Tensor,
     skip: tf.Tensor,
 ) -> tf.data.Dataset:
-    """What several shards hold, in the order in which training reads it.
-
-    Args:
-        shards: What `of_shard` takes.
-        count: How many shards there are.
-        skip: How much to leave out at the beginning of the result.
-    """
+    """What several shards hold but for the first, in the order of training."""
     side_by_side = shards.interleave(of_shard, cycle_length=count, block_length=BLOCK)
     in_order = side_by_side.shuffle(
         SHUFFLE_WINDOW, seed=seed, reshuffle_each_iteration=False

@@ -169,11 +169,7 @@ def training_text(
     *,
     on_tokens: Callable[[int], None] = lambda tokens: None,
 ) -> Iterator[Unmasked]:
-    """The text of the training split, once, up to `COUNTED_TOKENS`.
-
-    Args:
-        on_tokens: Told how many tokens each part has.
-    """
+    """The text of the training split, once, up to `COUNTED_TOKENS`."""
     left = COUNTED_TOKENS
     for text in read_unmasked(data, manifest, split=TRAIN):
         if left <= 0:

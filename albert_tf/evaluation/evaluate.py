@@ -174,13 +174,7 @@ class Yardstick:
     def against_counting(
         self, records: Records, training: Records | None, *, examples: int, words: int
     ) -> Metrics:
-        """Bits per character of held-out words, and how well counting predicts.
-
-        Args:
-            records: What is measured on.
-            training: What is counted, if anything is.
-            examples: Held-out examples, from the first, that are measured on.
-        """
+        """Bits per character of held-out words, and how well counting predicts."""
         counts = None
         if training is not None:
             data, manifest = training.dataset, training.manifest
@@ -247,12 +241,7 @@ class Yardstick:
     def minimal_pairs(
         self, pairs: Sequence[MinimalPair], rows: Sequence[Row]
     ) -> Metrics:
-        """How many pairs a model gets right, by paradigm and in all.
-
-        Args:
-            pairs: N of them.
-            rows: The tokens of their 2N sentences, each good one before the bad.
-        """
+        """How many pairs a model gets right, of rows each good one before the bad."""
         words = words_of_sentences(rows, self._vocabulary)
         tokens = sum(word.end - word.start for word in words)
         self._progress.start("comparing sentences", total=tokens)

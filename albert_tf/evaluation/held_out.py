@@ -118,12 +118,7 @@ def held_out_examples(records: Records, *, maximum: int | None) -> int:
 
 
 class HeldOut:
-    """The examples that a model is measured on, with the measurement compiled.
-
-    Args:
-        model: Measured as it is at each call.
-        examples: How many, from the first.
-    """
+    """The examples that a model is measured on, with the measurement compiled."""
 
     def __init__(
         self, model: AlbertPretrainer, records: Records, *, examples: int
@@ -141,13 +136,7 @@ class HeldOut:
         examples: int | None = None,
         should_stop: Stop = never,
     ) -> Measured | None:
-        """Losses and hits without dropout; None if stopped.
-
-        Args:
-            on_batch: Told the number of examples after each batch.
-            examples: How many to measure on, from the first; None for all.
-            should_stop: Asked between batches.
-        """
+        """Losses and hits without dropout, of the first examples; None if stopped."""
         total = np.zeros(len(Sums._fields))
         size, number = self._batch_size, examples or self.examples
         by_example, left = np.zeros((4, 0)), number
@@ -249,11 +238,7 @@ class LayerSimilarity:
 def layer_similarities(
     model: AlbertPretrainer, records: Records, *, examples: int, progress: Progress
 ) -> list[LayerSimilarity]:
-    """Measure all layers of a model on the first held-out examples.
-
-    Args:
-        records: The data set; the masks stay in its text.
-    """
+    """Measure all layers of a model on the first held-out examples, masks and all."""
     length = records.manifest.config.max_seq_length
     batch_size = min(examples, max(1, MAX_TOKENS // length))
     sums = compiled(similarity_sums, model)

@@ -95,13 +95,7 @@ def first_of_paradigms(
 def sentence_rows(
     pairs: Sequence[MinimalPair], sentences: Sequence[Sequence[int]], *, longest: int
 ) -> list[Row]:
-    """The 2N sentences of N pairs between [CLS] and [SEP].
-
-    Args:
-        pairs: N of them.
-        sentences: Their token ids, each good sentence before the bad.
-        longest: The number of positions that the model has, for the longest sentence.
-    """
+    """The 2N sentences of N pairs between [CLS] and [SEP], each good one first."""
     texts = [text for pair in pairs for text in (pair.good, pair.bad)]
     rows = [np.array([CLS_ID, *ids, SEP_ID], np.int32) for ids in sentences]
     for text, row in zip(texts, rows, strict=True):

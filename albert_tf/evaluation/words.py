@@ -216,11 +216,7 @@ def questions_about(rows: Sequence[Row], words: Sequence[Span]) -> Questions:
 
 
 class WordScorer:
-    """A model that is asked about words; every shape is compiled once.
-
-    Args:
-        model: Any; with the weights that it has when it is asked.
-    """
+    """A model that is asked about words; every shape is compiled once."""
 
     def __init__(self, model: AlbertPretrainer) -> None:
         self._answer = compiled(_losses, model)
@@ -233,13 +229,7 @@ class WordScorer:
         *,
         on_batch: Callable[[int], None] = lambda done: None,
     ) -> Float:
-        """Minus the log probability of each word, in nats, `[W]`.
-
-        Args:
-            rows: Token ids, special ones included, nothing masked.
-            words: W words of these rows.
-            on_batch: Told how many tokens each batch has predicted.
-        """
+        """Minus the log probability of each word, in nats, `[W]`."""
         questions = questions_about(rows, words)
         losses = np.zeros(len(questions.row))
         for some, of_batch in self.answers(questions):
@@ -286,10 +276,6 @@ def batches_by_length(
 
     Each is filled up to the number of rows of its width, so that every width has one
     shape.
-
-    Args:
-        questions: About rows of up to `longest` tokens.
-        longest: The number of positions that the model has.
     """
     lengths = np.array([len(row) for row in questions.rows], np.int64)[questions.row]
     order, first = np.argsort(-lengths, kind="stable"), 0

@@ -69,9 +69,6 @@ def joined(setting: HostSetting, *, say_last: Callable[[str], None]) -> Iterator
 
     Nothing may have been computed with JAX before. After an error the process has to
     be ended without `sys.exit`, which would wait for the others.
-
-    Args:
-        say_last: Shows a sentence of a process that is being aborted.
     """
     end_in_words_when_aborted(lambda: say_last(_not_found(setting)))
     _connect(setting)

@@ -133,11 +133,7 @@ BATCH_FEATURES = {
 
 
 class Model(Layer):
-    """An encoder with heads, whose weights have paths that checkpoints know.
-
-    Args:
-        precision: `float32`, or `bfloat16` for computing in it; weights are float32.
-    """
+    """An encoder with heads, whose weights have paths that checkpoints know."""
 
     def __init__(
         self,

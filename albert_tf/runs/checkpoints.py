@@ -81,9 +81,6 @@ def save_checkpoint(run: Path, checkpoint: Checkpoint, *, is_best: bool) -> None
     """Write the checkpoint of `state["step"]`; keep the newest few and the best.
 
     The files `latest` and `best` name checkpoints for people and their scripts.
-
-    Args:
-        is_best: Whether none before had a lower held-out loss.
     """
     target = run / checkpoint_directory(checkpoint.state["step"])
     try:
@@ -177,12 +174,7 @@ def newest_step(run: Path) -> int | None:
 def load_newest(
     run: Path, say: Say, *, with_optimizer: bool = True
 ) -> Checkpoint | None:
-    """The newest whole checkpoint of a run, None if it has none at all.
-
-    Args:
-        say: Told about every damaged checkpoint passed over.
-        with_optimizer: Read what only training needs too.
-    """
+    """The newest whole checkpoint of a run, if any; damaged ones are said."""
     candidates = _newest_first(run)
     reasons = []
     for path in candidates:
@@ -252,12 +244,7 @@ def _checked_state(path: Path, *names: str) -> dict[str, Any]:
 def run_checkpoint(
     run: Path, *, which: Which = "latest", say: Say = QUIET.say
 ) -> Checkpoint:
-    """A checkpoint of a run, without the state of the optimizer.
-
-    Args:
-        which: The newest one, or the one with the least held-out loss.
-        say: Told about every damaged checkpoint passed over.
-    """
+    """A checkpoint of a run, without the state of the optimizer."""
     if which == "latest":
         found = load_newest(run, say, with_optimizer=False)
         if found is None:

@@ -18,24 +18,13 @@ class Progress(Protocol):
         """Show a line."""
 
     def start(self, label: str, *, total: int, done: int = 0) -> None:
-        """Begin a bar, in place of one that is there.
-
-        Args:
-            label: What is being done; may be empty.
-            total: What there is to do, in any unit.
-            done: What was done before.
-        """
+        """Begin a bar, in place of one that is there."""
 
     def advance(self, amount: int) -> None:
         """Move the bar on."""
 
     def show(self, status: str, *, is_last: bool = False) -> None:
-        """Show a status: beside the bar, or now and then as a line of its own.
-
-        Args:
-            status: In about 75 characters, to fit into a terminal.
-            is_last: Show it even if a line was shown just before.
-        """
+        """Show about 75 characters: beside the bar, or now and then as a line."""
 
 
 class NoProgress:

@@ -99,11 +99,7 @@ class BudgetChoice:
 
 
 def check_is_enough(seconds: float) -> None:
-    """Refuse a budget that is over before the first step.
-
-    Args:
-        seconds: From now to the end of the run.
-    """
+    """Refuse a budget that is over before the first step."""
     if seconds < OVERHEAD_SECONDS:
         raise SettingError(
             "--budget is too short: starting and finishing alone take about "
@@ -156,11 +152,7 @@ def choose_for_budget(
 def outlook_of(
     mean: ResolvedDataConfig, train: TrainConfig, manifest: DatasetManifest
 ) -> Outlook:
-    """What all models have in common that are trained on a data set.
-
-    Args:
-        mean: The settings of the mean example.
-    """
+    """What all models have in common that are trained on a data set."""
     length = mean_length(
         mean, data=manifest.config, length=manifest.statistics["mean_length"]
     )
@@ -307,13 +299,7 @@ def pause_after(share: float, config: TrainConfig) -> int:
 
 
 def refilled(run: ResolvedRun, *, step: int, pace: float, at: float) -> Refilled:
-    """How many steps a run is to have, once its pace is known.
-
-    Args:
-        step: Those that are done.
-        pace: Seconds of each of them.
-        at: As of `Deadline`.
-    """
+    """How many steps a run is to have, once the seconds of each are known."""
     config, manifest = run.config, run.manifest
     ahead = cost_ahead(
         config,
@@ -375,12 +361,7 @@ def cost_ahead(
     step: int,
     length: float,
 ) -> float:
-    """What a step after a pause costs on average, in steps before it.
-
-    Args:
-        step: After which it pauses.
-        length: Tokens in an average example of the data.
-    """
+    """What a step after a pause costs on average, in steps before it."""
 
     def flops(sample: Sample) -> int:
         tokens = mean_length(sample.config, data=data, length=length)

@@ -114,10 +114,6 @@ class HeldOutWords:
 
     They are among those that `albert evaluate` asks about. Nothing is read before they
     are asked for the first time.
-
-    Args:
-        model: Measured as it is at each call.
-        examples: How many held-out examples an evaluation has, from the first.
     """
 
     def __init__(

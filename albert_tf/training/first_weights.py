@@ -164,13 +164,10 @@ def unigram_log_shares(
 
 
 def pmi_vectors(texts: Sequence[Integers], *, vocab_size: int, columns: int) -> Floats:
-    """A vector for each token; zeros for those that stand beside nothing, `[V, E]`.
+    """A vector for each token of texts `[B, S]`; zeros where it has no neighbours.
 
-    Every column has mean 0 and deviation 1 over the tokens that were seen. There are
-    fewer columns than asked for where there are fewer contexts.
-
-    Args:
-        texts: Tokens of examples, `[B, S]` each, special ones included.
+    Every column of `[V, E]` has mean 0 and deviation 1 over the tokens that were seen.
+    There are fewer columns than asked for where there are fewer contexts.
     """
     information = positive_information(neighbour_counts(texts, vocab_size=vocab_size))
     vectors = leading_vectors(information, columns=columns)
@@ -300,11 +297,7 @@ def read_source(
     data: Path,
     say: Say = QUIET.say,
 ) -> TrainedModel:
-    """The newest weights of a run to start from, if its vocabulary is that of the data.
-
-    Args:
-        say: Told about every damaged checkpoint passed over.
-    """
+    """The newest weights of a run to start from, if the data has its vocabulary."""
     if is_tuned(run):
         raise AlbertError(
             f"{run} is a fine-tuned model, without the masked-LM head that pretraining "

@@ -42,12 +42,7 @@ AHEAD = 2
 
 
 class JaxSteps:
-    """`TrainingSteps` over all devices of JAX, those of other hosts too.
-
-    Args:
-        model: With the weights that training starts from.
-        seed: With step and micro-batch the key of dropout.
-    """
+    """`TrainingSteps` over all devices of JAX, those of other hosts too."""
 
     def __init__(
         self,

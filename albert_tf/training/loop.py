@@ -213,11 +213,7 @@ class Evaluations(Protocol):
         """What all evaluations after a step take together."""
 
     def measure(self, step: int, stop: StopRequest, *, has_bar: bool) -> Metrics | None:
-        """Evaluate; the line of metrics, None if stopped.
-
-        Args:
-            has_bar: Whether training has a bar already; else one is begun.
-        """
+        """Evaluate, with a bar unless there is one; None if stopped."""
 
     def is_best(self, line: Metrics) -> bool:
         """Whether an evaluation that is not recorded yet is the best so far."""
@@ -287,9 +283,6 @@ def train(work: Work, *, until: int | None = None) -> Reason | None:
     """Go on to the last step, or to a pause; why it ended earlier, if it did.
 
     What is done by then is saved, in either case.
-
-    Args:
-        until: The step to pause after; None for the last one.
     """
     last = until or work.config.steps
     # Reading has threads, and Python at its end may wait for them for ever.

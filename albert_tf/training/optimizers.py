@@ -219,11 +219,7 @@ class Optimizer:
     def zeros(
         self, weights: Mapping[str, Any], zeros_like: Callable[[Any], Any]
     ) -> dict[str, Any]:
-        """The state of weights before the first step, all by path.
-
-        Args:
-            zeros_like: Makes a variable of zeros in the shape of a weight.
-        """
+        """The state of weights before the first step, all by path."""
         return {
             state_path: zeros_like(weight)
             for path, weight in weights.items()

@@ -141,11 +141,7 @@ def micro_batch_size(
     *,
     hosts: Hosts = ONE_HOST,
 ) -> int:
-    """The micro-batch asked for, or what the memory of all devices allows.
-
-    Args:
-        examples: The settings of the examples in each part of a run.
-    """
+    """The micro-batch asked for, or what the memory of all devices allows."""
     if train.micro_batch_size:
         return train.micro_batch_size
     limit = memory_limit(steps.memory())

@@ -148,12 +148,7 @@ def fed_step_seconds(
     *,
     seconds: float,
 ) -> float:
-    """The seconds that an optimizer step of a run takes: on its own examples.
-
-    Args:
-        samples: Of the examples of the run.
-        seconds: How long steps are repeated, all samples together.
-    """
+    """The seconds that an optimizer step of a run takes: on its own examples."""
     steps = _new_steps(config, train)
     size = micro_batch_size(steps, train, [sample.config for sample in samples])
     mean = 0.0
