@@ -74,12 +74,7 @@ class OpenShard:
 
 @dataclasses.dataclass
 class OpenGroup:
-    """Shards that are read together.
-
-    Attributes:
-        shards: In the order in which they are opened.
-        left: How many examples are still to be made of them.
-    """
+    """Shards that are read together."""
 
     shards: list[OpenShard]
     left: int
@@ -109,12 +104,7 @@ class Landmarks:
 
 
 class Making(NamedTuple):
-    """The examples of a phase of a run.
-
-    Attributes:
-        number: Of the phase, from 0.
-        batch_size: Examples in a step.
-    """
+    """The examples of a phase of a run."""
 
     phase: Phase
     number: int

@@ -221,13 +221,7 @@ def of_any_size(batch: Batch) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class LayerSimilarity:
-    """Input and output of one layer compared, as means over tokens.
-
-    Attributes:
-        l2_distance: Between the vectors of width H.
-        cosine_similarity: Of the two.
-        degrees: The angle between them, as the figure has it.
-    """
+    """Input and output of one layer compared, as means over tokens."""
 
     layer: int
     l2_distance: float

@@ -67,15 +67,7 @@ _LENGTHS = {EXPORT_RECORD: "max_seq_length", HF_TOKENIZER_CONFIG: "model_max_len
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run:
-    """What a run has written about itself.
-
-    Attributes:
-        title: What the report calls it.
-        lines: Its metrics, oldest first.
-        settings: As given; empty if it keeps none.
-        data: The manifest of its data; None if it keeps none.
-        evaluations: All by `albert evaluate`.
-    """
+    """What a run has written about itself."""
 
     title: str
     lines: tuple[Metrics, ...]

@@ -169,12 +169,6 @@ class HeldOutEvaluations:
     """The `Evaluations` of pretraining, on held-out examples and words.
 
     Before the first step, after the last and regularly in between, once each.
-
-    Attributes:
-        held_out: What to evaluate on, if there is anything.
-        words: Of the held-out text, if these are asked about too.
-        log: Its lines tell what was evaluated before.
-        starts_trained: Whether the model was trained before the first step.
     """
 
     held_out: HeldOut | None

@@ -128,11 +128,7 @@ def stop_requests(
 
 
 class State(Protocol):
-    """Where a training stands: a dataclass, whose fields `state.json` has.
-
-    Attributes:
-        micro_batch_size: Kept unless another is asked for, which rounds differently.
-    """
+    """Where a training stands: a dataclass, whose fields `state.json` has."""
 
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
     step: int
@@ -223,14 +219,7 @@ class Evaluations(Protocol):
 
 
 class Work(Protocol):
-    """A training at the step where it stands.
-
-    Attributes:
-        steps: The step, with model and optimizer state.
-        saver: Saves them and the state.
-        stop: Asked between micro-batches.
-        pace: Of the steps that this process has done.
-    """
+    """A training at the step where it stands."""
 
     steps: TrainingSteps
     saver: Saver

@@ -114,11 +114,7 @@ def continued(now: TrainConfig, begun: TrainConfig) -> TrainConfig:
 
 
 class Bound(NamedTuple):
-    """The last step up to which a quantity is independent of --steps.
-
-    Attributes:
-        what: The quantity, with its verb.
-    """
+    """The last step up to which a quantity is independent of --steps."""
 
     step: int
     what: str

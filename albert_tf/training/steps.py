@@ -122,12 +122,7 @@ PRETRAINING = TrainingLoss(micro_batch_loss, pretraining_counts)
 
 
 class StepDone(NamedTuple):
-    """What a step gives.
-
-    Attributes:
-        sums: What the loss adds up over the step, see `TrainingSteps.sums`.
-        norm: Of the gradients before clipping.
-    """
+    """What a step gives."""
 
     sums: Array
     learning_rate: float
