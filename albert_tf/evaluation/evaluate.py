@@ -247,7 +247,7 @@ class Yardstick:
         self._progress.start("comparing sentences", total=tokens)
         losses = self._scorer.losses(rows, words, on_batch=self._progress.advance)
         # Minus the pseudo-log-likelihood of each sentence, in nats.
-        of_sentences = np.bincount(
+        of_sentences: Any = np.bincount(
             [word.row for word in words], weights=losses, minlength=len(rows)
         )
         scores = score_by_paradigm(pairs, of_sentences)

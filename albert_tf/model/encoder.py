@@ -14,7 +14,7 @@ import functools
 import itertools
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 import keras
 from keras import ops
@@ -78,7 +78,7 @@ class Layer(keras.layers.Layer):
         casts: Whether Keras casts what the layer is called with to its precision.
     """
 
-    casts: ClassVar[bool] = True
+    casts = True
 
     def __init__(
         self,

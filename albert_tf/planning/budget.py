@@ -106,8 +106,8 @@ class Law(NamedTuple):
     equation 1.5). As a share of the loss of counting both neighbours on the same
     held-out text, the losses of different vocabularies and languages lie on one curve.
 
-    `a` is what too few weights cost, `b` what too few tokens do; the others are those of
-    the runs that it was fitted to.
+    `a` is what too few weights cost, `b` what too few tokens do; the others are of the
+    runs that it was fitted to.
     """
 
     a: float

@@ -122,7 +122,7 @@ PRETRAINING = TrainingLoss(micro_batch_loss, pretraining_counts)
 
 
 class StepDone(NamedTuple):
-    """What a step gives."""
+    """What a step gives; its norm is that of the gradients before clipping."""
 
     sums: Array
     learning_rate: float
