@@ -161,7 +161,9 @@ def accumulation_seconds(
     """
     # The places that are computed, padding included where it is.
     computed = "row_places" if "row_places" in parts[0] else "input_ids"
-    middle = sorted(parts, key=lambda part: int(part[computed].size))[len(parts) // 2]
+    sizes = [int(part[computed].size) for part in parts]
+    place = sizes.index(sorted(sizes)[len(parts) // 2])
+    middle = parts[place]
     counts = steps.loss.counts(middle)
     seconds = 0.0
     for _ in range(2):
@@ -172,8 +174,7 @@ def accumulation_seconds(
         steps.sums()
         seconds = time.perf_counter() - start
         steps.discard()
-    places = sum(part[computed].size for part in parts)
-    return seconds * places / int(middle[computed].size)
+    return seconds * sum(sizes) / sizes[place]
 
 
 def added_up(sums: Sequence[Array] | Array) -> Array:
