@@ -23,6 +23,7 @@ from albert_tf.runs.checkpoints import (
     Arrays,
     Shapes,
     TensorFileError,
+    TensorTypeError,
     read_tensors,
     tensor_shapes,
 )
@@ -211,7 +212,7 @@ def find_tensors(folder: Path) -> Tensors:
         try:
             found = tensor_shapes(path)
         except TensorFileError as error:
-            raise _not_whole(path, error) from error
+            raise _unreadable(path, error) from error
         places |= {name: (path, name) for name in found}
         shapes |= found
     if not any(name.startswith(_PREFIX) for name in shapes):
@@ -224,12 +225,14 @@ def find_tensors(folder: Path) -> Tensors:
         try:
             return read_tensors(path, [original])[original]
         except TensorFileError as error:
-            raise _not_whole(path, error) from error
+            raise _unreadable(path, error) from error
 
     return Tensors(folder / MODEL_WEIGHTS, shapes, load)
 
 
-def _not_whole(path: Path, error: TensorFileError) -> AlbertError:
+def _unreadable(path: Path, error: TensorFileError) -> AlbertError:
+    if isinstance(error, TensorTypeError):
+        return AlbertError(f"{path}: {error}; save the model in one of these.")
     return AlbertError(f"{path} is not whole: {error}; copy it again.")
 
 

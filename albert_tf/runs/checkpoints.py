@@ -307,6 +307,10 @@ class TensorFileError(Exception):
     """A file of tensors cannot be read; the message says why."""
 
 
+class TensorTypeError(TensorFileError):
+    """A tensor holds no floating-point numbers, or some that NumPy does not know."""
+
+
 def tensor_shapes(path: Path) -> Shapes:
     """The shape of every tensor in a file, from its header alone.
 
@@ -322,15 +326,15 @@ def read_tensors(path: Path, names: Iterable[str] | None = None) -> Arrays:
     """Tensors of floating-point numbers in a file; all of them, or those named.
 
     Raises:
-        TensorFileError: The file is absent, cut off or has a header that is not valid,
-            or a tensor is of another type.
+        TensorFileError: The file is absent, cut off or has a header that is not valid.
+        TensorTypeError: A tensor is of another type, such as int8 or float8.
     """
     with _opened(path) as file:
         arrays = {}
         for name in list(file.keys()) if names is None else names:
             kind = file.get_slice(name).get_dtype()
             if kind not in FLOATS:
-                raise TensorFileError(
+                raise TensorTypeError(
                     f"{name} is of type {kind}, and only {', '.join(FLOATS)} can be "
                     "read"
                 )

@@ -167,7 +167,7 @@ def test_a_model_without_pooler_and_head_has_no_sentence_task(tmp_path):
 
 def test_the_output_bias_may_have_either_name(tmp_path):
     tensors = save(tmp_path, SMALL, change=removing("predictions.bias"))
-    bias = read_huggingface(tmp_path).weights["albert/masked_lm_head/output_bias"]
+    bias = read_huggingface(tmp_path)["albert/masked_lm_head/output_bias"]
     np.testing.assert_array_equal(bias, tensors["predictions.decoder.bias"])
 
 
@@ -176,7 +176,7 @@ def test_half_precision_is_read_as_float32(tmp_path):
         tensors |= {name: array.astype("float16") for name, array in tensors.items()}
 
     save(tmp_path, SMALL, change=change)
-    weights = read_huggingface(tmp_path).weights
+    weights = read_huggingface(tmp_path)
     assert {array.dtype for array in weights.values()} == {np.dtype("float32")}
 
 
@@ -229,6 +229,21 @@ def test_another_architecture_is_refused(tmp_path, values, message):
     save(tmp_path, SMALL, **values)
     with pytest.raises(AlbertError, match=re.escape(message)):
         read_huggingface(tmp_path)
+
+
+def test_quantised_weights_are_refused_as_what_they_are(tmp_path):
+    def quantise(tensors):
+        for name, tensor in tensors.items():
+            tensors[name] = tensor.astype("int8")
+
+    save(tmp_path, SMALL, change=quantise)
+    with pytest.raises(AlbertError) as refused:
+        read_huggingface(tmp_path)
+    assert str(refused.value) == (
+        f"{tmp_path}/model.safetensors: albert.embeddings.word_embeddings.weight is of "
+        "type I8, and only BF16, F16, F32, F64 can be read; save the model in one of "
+        "these."
+    )
 
 
 @pytest.mark.parametrize(
