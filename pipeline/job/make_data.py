@@ -205,14 +205,14 @@ class Step(beam.DoFn):
         workers: WorkerProcesses | None = None,
     ) -> None:
         self._compute, self._job, self._workers = compute, job, workers
-
-    def setup(self) -> None:
-        """Only prepare: a refusal here keeps Beam's Java waiting for minutes."""
-        self._marked = marked_output(self._job.output, self._job.mark)
         self._has_tools = False
 
     def start_bundle(self) -> None:
-        """Refuse to work with tools that may give other bytes for the same text."""
+        """Refuse to work with tools that may give other bytes for the same text.
+
+        Not when a worker is set up: Beam's Java would wait for minutes.
+        """
+        self._marked = marked_output(self._job.output, self._job.mark)
         if not self._has_tools:
             here = tool_versions(self._job.dataset.config)
             for tool, version in self._job.versions.items():

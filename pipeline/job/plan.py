@@ -49,6 +49,7 @@ class Job:
         chunks: What is to be read; left out where only the engine knows it.
         fingerprint: Of `dataset`; finished parts with another one are of another job.
         versions: Of the tools on the machine that made the job.
+        near_duplicates: Which near-copies go, if any.
         passed_over: Files of the inputs that are not read.
         names_languages: Whether the look at the text tells languages.
         mark: What a job on a cluster has written to its output; see `submission`.
@@ -62,20 +63,12 @@ class Job:
     model: bytes
     fingerprint: str
     versions: dict[str, str]
+    near_duplicates: Choice | None = None
     text_bytes: int = 0
     passed_over: int = 0
     names_languages: bool = False
     mark: str = ""
     removed: str = ""
-
-    @property
-    def near_duplicates(self) -> Choice | None:
-        """Which near-copies go, if any."""
-        choice = self.dataset.config.near_duplicates
-        holds_out = self.shards.eval_bound > 0
-        if choice == "keep" or (choice == "hold-out" and not holds_out):
-            return None
-        return choice
 
     @property
     def waiting_folder(self) -> Path:
@@ -102,11 +95,17 @@ def plan_job(
     dataset = plan_dataset(
         config, files, vocab_sha256=tokenizer.sha256, vocab_size=tokenizer.vocab_size
     )
+    shards, choice = plan_shards(config, files), config.near_duplicates
+    if choice == "keep" or (choice == "hold-out" and not shards.eval_bound):
+        near_duplicates = None
+    else:
+        near_duplicates = choice
     return Job(
         dataset=dataset,
         fingerprint=dataset.fingerprint(),
         versions=tool_versions(config),
-        shards=plan_shards(config, files),
+        shards=shards,
+        near_duplicates=near_duplicates,
         chunks=tuple(plan_chunks(files, chunk_bytes=chunk_bytes)),
         output=str(output),
         model=model,

@@ -54,7 +54,10 @@ def sum_up(
         data = bytes.fromhex(one["shingles"])
         shingles.append(np.frombuffer(data, np.uint64).reshape(2, -1))
     runs = np.concatenate(shingles, axis=1)
-    looks = _of_sample(sampled, bounds)
+    places = sorted(sampled)
+    # Where few are below the bound, the next ones are looked at too.
+    wanted = max(LEAST_DOCUMENTS, bisect.bisect_left(places, bounds.documents))
+    looks = [sampled[place] for place in places[:wanted]]
     rate = max(bounds.documents / 2**64, len(looks) / max(1, totals["documents"]))
     return {
         "documents": totals["documents"],
@@ -67,15 +70,6 @@ def sum_up(
         **_signs_of_noise(looks),
         **held_out_shares(runs, is_held_out=is_held_out, gone=gone),
     }
-
-
-def _of_sample(
-    sampled: dict[int, dict[str, Any]], bounds: Bounds
-) -> list[dict[str, Any]]:
-    """What the documents below the bound show; if they are few, the next ones too."""
-    places = sorted(sampled)
-    wanted = max(LEAST_DOCUMENTS, bisect.bisect_left(places, bounds.documents))
-    return [sampled[place] for place in places[:wanted]]
 
 
 def _letters(
