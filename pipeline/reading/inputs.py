@@ -210,12 +210,9 @@ def _inspect_or_refuse(
 ) -> InputFile | UnusableFile:
     """A file as recognised, or why it cannot be read."""
     name = unpacked_name(path)
+    is_beside = name.endswith(_NO_TEXT_SUFFIXES) or _NO_TEXT_NAMES.fullmatch(name)
     is_table = reading.get("input_format") == "csv" and name.endswith(_TABLE_SUFFIXES)
-    if (
-        is_in_folder
-        and not is_table
-        and (name.endswith(_NO_TEXT_SUFFIXES) or _NO_TEXT_NAMES.fullmatch(name))
-    ):
+    if is_in_folder and is_beside and not is_table:
         return UnusableFile(
             f"{path} is not named like a text; give the file itself to read it."
         )

@@ -152,21 +152,15 @@ def tags_of_row(
         value = value.split()
     if not isinstance(value, list):
         raise AlbertError(f"{row.place} has no tags in {name!r}; correct the row.")
-    if are_spans:
-        return _tags_of_marked(row, value, words, text)
-    return tuple(map(str, value))
-
-
-def _tags_of_marked(
-    row: Row, spans: list[Any], words: Sequence[str], text: str
-) -> tuple[str, ...]:
-    """The tags of words whose characters are marked, as in Doccano and spaCy."""
+    if not are_spans:
+        return tuple(map(str, value))
     try:
+        # As in Doccano and spaCy.
         listed = [
             [each["start"], each["end"], each["label"]]
             if isinstance(each, dict)
             else each
-            for each in spans
+            for each in value
         ]
         found = [(int(start), int(end), str(kind)) for start, end, kind in listed]
         return tags_of_marked(text, words, found)

@@ -71,7 +71,9 @@ def strip_wikitext(
         text = remove_tags(text)
     if "__" in text:
         # Any other name, such as __init__, is text.
-        text = _BEHAVIOUR_SWITCH.sub(lambda s: s[0] * (s[1] != s[1].upper()), text)
+        text = _BEHAVIOUR_SWITCH.sub(
+            lambda found: "" if found[1] == found[1].upper() else found[0], text
+        )
     text = _BLANK_LINES.sub("\n\n", _remove_quotes(text))
     return split_paragraphs(text, counts=counts)
 
