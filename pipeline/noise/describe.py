@@ -24,6 +24,9 @@ LANGUAGE_DOCUMENTS = 500
 _COUNTED = ("documents", "characters", "lines", "joined")
 # Less than this is not worth a line.
 LEAST = 0.005
+# Near-copies, at least 0.8 alike in runs of five words, are 0.7 alike in runs of eight,
+# and in a sample of these sometimes a little less; of how many a document must have.
+_ALIKE, _LEAST_RUNS = 0.65, 8
 # A longer document is perhaps a file of several.
 LONG_DOCUMENT = 1_000_000
 
@@ -68,6 +71,7 @@ def sum_up(
         **_letters(looks, language_of),
         **_repeated_lines(looks, min(1.0, rate), most_repeats=most_repeats),
         **_signs_of_noise(looks),
+        **near_copy_share(runs, gone=gone),
         **held_out_shares(runs, is_held_out=is_held_out, gone=gone),
     }
 
@@ -139,6 +143,42 @@ def _signs_of_noise(looks: list[dict[str, Any]]) -> dict[str, Any]:
         found[f"{sign}_share"] = round(len(examples) / max(1, len(looks)), 6)
         found[f"{sign}_examples"] = examples[:SHOWN_EXAMPLES]
     return found
+
+
+def near_copy_share(runs: Keys, *, gone: Container[int]) -> dict[str, float]:
+    """The share of the text in documents that nearly equal another one.
+
+    At least `_ALIKE` of the runs of words of both are those of both. Documents with few
+    runs in the sample are left out; where few have more, nothing is said.
+
+    Args:
+        runs: The number of its document and the hash of each, `[2, S]`.
+    """
+    documents, number = np.unique(runs[0], return_inverse=True)
+    stays = np.array([one not in gone for one in documents.tolist()], np.bool_)
+    number, shingles = number[stays[number]], runs[1][stays[number]]
+    order = np.lexsort((number, shingles))
+    number, shingles = number[order], shingles[order]
+    is_new = are_first(shingles)
+    once = is_new | are_first(number)
+    number, is_new = number[once], is_new[once]
+    # The first other document that has a run: mostly the same one for all near-copies.
+    place = np.arange(len(number))
+    first = np.maximum.accumulate(np.where(is_new, place, 0))
+    second = np.minimum(first + 1, len(number) - 1)
+    other = np.where(place == first, number[second], number[first])
+    has_other = (place != first) | ((second > first) & ~is_new[second])
+    counts = np.bincount(number, minlength=len(documents))
+    pairs, common = np.unique(
+        np.stack([number[has_other], other[has_other]]), axis=1, return_counts=True
+    )
+    united = counts[pairs[0]] + counts[pairs[1]] - common
+    alike = np.unique(pairs[0][common >= _ALIKE * united])
+    is_told = counts >= _LEAST_RUNS
+    if is_told.sum() < LEAST_DOCUMENTS:
+        return {}
+    inside = counts[alike[is_told[alike]]].sum() / counts[is_told].sum()
+    return {"near_copy_share": round(float(inside), 6)}
 
 
 def held_out_shares(
@@ -253,12 +293,20 @@ def _noise(look: Mapping[str, Any]) -> Iterator[str]:
             f'"{text}" in about {times:,} (make-data --max-line-repeats '
             f"{more_than} drops them)"
         )
+    copies = []
+    if look.get("near_copy_share", 0) >= LEAST:
+        copies.append(
+            f"{percent(look['near_copy_share'])} is in documents that nearly equal "
+            "others (make-data --near-duplicates drop keeps one of each)"
+        )
     now, before = look.get("held_out_share", 0), look.get("held_out_share_before", 0)
     if max(now, before) >= LEAST:
         went = f" ({percent(before)} before near-copies went)" if before > now else ""
-        yield (
+        copies.append(
             f"{percent(now)} of what is held out stands in the training text too{went}"
         )
+    if copies:
+        yield "; ".join(copies)
     found = [
         f"{percent(look[f'{sign}_share'])} {words}"
         for sign, words in _SIGNS.items()
@@ -278,6 +326,7 @@ def look_facts(look: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     runs = "held-out runs of 8 words that the training text has too"
     named = {
         "repeated_share": f"text in lines of more than {more_than:,} documents",
+        "near_copy_share": "text in documents that nearly equal another",
         "held_out_share_before": f"{runs}, near-copies included",
         "held_out_share": runs,
         "html_share": "documents with HTML",

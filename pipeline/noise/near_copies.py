@@ -137,7 +137,7 @@ def distinct(values: Keys) -> Keys:
     return ordered[are_first(ordered)]
 
 
-def are_first(values: npt.NDArray[np.unsignedinteger]) -> Bool:
+def are_first(values: npt.NDArray[np.integer]) -> Bool:
     """Whether each value differs from the one before."""
     are_first = np.ones(len(values), np.bool_)
     are_first[1:] = values[1:] != values[:-1]

@@ -134,6 +134,26 @@ def test_the_share_of_held_out_text_in_training_text_is_that_of_its_runs():
     assert some["held_out_share"] == pytest.approx(0.25, abs=0.02)
 
 
+@pytest.mark.parametrize("bounds", [ALL, Bounds(1 << 64, 1 << 62)])
+def test_near_copies_are_the_text_of_documents_that_nearly_equal_another(
+    bounds,
+):
+    draws = random.Random(3)
+    own = [[str(draws.random()) for _ in range(400)] for _ in range(40)]
+    texts = [(n, Document((" ".join(words),))) for n, words in enumerate(own)]
+    # Of 400 words one is another; every twentieth is; every second is.
+    for n, places in ((100, [7]), (101, range(0, 400, 20)), (102, range(0, 400, 2))):
+        for words in own[10 * (n - 100) :][:10]:
+            changed = words.copy()
+            for place in places:
+                changed[place] = str(draws.random())
+            texts.append((n + 10 * len(texts), Document((" ".join(changed),))))
+    look = looked_at([texts], bounds)
+    assert look["near_copy_share"] == pytest.approx(20 / 70, abs=0.01)
+    gone = {number for number, _ in texts[40:50]}
+    assert looked_at([texts], bounds, gone=gone)["near_copy_share"] == 0
+
+
 def test_nothing_is_said_of_held_out_text_where_there_is_none():
     look = looked_at([list(documents(5))], ALL, is_held_out=lambda number: False)
     assert "held_out_share" not in look
