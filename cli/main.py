@@ -183,6 +183,9 @@ def _hear_signals() -> None:
 
 
 def _raise_terminated(number: int, frame: object) -> NoReturn:
+    if number == signal.SIGXCPU:
+        # A limit of processor time sends it every second until the hard limit.
+        signal.signal(number, signal.SIG_IGN)
     raise Terminated
 
 

@@ -1,11 +1,17 @@
-"""Errors a person can act on: one sentence with the place, the rule and the remedy."""
+"""Errors a person can act on: one sentence with the place, the rule and the remedy.
+
+And the signals that end a command.
+"""
 
 import signal
 
 # What ends a command, which first saves what is done. A terminal that closes sends
 # SIGHUP; Slurm, Grid Engine and LSF warn of a limit with the last three.
 ENDING = (
-    *(signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2),
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
     signal.SIGXCPU,
 )
 

@@ -197,7 +197,7 @@ class ResolvedFineTuneConfig(FineTuneConfig):
         ('linear', True)
         """
         names = {field.name for field in dataclasses.fields(TrainConfig)}
-        # Which means something else in pretraining.
+        # max_seq_length means something else in pretraining.
         shared = vars(self).keys() & names - {"max_seq_length"}
         values = {name: getattr(self, name) for name in shared}
         return TrainConfig(**values, schedule="linear", scale_lr_to_batch=False)

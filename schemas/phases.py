@@ -152,9 +152,9 @@ def phases_of(data: ResolvedDataConfig, train: TrainConfig) -> tuple[Phase, ...]
     for step in sorted(starts):
         stages = {
             setting: next(
-                s for s in stages[::-1] if round(s.start * train.steps) <= step
+                s for s in schedule[::-1] if round(s.start * train.steps) <= step
             )
-            for setting, stages in schedules.items()
+            for setting, schedule in schedules.items()
         }
         config, ramp = _settings_of(data, stages), None
         masked = stages.get(_RAMPED)

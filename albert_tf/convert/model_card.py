@@ -115,11 +115,9 @@ def task_card(
     own = run / MODEL_CARD
     packages = ("tensorflow", "keras") if target == "saved-model" else ("safetensors",)
     named = " and ".join(f"{name} {metadata.version(name)}" for name in packages)
-    lines = [
-        *(*_task_use(task, target), "", *_outputs(task), ""),
-        *(_served(call) if call else ()),
-        *(f"Written by albert-pretraining {__version__} with {named}.", ""),
-    ]
+    lines = [*_task_use(task, target), "", *_outputs(task), ""]
+    lines += _served(call) if call else ()
+    lines += [f"Written by albert-pretraining {__version__} with {named}.", ""]
     if not own.is_file():
         return "\n".join(lines) + "\n"
     path = run / TASK_EVALUATION

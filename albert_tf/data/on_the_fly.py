@@ -74,7 +74,7 @@ class OpenShard:
 
 @dataclasses.dataclass
 class OpenGroup:
-    """Shards that are read together."""
+    """Shards that are read together, and the examples still to be made of them."""
 
     shards: list[OpenShard]
     left: int
@@ -185,7 +185,11 @@ class MadeExamples:
     def records(
         self, *, seed: int, start: int, landmark: Landmark = BEGINNING
     ) -> tf.data.Dataset:
-        """The stream from a position on, as serialized examples."""
+        """The stream of serialized examples without the first `start`.
+
+        Args:
+            landmark: A place at or before these.
+        """
         beginning = self._making.beginning
         if not 0 <= landmark.epoch - beginning.epoch < EPOCHS_OF_PHASE:
             landmark = beginning

@@ -128,7 +128,7 @@ def shuffled(
     seed: tf.Tensor,
     skip: tf.Tensor,
 ) -> tf.data.Dataset:
-    """What several shards hold but for the first, in the order of training."""
+    """What several shards hold in the order of training, without the first `skip`."""
     side_by_side = shards.interleave(of_shard, cycle_length=count, block_length=BLOCK)
     in_order = side_by_side.shuffle(
         SHUFFLE_WINDOW, seed=seed, reshuffle_each_iteration=False

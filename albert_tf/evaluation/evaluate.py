@@ -241,7 +241,7 @@ class Yardstick:
     def minimal_pairs(
         self, pairs: Sequence[MinimalPair], rows: Sequence[Row]
     ) -> Metrics:
-        """How many pairs a model gets right, of rows each good one before the bad."""
+        """How many pairs a model gets right; `rows` has good and bad ones in turn."""
         words = words_of_sentences(rows, self._vocabulary)
         tokens = sum(word.end - word.start for word in words)
         self._progress.start("comparing sentences", total=tokens)

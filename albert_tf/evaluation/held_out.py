@@ -136,7 +136,11 @@ class HeldOut:
         examples: int | None = None,
         should_stop: Stop = never,
     ) -> Measured | None:
-        """Losses and hits without dropout, of the first examples; None if stopped."""
+        """Losses and hits without dropout, of the first examples; None if stopped.
+
+        Args:
+            on_batch: Told the examples of each batch.
+        """
         total = np.zeros(len(Sums._fields))
         size, number = self._batch_size, examples or self.examples
         by_example, left = np.zeros((4, 0)), number

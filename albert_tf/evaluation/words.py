@@ -229,7 +229,12 @@ class WordScorer:
         *,
         on_batch: Callable[[int], None] = lambda done: None,
     ) -> Float:
-        """Minus the log probability of each word, in nats, `[W]`."""
+        """Minus the log probability of each word, in nats, `[W]`.
+
+        Args:
+            rows: Nothing in them is masked.
+            on_batch: Told the tokens that each batch predicted.
+        """
         questions = questions_about(rows, words)
         losses = np.zeros(len(questions.row))
         for some, of_batch in self.answers(questions):

@@ -147,11 +147,11 @@ class FineTuning:
     @property
     def is_over(self) -> bool:
         """Whether patience has run out: so many evaluations came after the best one."""
-        patience, lines = self.job.config.patience, self.log.evaluations()
-        best = self.evaluations.best()
-        if patience is None or best is None:
+        patience = self.job.config.patience
+        if patience is None:
             return False
-        return len(lines) - 1 - lines.index(best) >= patience
+        lines, best = self.log.evaluations(), self.evaluations.best()
+        return best is not None and len(lines) - 1 - lines.index(best) >= patience
 
     def batches(self) -> Generator[Batch, None, None]:
         """The rows from where the run stands, a step at a time `[B, ...]`."""

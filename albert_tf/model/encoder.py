@@ -414,8 +414,9 @@ class Encoder(Layer):
             end = first + len(list(same))
             step = 1 if every_layer else end - first
             for number in range(first, end, step):
-                of_pair, numbers = functools.partial(layer, pair), range(number, end)
-                rows = self.operations.repeat(of_pair, rows, numbers[:step])
+                numbers = range(number, number + step)
+                of_pair = functools.partial(layer, pair)
+                rows = self.operations.repeat(of_pair, rows, numbers)
                 layers.append(rows)
             first = end
         inner = self.config.inner_group_num

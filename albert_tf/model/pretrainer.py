@@ -119,7 +119,7 @@ def layer_consistency_sum(layers: Sequence[Tensor], input_mask: Tensor) -> Tenso
 Batch = dict[str, Tensor]
 
 # The shapes of a batch: S pieces, P predictions; a sentence label of -1 is no label.
-# In a batch without padding (`data.unpadding`) predictions are those of one row of all
+# In a batch without padding (`model.unpadding`) predictions are those of one row of all
 # places, `[1, Q]`, and there are `row_places` `[T]` and `place_rows` `[B*S]` as well.
 BATCH_FEATURES = {
     "input_ids": "[B, S]",

@@ -174,7 +174,10 @@ def newest_step(run: Path) -> int | None:
 def load_newest(
     run: Path, say: Say, *, with_optimizer: bool = True
 ) -> Checkpoint | None:
-    """The newest whole checkpoint of a run, if any; damaged ones are said."""
+    """The newest whole checkpoint of a run; None if it has none at all.
+
+    Damaged ones are passed over and said; if all are, the run is refused.
+    """
     candidates = _newest_first(run)
     reasons = []
     for path in candidates:

@@ -24,7 +24,10 @@ class Progress(Protocol):
         """Move the bar on."""
 
     def show(self, status: str, *, is_last: bool = False) -> None:
-        """Show about 75 characters: beside the bar, or now and then as a line."""
+        """Show about 75 characters: beside the bar, or now and then as a line.
+
+        The last status is shown in any case.
+        """
 
 
 class NoProgress:

@@ -67,7 +67,12 @@ _LENGTHS = {EXPORT_RECORD: "max_seq_length", HF_TOKENIZER_CONFIG: "model_max_len
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run:
-    """What a run has written about itself."""
+    """What a run has written about itself.
+
+    Attributes:
+        lines: Of metrics, the oldest first.
+        settings: Empty if it keeps none.
+    """
 
     title: str
     lines: tuple[Metrics, ...]

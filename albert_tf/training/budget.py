@@ -299,7 +299,12 @@ def pause_after(share: float, config: TrainConfig) -> int:
 
 
 def refilled(run: ResolvedRun, *, step: int, pace: float, at: float) -> Refilled:
-    """How many steps a run is to have, once the seconds of each are known."""
+    """How many steps a run is to have, once the seconds of each are known.
+
+    Args:
+        pace: Seconds of a step before `step`.
+        at: When the run is to end, on the monotonic clock.
+    """
     config, manifest = run.config, run.manifest
     ahead = cost_ahead(
         config,
@@ -361,7 +366,11 @@ def cost_ahead(
     step: int,
     length: float,
 ) -> float:
-    """What a step after a pause costs on average, in steps before it."""
+    """What a step after a pause costs on average, in steps before it.
+
+    Args:
+        length: Tokens in an average example of the data.
+    """
 
     def flops(sample: Sample) -> int:
         tokens = mean_length(sample.config, data=data, length=length)

@@ -100,7 +100,9 @@ class StopRequest:
     def receive(self, number: int, frame: Any = None) -> None:
         """Note a signal; the next one of its kind ends the process at once."""
         self._reason = _REASONS[number]
-        signal.signal(number, signal.SIG_DFL)
+        # A limit of processor time sends its signal every second until the hard limit.
+        is_repeated = number == signal.SIGXCPU
+        signal.signal(number, signal.SIG_IGN if is_repeated else signal.SIG_DFL)
 
 
 @contextlib.contextmanager
@@ -209,7 +211,7 @@ class Evaluations(Protocol):
         """What all evaluations after a step take together."""
 
     def measure(self, step: int, stop: StopRequest, *, has_bar: bool) -> Metrics | None:
-        """Evaluate, with a bar unless there is one; None if stopped."""
+        """The line of metrics after a step, with a bar if asked; None if stopped."""
 
     def is_best(self, line: Metrics) -> bool:
         """Whether an evaluation that is not recorded yet is the best so far."""

@@ -217,6 +217,8 @@ _PANELS = (
     ("l2_distance", "L2 distance"),
     ("degrees", "Cosine similarity (degrees)"),
 )
+# A circle and a square, for a model each.
+_MARKERS = "os"
 
 # Text stays text, a dollar sign is not mathematics, and the same figure gives the same
 # file.
@@ -249,7 +251,7 @@ def draw_layers(measured: "dict[Path, list[LayerSimilarity]]", plot: Path) -> No
     with matplotlib.rc_context(_LAYERS_STYLE):
         figure = Figure(figsize=(9.0, 3.6), layout="constrained")
         for axes, (name, label) in zip(figure.subplots(1, 2), _PANELS, strict=True):
-            for (path, rows), marker in zip(measured.items(), "os", strict=False):
+            for (path, rows), marker in zip(measured.items(), _MARKERS, strict=False):
                 layers = [row.layer for row in rows]
                 values = [getattr(row, name) for row in rows]
                 axes.plot(layers, values, marker=marker, markersize=4, label=str(path))

@@ -141,7 +141,8 @@ class Bar(AbstractContextManager["Bar"]):
     def show(self, status: str, *, is_last: bool = False) -> None:
         """Show this instead of the rate and the time left, from now on.
 
-        Its last is shown even if a line was shown just before.
+        With `is_last` it is shown even if a line was shown just before. About 75
+        characters fit.
         """
         self._status = status
         self._tell(status, is_last=is_last)

@@ -225,7 +225,7 @@ def kind_of(path: Path) -> Literal["tuned", "run", "data"]:
 def data_here(
     data: Path | str, console: Console, *, choose: "Choice | None" = None
 ) -> Path:
-    """The folder on this machine of a data set, or of the files of it that are read."""
+    """The folder of a data set on this machine, with all files or those chosen."""
     if isinstance(data, Path):
         return data
     from pipeline.dataset.local_copy import all_files, cache_folder, fetch, prepare_copy

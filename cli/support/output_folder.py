@@ -52,6 +52,15 @@ class Footprint(NamedTuple):
     )
     remedy: str = "give another --output, or --overwrite to start over"
 
+    @property
+    def removable(self) -> tuple[str, ...]:
+        """The only things that --overwrite removes, in this order.
+
+        The folder is recognised by the last, so that an interrupted --overwrite can be
+        given again.
+        """
+        return (*self.writes, layout.CONFIG)
+
 
 class Record(TypedDict):
     """What `config.json` keeps of a command.
@@ -123,7 +132,7 @@ def claim_remote(
             f"--output: {folder} holds other files; give a new or empty folder."
         )
     if overwrite:
-        for name in (*footprint.writes, layout.CONFIG):
+        for name in footprint.removable:
             files.remove(files.join(folder, name))
     goes_on = any(files.find_below(folder, glob) for glob in footprint.progress)
     if goes_on and compare(folder, footprint, before, identity=record["identity"]):
@@ -285,12 +294,8 @@ def described_changes(names: Iterable[str], *, before: Identity, now: Identity) 
 
 
 def remove(folder: Path, footprint: Footprint) -> None:
-    """Remove what an earlier run of the command wrote, and nothing else.
-
-    The folder is recognised by its settings, which go last, so that an interrupted
-    --overwrite can be given again.
-    """
-    for name in (*footprint.writes, layout.CONFIG):
+    """Remove what an earlier run of the command wrote, and nothing else."""
+    for name in footprint.removable:
         for path in (folder / name, *folder.glob(f"{name}{TEMPORARY}*")):
             files.remove(str(path))
 
@@ -299,8 +304,8 @@ def remove(folder: Path, footprint: Footprint) -> None:
 def lock(folder: Path, *, chosen_by: str = "--output") -> Iterator[None]:
     """Hold a folder, made if need be, until the end of a block.
 
-    The system releases the lock of a process that has died. Another folder can be
-    `chosen_by` a flag or variable.
+    The system releases the lock of a process that has died. `chosen_by` is the flag or
+    variable that gives another folder.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -113,7 +113,7 @@ def below(bits: Keys, bound: int | npt.NDArray[np.integer]) -> Int:
 def threshold(probability: float) -> int:
     """The bound under which the high 32 bits of a draw fall with this probability.
 
-    >>> threshold(0.5) == 1 << 31
+    >>> [threshold(p) for p in (0.0, 0.5, 1.0)] == [0, 1 << 31, 1 << 32]
     True
     """
     return round(probability * (1 << 32))

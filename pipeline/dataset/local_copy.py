@@ -97,7 +97,7 @@ def fetch(copy: LocalCopy) -> Iterator[int]:
 
 
 def remove_damaged(folder: Path, manifest: DatasetManifest) -> bool:
-    """Remove from a copy what is not the manifest's; whether anything was."""
+    """Remove from a copy what differs from the manifest; whether anything did."""
     damaged = [
         folder / shard.name
         for shard in manifest.shards
@@ -123,7 +123,8 @@ def all_files(manifest: DatasetManifest) -> tuple[ShardFile, ...]:
 def first_files(split: str, *, copy: int, examples: int) -> Choice:
     """The files that have the first examples of a copy.
 
-    With documents an epoch may have fewer examples than the first: twice as many.
+    Later epochs of documents may have fewer examples than the first one, so files with
+    twice as many are chosen.
     """
 
     def choose(manifest: DatasetManifest) -> tuple[ShardFile, ...]:

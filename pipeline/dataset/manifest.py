@@ -93,7 +93,7 @@ def make_manifest(
     *,
     look: dict[str, Any] | None = None,
 ) -> DatasetManifest:
-    """The manifest of a data set, from the sidecars of its shards and their counts."""
+    """The manifest of a data set, by its shards' sidecars and what reading counted."""
     sidecars = sorted(sidecars, key=lambda s: (s["split"], s["shard"]))
     dropped = Counter(read_counts.dropped)
     for sidecar in sidecars:

@@ -82,11 +82,13 @@ def pair_passages(
     kept_a, kept_b = a, b
     room_a = max(room // 2, room - len(b))
     if len(a) > room_a:
+        # As many whole words as fit, from its end.
         start = len(a) - room_a
         inner = _word_starts(a, tokenizer, room=room_a)[start:].nonzero()[0]
         kept_a = a[start + int(inner[0]) :]
     room_b = room - len(kept_a)
     if len(b) > room_b:
+        # From its beginning.
         inner = _word_starts(b, tokenizer, room=room_b)[: room_b + 1].nonzero()[0]
         kept_b = b[: inner[-1]]
     return PassagePair(

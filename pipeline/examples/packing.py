@@ -174,7 +174,8 @@ def pack(  # noqa: PLR0913 - what is packed, and how
 ) -> Packed:
     """Divide copies of documents into sequences, a round for each chain at a time.
 
-    Every token is in one sequence of its chain; a document of one word gives none.
+    Every token is in one sequence of its chain; a document of one word gives none. A
+    last sequence of one word goes to its predecessor, or takes a word of it.
 
     Args:
         first, last: Where the document of each of C chains starts and ends, `[C]`.
@@ -201,7 +202,7 @@ def pack(  # noqa: PLR0913 - what is packed, and how
         is_end = following == last[chain]
         rounds.append(Packed(chain, start, end, number, is_short, is_end))
         chain, start = chain[~is_end], following[~is_end]
-    return _joined(rounds, places, max_tokens=max_tokens)
+    return _by_chain(rounds, places, max_tokens=max_tokens)
 
 
 def draw_targets(
@@ -241,7 +242,7 @@ def sequence_ends(
     return np.where(end - start <= max_tokens, end, np.where(whole, before, cut))
 
 
-def _joined(rounds: list[Packed], places: Places, *, max_tokens: int) -> Packed:
+def _by_chain(rounds: list[Packed], places: Places, *, max_tokens: int) -> Packed:
     """The sequences of the first chain, of the second, and so on.
 
     A last sequence of one word goes to its predecessor, or takes a word of it.

@@ -111,9 +111,9 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
 
 
 def users_of(peer: str, *, port: int) -> set[int]:
-    """The users who have a connection of this machine to a port open.
+    """The users who have a connection to a port open from a peer on this machine.
 
-    Of the peer, as gRPC tells it: `ipv4:127.0.0.1:40312`.
+    gRPC tells a peer as `ipv4:127.0.0.1:40312`.
     """
     asks, found = int(peer.rpartition(":")[2]), set()
     for path in _CONNECTIONS:

@@ -106,7 +106,9 @@ def chain(
     modelless = dataclasses.replace(job, model=b"")
     bare = dataclasses.replace(modelless, chunks=())
     if job.dataset.config.max_line_repeats:
-        start |= find_repeated_lines(modelless, workers, shuffle=shuffle)
+        start |= "DropRepeated" >> find_repeated_lines(
+            modelless, workers, shuffle=shuffle
+        )
     if shuffle == "files":
         sidecars = (
             start

@@ -53,7 +53,7 @@ Place = tuple[int, tuple[int, ...]]
 
 
 class Signed(NamedTuple):
-    """A document, long ones whole: its number, and the shards of its parts."""
+    """A document, long ones whole, by its number; and the shards of its parts."""
 
     id: int
     signature: Signature
@@ -73,7 +73,6 @@ def read_documents(
     Where near-copies go, `found` receives each document once all its parts have passed.
     """
     parts: list[ShardDocument] = []
-    goes = job.near_duplicates
 
     def sign() -> None:
         if not parts:
@@ -81,7 +80,7 @@ def read_documents(
         number = number_of(parts[0].id)
         words = word_hashes("\n".join(part.text for part in parts))
         looker.see_words(number, words)
-        if goes and (made := signature(words)):
+        if job.near_duplicates and (made := signature(words)):
             shards = {job.shards.shard_of(part.id): None for part in parts}
             found.append(Signed(number, made, tuple(shards)))
 

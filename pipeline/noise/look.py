@@ -82,7 +82,7 @@ class Looker:
             )
 
     def see(self, number: int, document: Document) -> None:
-        """Look at a document, of which this is the number."""
+        """Look at the document of a number."""
         characters = sum(map(len, document.paragraphs))
         self._documents += 1
         self._characters += characters

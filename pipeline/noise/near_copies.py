@@ -303,7 +303,7 @@ def _orders() -> Int:
 
 
 def groups_by_key(keys: Keys) -> Iterator[Int]:
-    """The places of each key that stands several times, ascending.
+    """The places of each of the keys `[D]` that stands several times, ascending.
 
     >>> [group.tolist() for group in groups_by_key(np.uint64([7, 5, 7, 9, 5, 7]))]
     [[1, 4], [0, 2, 5]]

@@ -73,7 +73,7 @@ _LEAST_IN_ALPHABET, _LEAST_BEYOND_ASCII, _FEWEST_LETTERS = 0.95, 0.02, 10
 
 
 def refuse_escaped(head: bytes, *, path: str) -> None:
-    r"""Refuse UTF-16, and encodings that write other characters as ASCII.
+    r"""Refuse UTF-16, and encodings that write in ASCII what is not ASCII.
 
     >>> try: refuse_escaped(b"\x1b$B:#F|\x1b(B", path="a.txt")
     ... except AlbertError as error: print(str(error)[:21])

@@ -80,7 +80,11 @@ def find_inputs(
     on_passed_over: Callable[[str], None] = lambda _: None,
     **reading: Unpack[Reading],
 ) -> list[InputFile]:
-    """All files at the given paths, in an order that does not depend on theirs."""
+    """All files at the given paths, in an order that does not depend on theirs.
+
+    A file named by its path or by a glob has to be of a known format. In a folder, a
+    file of no known format is passed over.
+    """
     kinds = [kind for kind, patterns in given.items() if patterns]
     if not kinds:
         raise SettingError("Give at least one input: --wikipedia, --books or --text.")

@@ -135,8 +135,8 @@ def is_wrapped(lines: list[str], *, width: int = 0) -> bool:
         blocks = [block for block in _blocks_of(lines) if len(block) > 1]
         return inner == len(ends) and all(ends_sentence(b[-1]) for b in blocks)
     least = width if unspaced else _FULL * width
-    # The first word of the next line and a space; between characters, a mark that may
-    # not begin a line takes one or two more along.
+    # What the next line's first word and a space before it take; without spaces, a
+    # character and the one or two marks after it that may not begin a line.
     taken = (3 if is_unspaced(b[0]) else 1 + len(b.split(" ", 1)[0]) for _, b in ends)
     full = sum(len(a) + n > least for (a, _), n in zip(ends, taken, strict=True))
     return full >= _FULL_LINES * len(ends) and inner >= _INNER_ENDS * len(ends)

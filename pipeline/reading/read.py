@@ -254,7 +254,7 @@ def _starts_sentence(line: bytes) -> bool:
 
 
 def _if_whole(starts: StartsDocument) -> StartsDocument:
-    """The same for lines that are seen whole; no longer one begins a document."""
+    """The same for lines that are seen whole; a longer one begins no document."""
     return lambda line: len(line) < LINE_PREFIX_BYTES and starts(line)
 
 

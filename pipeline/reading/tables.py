@@ -1,4 +1,4 @@
-"""Tables, of texts and of tasks alike: the rows of CSV, JSON lines and parquet."""
+"""Tables, of texts and of tasks alike: the rows of CSV and JSON lines."""
 
 import csv
 import io
@@ -204,8 +204,8 @@ def find_quoting(head: bytes, *, is_whole: bool) -> Quoting:
     Cells between tabs may be quoted like others, as texts with line ends have to be, or
     not, as those of a task. The mark is text where a table of tabs has a row in each
     line, and the marks of some line do not fit together. Marks are escaped where that
-    alone gives each row the cells of the header.
-
+    alone gives each row the cells of the header. `is_whole` says whether the head is
+    all of the file.
 
     >>> find_quoting(b'id\ttext\n1\t"Ada\nwrote."\n', is_whole=True)
     'doubled'

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
 from pipeline.reading.books import book_document
-from pipeline.reading.columns import ColumnTable, DamagedTable
+from pipeline.reading.column_files import ColumnTable, DamagedTable
 from pipeline.reading.content import HEAD_BYTES, UnusableFile
 from pipeline.reading.formats import InputFile, Kind
 from pipeline.reading.languages import (

@@ -239,45 +239,49 @@ def _read_stream(window: "_Window") -> Iterator[bytes]:
             if not part:
                 raise EOFError
         yield decompressor.decompress(part, BLOCK_BYTES)
-    window.ahead = decompressor.unused_data + window.ahead
-    window.position -= len(decompressor.unused_data)
+    window.give_back(decompressor.unused_data)
 
 
 class _Window:
-    """A file read forward from a position, and what was read ahead of it."""
+    """A file read forward from a position, of which a little can be given back."""
 
     def __init__(self, file: BinaryIO, position: int) -> None:
         self.position = position
         self._file = file
-        self.ahead = b""
+        self._ahead = b""
         self.size = file.seek(0, os.SEEK_END)
         file.seek(position)
 
     def take(self, size: int) -> bytes:
         """The next bytes, fewer than asked only at the end of the file."""
-        if len(self.ahead) < size:
-            self.ahead += self._file.read(_READ_BYTES)
-        taken, self.ahead = self.ahead[:size], self.ahead[size:]
+        if len(self._ahead) < size:
+            self._ahead += self._file.read(_READ_BYTES)
+        taken, self._ahead = self._ahead[:size], self._ahead[size:]
         self.position += len(taken)
         return taken
 
+    def give_back(self, data: bytes) -> None:
+        """Return bytes that were taken last."""
+        self._ahead = data + self._ahead
+        self.position -= len(data)
+
     def is_between_streams(self) -> bool:
         """Whether a stream, or the end of the file, is next."""
-        if len(self.ahead) < _HEADER_BYTES:
-            self.ahead += self._file.read(_READ_BYTES)
-        return _NEXT_OR_END.match(self.ahead) is not None
+        if len(self._ahead) < _HEADER_BYTES:
+            self._ahead += self._file.read(_READ_BYTES)
+        return _NEXT_OR_END.match(self._ahead) is not None
 
     def skip_to_header(self, end: int | None) -> bool:
         """Move to the next header; False if there is none before `end`."""
         while end is None or self.position < end:
-            found = _HEADER.search(self.ahead)
+            found = _HEADER.search(self._ahead)
             if found:
                 self.take(found.start())
                 return end is None or self.position < end
             # A header may lie across what is ahead and what is read next.
-            self.take(max(0, len(self.ahead) - _HEADER_BYTES + 1))
+            self.take(max(0, len(self._ahead) - _HEADER_BYTES + 1))
             data = self._file.read(_READ_BYTES)
             if not data:
                 return False
-            self.ahead += data
+            self._ahead += data
         return False

@@ -134,7 +134,7 @@ def read_file(path: str) -> bytes:
 
 
 def open_file(path: str, entry: Entry, *, block_bytes: int = 0) -> BinaryIO:
-    """Open a file for reading and seeking; so many bytes will be read at a time."""
+    """Open a file for reading and seeking; `block_bytes` are asked for at once."""
     return io.BufferedReader(_Ranges(path, entry, max(block_bytes, _FIRST_BYTES)))
 
 

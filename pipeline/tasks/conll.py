@@ -99,7 +99,8 @@ def read_conll(
     if columns.text is None:
         _check_words(blocks, places, path=path)
     examples = [*_examples(blocks, places, path=path)]
-    return Columned(examples, (*_remarks(blocks, places, len(blocks[0][0][1])),))
+    width = len(blocks[0][0][1])
+    return Columned(examples, tuple(_remarks(blocks, places, width)))
 
 
 def _sentences(

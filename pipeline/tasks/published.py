@@ -55,8 +55,8 @@ def read_squad(value: Any, *, path: str, counts: Counter[str]) -> list[TaskExamp
         examples = list(_questions(articles, path))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         is_missing = isinstance(error, KeyError)
-        what = "a value is of the wrong kind"
-        what = f"{error.args[0]!r} is missing" if is_missing else what
+        missing = f"{error.args[0]!r} is missing" if is_missing else ""
+        what = missing or "a value is of the wrong kind"
         raise AlbertError(
             f"{path} is not in the form of SQuAD: {what}; correct the file."
         ) from None

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from pipeline.core.documents import ReadingCounts
-from pipeline.reading.columns import ColumnTable
+from pipeline.reading.column_files import ColumnTable
 from pipeline.reading.content import HEAD_BYTES, refuse_binary
 from pipeline.reading.tables import (
     Cells,

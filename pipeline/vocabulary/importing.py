@@ -181,7 +181,10 @@ def _asked(folder: Path) -> Normalization | None:
 
 
 def _check_tokens(folder: Path, *, size: int) -> None:
-    """Refuse other special tokens, and such as are found before text is divided."""
+    """Refuse other special tokens.
+
+    So are tokens that are found before SentencePiece divides a text.
+    """
     check_post_processing(folder, SPECIAL_TOKENS, range(len(SPECIAL_TOKENS)))
     config, path = folder / HF_TOKENIZER_CONFIG, folder / HF_TOKENIZER
     values = [read_json(file) if file.exists() else {} for file in (config, path)]

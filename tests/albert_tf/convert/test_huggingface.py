@@ -167,7 +167,7 @@ def test_a_model_without_pooler_and_head_has_no_sentence_task(tmp_path):
 
 def test_the_output_bias_may_have_either_name(tmp_path):
     tensors = save(tmp_path, SMALL, change=removing("predictions.bias"))
-    bias = read_huggingface(tmp_path)["albert/masked_lm_head/output_bias"]
+    bias = read_huggingface(tmp_path).weights["albert/masked_lm_head/output_bias"]
     np.testing.assert_array_equal(bias, tensors["predictions.decoder.bias"])
 
 
@@ -176,7 +176,7 @@ def test_half_precision_is_read_as_float32(tmp_path):
         tensors |= {name: array.astype("float16") for name, array in tensors.items()}
 
     save(tmp_path, SMALL, change=change)
-    weights = read_huggingface(tmp_path)
+    weights = read_huggingface(tmp_path).weights
     assert {array.dtype for array in weights.values()} == {np.dtype("float32")}
 
 

@@ -284,7 +284,7 @@ def check_refused_as_verified(root, manifest):
 
 
 @pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
-def test_values_that_no_record_may_have(dataset, changes):
+def test_values_that_no_record_may_have_are_refused_as_verify_does(dataset, changes):
     root, manifest = dataset
     path = root / NAME
     change = with_record(damaged_record(manifest, **changes))
@@ -292,7 +292,7 @@ def test_values_that_no_record_may_have(dataset, changes):
     check_refused_as_verified(root, manifest)
 
 
-def test_a_weight_that_processors_may_take_for_zero(tmp_path):
+def test_a_weight_that_processors_may_take_for_zero_is_refused(tmp_path):
     """TensorFlow's threads round numbers this small to zero."""
     manifest = write_dataset(
         tmp_path, copies=1, shards=1, examples=EXAMPLES, layout="padded"
@@ -318,7 +318,7 @@ def test_a_weight_that_processors_may_take_for_zero(tmp_path):
         "record of no meaning",
     ],
 )
-def test_files_that_are_damaged(dataset, change):
+def test_damaged_files_are_refused_as_verify_does(dataset, change):
     root, manifest = dataset
     path = root / NAME
     path.write_bytes(change(path.read_bytes(), path))

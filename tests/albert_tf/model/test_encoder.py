@@ -279,7 +279,7 @@ def test_no_dropout_without_seeds_or_at_rate_zero():
         ("attention_probs_dropout_prob", {"attention": True, "ffn": False}),
     ],
 )
-def test_the_two_rates_act_apart(field, is_changed):
+def test_the_two_rates_of_dropout_act_apart(field, is_changed):
     config = dataclasses.replace(CONFIG, **{field: 0.5})
     attention, _ = built(SelfAttention(config, name="attention"))
     ffn, _ = built(FeedForward(config, name="ffn"))

@@ -1,4 +1,4 @@
-"""Operations of TensorFlow and their gradients against those in `keras.ops`."""
+"""Operations of TensorFlow against those in `keras.ops`; layers computed again."""
 
 import dataclasses
 import functools

@@ -219,7 +219,9 @@ GIB = 1 << 30
         ("base", 257, 128, 64, 29),  # eight times 29, and 25
     ],
 )
-def test_derived_size(preset, batch_size, length, free_gib, expected):
+def test_a_micro_batch_is_what_memory_and_batch_allow(
+    preset, batch_size, length, free_gib, expected
+):
     size = derive_micro_batch_size(
         TrainConfig(batch_size=batch_size),
         PRESETS[preset],

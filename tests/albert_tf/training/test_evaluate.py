@@ -237,7 +237,9 @@ def words_of(run, data, *, examples, **settings):
     return HeldOutWords(model, records, examples=examples, vocabulary=WORDS)
 
 
-def test_they_are_those_of_albert_evaluate_but_fewer(run, data, monkeypatch):
+def test_words_asked_in_training_are_those_of_albert_evaluate_but_fewer(
+    run, data, monkeypatch
+):
     monkeypatch.setattr(module, "LEAST_WORDS", 8)
     scope = Scope(examples=80, words=80 // EXAMPLES_PER_WORD, vocabulary=WORDS)
     expected = evaluate(read_trained(run), data=data, scope=scope)[
@@ -257,7 +259,7 @@ def test_of_few_examples_the_last_evaluation_alone_asks_about_enough_words(run, 
     assert words.bits_per_character(never, is_last=True) is None
 
 
-def test_a_stop_is_heard_between_batches(run, data, monkeypatch):
+def test_a_stop_is_heard_between_batches_of_words(run, data, monkeypatch):
     monkeypatch.setattr(module, "LEAST_WORDS", 8)
     words = words_of(run, data, examples=80)
     assert words.bits_per_character(lambda: True, is_last=True) is None

@@ -26,7 +26,6 @@ def hangup():
         (signal.SIGHUP, "terminated"),
         (signal.SIGUSR1, "terminated"),
         (signal.SIGUSR2, "terminated"),
-        (signal.SIGXCPU, "terminated"),
     ],
 )
 def test_a_signal_is_noted_and_the_next_ends_the_process(number, reason, hangup):
@@ -37,6 +36,13 @@ def test_a_signal_is_noted_and_the_next_ends_the_process(number, reason, hangup)
         assert stop.reason == reason
         assert signal.getsignal(number) is signal.SIG_DFL
     assert signal.getsignal(number) is before
+
+
+def test_a_limit_of_processor_time_may_warn_again_and_again():
+    with stop_requests() as stop:
+        os.kill(os.getpid(), signal.SIGXCPU)
+        os.kill(os.getpid(), signal.SIGXCPU)
+        assert stop.reason == "terminated"
 
 
 def test_a_closed_terminal_ends_nothing_that_nohup_began():

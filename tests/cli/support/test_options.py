@@ -180,7 +180,7 @@ def test_a_file_may_name_a_setting_that_is_gone_where_it_had_no_effect(
 
 
 @pytest.mark.usefixtures("gone")
-def test_a_run_goes_on_where_it_had_no_effect(tmp_path, capsys):
+def test_a_run_goes_on_where_a_setting_that_is_gone_had_no_effect(tmp_path, capsys):
     record, now = {"identity": {"seed": 3, "old": 1}}, {"seed": 3}
     assert output_folder.compare(tmp_path, VOCAB, record, identity=now) is False
     assert capsys.readouterr().err.startswith(f"{tmp_path}: old ignored;")

@@ -303,6 +303,14 @@ def test_a_document_gives_the_same_rows_in_any_company(tokenizer, topics, tmp_pa
     assert [record for record in together if record in set(alone)] == alone
 
 
+def test_the_copies_of_a_shard_differ(tokenizer, topics, tmp_path):
+    shard = Shard(split="train", index=0, num_shards=1, copies=2)
+    _, (first, second) = files_of(
+        topics[:5], tmp_path, tokenizer=tokenizer, shard=shard
+    )
+    assert first != second
+
+
 def test_a_sidecar_describes_its_shard(tokenizer, tmp_path):
     documents = [
         document("The statement is evaluated.\nThen it ends."),

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cli.support.inputs import describe_inputs
-from pipeline.reading import columns
+from pipeline.reading import column_files
 from pipeline.reading.content import HEAD_BYTES
 from pipeline.reading.formats import FORMATS, FORMATS_OF, KINDS, MEANINGS
 from pipeline.reading.inputs import find_inputs
@@ -187,7 +187,7 @@ def test_arrow_is_read_as_parquet_is(tmp_path, kind, compression):
 def test_a_batch_of_arrow_that_unpacks_to_more_than_text_would_is_refused(
     tmp_path, monkeypatch, kind, compression, is_dictionary
 ):
-    monkeypatch.setattr(columns, "_LARGE_BATCH_BYTES", 1 << 20)
+    monkeypatch.setattr(column_files, "_LARGE_BATCH_BYTES", 1 << 20)
     texts = pa.array([f"Ada wrote {n}." for n in range(10)] + ["Ha! " * 500_000])
     table = pa.table({"text": texts.dictionary_encode() if is_dictionary else texts})
     path = tmp_path / "rows.arrow"
