@@ -114,10 +114,7 @@ def _sentences(
     rows = (line.split("\t") for _, line in lines[:1000])
     if any(len(row) == len(_UD_COLUMNS) and _UD_ID.fullmatch(row[0]) for row in rows):
         return [*_universal_blocks(lines)], _UD_COLUMNS, True
-    names = _header(text)
-    first = text.partition("\n")[0]
-    marks = [mark for mark in "\t,;|" if names and mark in first]
-    divided = _cells_by(marks[0]) if marks else _cells
+    names, divided = _header(text)
     blocks = [*_blocks(lines, divided, counts=counts)]
     if names and blocks:
         blocks = [block for block in (blocks[0][1:], *blocks[1:]) if block]
@@ -152,14 +149,15 @@ def names_words(cells: Sequence[str], *, has_tags: bool = True) -> bool:
     return is_named and not (has_tags and names.isdisjoint(TAGS))
 
 
-def _header(text: str) -> tuple[str, ...]:
-    """The names of the columns in the first line, if it names words and tags."""
+def _header(text: str) -> tuple[tuple[str, ...], Callable[[str], list[str]]]:
+    """The names of the columns, if the first line has any, and what divides lines."""
     first = text.partition("\n")[0]
-    for divider in ("\t", ",", ";", "|", " "):
-        cells = _cells_by(divider)(first)
+    for mark in "\t,;| ":
+        divided = _cells_by(mark)
+        cells = divided(first)
         if len(cells) > 1 and names_words(cells):
-            return tuple(cell.strip().lower() for cell in cells)
-    return ()
+            return tuple(cell.strip().lower() for cell in cells), divided
+    return (), _cells
 
 
 def _cells_by(mark: str) -> Callable[[str], list[str]]:

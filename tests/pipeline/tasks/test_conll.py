@@ -207,6 +207,10 @@ WORLD = {
         "word pos ner\nAda N B-P\nran V O\n\nBo N O\n",
         [("Ada ran", "B-P O"), ("Bo", "O")],
     ),
+    "a line of names with a bar in one": (
+        "word ner a|b\nAda B-P x|y\nran O x|y\n\nBo O x|y\n",
+        [("Ada ran", "B-P O"), ("Bo", "O")],
+    ),
     "CoNLL-U Plus": (
         "# global.columns = ID FORM NER\n1\tAda\tB-P\n2\tran\tO\n\n1\tBo\tO\n",
         [("Ada ran", "B-P O"), ("Bo", "O")],
