@@ -126,8 +126,10 @@ def _target(
     if example.label is not None:
         return numbers[example.label]
     if example.labels is not None:
-        own = set(example.labels)
-        return tuple(int(label in own) for label in numbers)
+        target = [0] * len(numbers)
+        for label in numbers.keys() & example.labels:
+            target[numbers[label]] = 1
+        return tuple(target)
     return example.score
 
 

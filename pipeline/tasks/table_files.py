@@ -28,13 +28,11 @@ from schemas.errors import AlbertError
 _SAMPLE_ROWS = 100
 
 # A table with tabs between cells, of which those with a quotation mark are all quoted,
-# as pandas writes it; the last one may be cut off. And a cell that had to be quoted.
+# as pandas writes it; the last one may be cut off. And such a cell, whole.
 _QUOTED = re.compile(
     r'(?:(?<![^\t\n])"(?:[^"]++|"")*+(?:"(?=[\t\n]|\Z)|\Z)|[^"\t\n]++|[\t\n])*+'
 )
-_MARKED = re.compile(
-    r'(?<![^\t\n])"(?:[^"]|"")*?(?:""|[\t\n])(?:[^"]++|"")*+"(?=[\t\n]|\Z)'
-)
+_CELL = re.compile(r'(?<![^\t\n])"((?:[^"]++|"")*+)"(?=[\t\n]|\Z)')
 
 # A file of rows is read whole. It may unpack to so many times its bytes, or to so many
 # bytes: text packs to a quarter, and never to a fiftieth.
@@ -156,13 +154,21 @@ def _divided(
     if width:
         lines = ((n, line) for n, line in enumerate(text.split("\n"), 1) if line)
         return ((n, line.split(" ", width - 1)) for n, line in lines)
-    is_quoted = may_be_quoted and _QUOTED.fullmatch(text) and _MARKED.search(text)
+    is_quoted = may_be_quoted and _QUOTED.fullmatch(text) and _has_to_be_quoted(text)
     # A carriage return ends a line of CSV alone.
     is_csv = "\t" not in text.partition("\n")[0] or bool(is_quoted)
     return divide_lines(
         io.StringIO(text, newline="" if is_csv else "\n"),
         quoting="doubled" if is_quoted else None,
         is_strict=True,
+    )
+
+
+def _has_to_be_quoted(text: str) -> bool:
+    """Whether some quoted cell has a quotation mark, a tab or a line end inside."""
+    return any(
+        '""' in cell[1] or "\t" in cell[1] or "\n" in cell[1]
+        for cell in _CELL.finditer(text)
     )
 
 
