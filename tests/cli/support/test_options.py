@@ -30,14 +30,16 @@ def parameters(command=cli, name="albert"):
 
 
 @pytest.mark.parametrize("name", ["output", "data", "vocab", "text", "config"])
-def test_a_tilde_is_the_home_folder_in_the_paths_of_every_command(name, monkeypatch):
-    monkeypatch.setenv("HOME", "/home/ada")
+def test_a_tilde_is_the_home_folder_in_the_paths_of_every_command(
+    name, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
     found = [each for _, each in parameters() if each.name == name]
     assert found
     for parameter in found:
         value = ["~/v"] if parameter.multiple else "~/v"
         given = parameter.type_cast_value(click.Context(cli), value)
-        assert str(given[0] if parameter.multiple else given) == "/home/ada/v"
+        assert str(given[0] if parameter.multiple else given) == f"{tmp_path}/v"
 
 
 def test_every_path_of_the_command_line_is_of_the_one_type():

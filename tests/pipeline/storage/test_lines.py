@@ -179,6 +179,15 @@ def read_parts(path, edges):
     ]
 
 
+def check_whole(parts, text):
+    """Check that parts are all of a text, each beginning with a document."""
+    assert b"".join(parts) == text
+    places, position = set(starts_of(text)), 0
+    for part in parts:
+        assert not part or position in places
+        position += len(part)
+
+
 @given(texts, st.lists(st.floats(0, 1)))
 def test_ranges_read_each_document_whole_and_once(tmp_path_factory, text, cuts):
     path = tmp_path_factory.mktemp("range") / "text"
@@ -186,11 +195,7 @@ def test_ranges_read_each_document_whole_and_once(tmp_path_factory, text, cuts):
     edges = [0, *sorted(int(cut * len(text)) for cut in cuts), len(text)]
     edges = sorted(set(edges)) if text else [0, 0]
     parts = read_parts(path, edges)
-    assert b"".join(parts) == text
-    places, position = set(starts_of(text)), 0
-    for part in parts:
-        assert not part or position in places
-        position += len(part)
+    check_whole(parts, text)
 
 
 @given(st.lists(st.sampled_from(b"D a\n"), max_size=60).map(bytes), st.data())
@@ -206,11 +211,7 @@ def test_streams_may_cut_documents_anywhere(tmp_path_factory, text, data):
     size = path.stat().st_size
     ranges = sorted({0, size, *data.draw(st.sets(st.integers(0, size), max_size=5))})
     parts = read_parts(path, ranges)
-    assert b"".join(parts) == text
-    places, position = set(starts_of(text)), 0
-    for part in parts:
-        assert not part or position in places
-        position += len(part)
+    check_whole(parts, text)
 
 
 @pytest.mark.parametrize("cut", range(16))
