@@ -1,6 +1,5 @@
 """What make-data says: of a data set that is planned, is being made, was made."""
 
-import bisect
 import math
 import os
 import shlex
@@ -199,20 +198,11 @@ def enough_held_out(documents: int, *, needed: int) -> float | None:
     >>> enough_held_out(3, needed=1) is None
     True
     """
+    from scipy.special import bdtri
 
-    def chance(share: float) -> float:
-        """The probability that enough documents are held out (binomial), less one."""
-        return -math.fsum(
-            math.exp(
-                math.lgamma(documents + 1)
-                - math.lgamma(held_out + 1)
-                - math.lgamma(documents - held_out + 1)
-                + held_out * math.log(share)
-                + (documents - held_out) * math.log1p(-share)
-            )
-            for held_out in range(min(needed, documents + 1))
-        )
-
-    shares = [place / 10_000 for place in range(1, int(GREATEST_SHARE * 10_000) + 1)]
-    place = bisect.bisect_left(shares, -MAY_FAIL, key=chance)
-    return shares[place] if place < len(shares) else None
+    if needed > documents:
+        return None
+    # What falls short of as many as needed is binomial.
+    exact = bdtri(needed - 1, documents, MAY_FAIL)
+    share = math.ceil(10_000 * exact) / 10_000
+    return share if share <= GREATEST_SHARE else None
