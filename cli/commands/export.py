@@ -23,8 +23,6 @@ from schemas.files import (
 from schemas.layout import (
     CONFIG,
     EXPORT_RECORD,
-    HF_TOKENIZER,
-    HF_TOKENIZER_CONFIG,
     MODEL_CARD,
     MODEL_WEIGHTS,
     vocabulary_file,
@@ -47,37 +45,20 @@ def to_huggingface(
             write_tensors,
         )
         from albert_tf.convert.huggingface_tasks import task_config, task_tensors
+    from pipeline.vocabulary.writing import tokenizer_files
 
     order = tokenizer.order
     if model.task is None:
         tensors = huggingface_tensors(model.weights, model.config)
-        values = huggingface_config(model.config, order=order)
+        config = huggingface_config(model.config, order=order)
     else:
         tensors = task_tensors(model.weights, model.config, model.task.spec)
-        values = task_config(model.config, model.task.spec, order=order)
+        config = task_config(model.config, model.task.spec, order=order)
     write_tensors(tensors, folder / MODEL_WEIGHTS)
-    write_json(folder / CONFIG, values)
-    write_tokenizer(model, folder, tokenizer=tokenizer)
-
-
-def write_tokenizer(
-    model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer"
-) -> None:
-    """Write the files by which AutoTokenizer loads the vocabulary."""
-    from pipeline.vocabulary.wordpiece import WordPiece
-    from pipeline.vocabulary.writing import (
-        bert_tokenizer_config,
-        tokenizer_config,
-        tokenizer_json,
-    )
-
-    data, length = vocabulary_file(model.folder).read_bytes(), length_of(model)
-    if not isinstance(tokenizer, WordPiece):
-        write_json(folder / HF_TOKENIZER, tokenizer_json(data))
-        write_json(folder / HF_TOKENIZER_CONFIG, tokenizer_config(max_length=length))
-        return
-    config = bert_tokenizer_config(tokenizer.rules, max_length=length)
-    write_json(folder / HF_TOKENIZER_CONFIG, config)
+    vocabulary = vocabulary_file(model.folder).read_bytes()
+    files = tokenizer_files(tokenizer, vocabulary, max_length=length_of(model))
+    for name, values in {CONFIG: config, **files}.items():
+        write_json(folder / name, values)
 
 
 def to_saved_model(

@@ -255,12 +255,10 @@ def write(
     output: Path, taken: TakenVocabulary, *, model: "TrainedModel | None"
 ) -> None:
     """Write weights and task, if there are any, and the vocabulary; manifest last."""
-    from pipeline.vocabulary.wordpiece import WordPiece
     from pipeline.vocabulary.writing import (
         MAX_LENGTH,
         imported_manifest,
         write_vocabulary,
-        write_wordpiece,
     )
 
     length = MAX_LENGTH
@@ -275,19 +273,15 @@ def write(
             from albert_tf.runs.task_record import write_record
 
             write_record(output, model.task)
-    is_wordpiece = isinstance(taken.tokenizer, WordPiece)
-    manifest = imported_manifest(
-        taken.tokenizer,
-        file=WORDPIECE if is_wordpiece else SPM_MODEL,
-        before=taken.before,
-        config=taken.kept._asdict(),
+    write_vocabulary(
+        taken.data,
+        imported_manifest(
+            taken.tokenizer, before=taken.before, config=taken.kept._asdict()
+        ),
+        tokenizer=taken.tokenizer,
+        output=output,
+        max_length=length,
     )
-    if isinstance(taken.tokenizer, WordPiece):
-        write_wordpiece(
-            taken.tokenizer, taken.data, manifest, output=output, max_length=length
-        )
-    else:
-        write_vocabulary(taken.data, manifest, output=output, max_length=length)
 
 
 def summary(

@@ -203,6 +203,7 @@ def _make(
     from pipeline.core.documents import left_out
     from pipeline.reading.languages import known_language
     from pipeline.vocabulary.normalization import lost_marks_warning
+    from pipeline.vocabulary.tokenizer import load_tokenizer
     from pipeline.vocabulary.training import train_vocabulary
     from pipeline.vocabulary.writing import vocabulary_manifest, write_vocabulary
 
@@ -229,5 +230,6 @@ def _make(
             sentence, reasons = str(error), left_out(text.counts.dropped)
             raise AlbertError(f"{sentence.removesuffix('.')}{reasons}.") from error
     manifest = vocabulary_manifest(model, text, config, files)
-    write_vocabulary(model, manifest, output=output)
+    tokenizer = load_tokenizer(model)
+    write_vocabulary(model, manifest, tokenizer=tokenizer, output=output)
     return manifest

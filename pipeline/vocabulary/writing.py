@@ -20,7 +20,6 @@ from pipeline.vocabulary.normalization import QUOTES
 from pipeline.vocabulary.sampling import KeyedSentence, SampledText
 from pipeline.vocabulary.tokenizer import Tokenizer, load_tokenizer
 from pipeline.vocabulary.wordpiece import WordPiece
-from pipeline.vocabulary.wordpiece_rules import Rules
 from schemas.config import VocabConfig
 from schemas.example import (
     CLS,
@@ -120,12 +119,23 @@ def tokenizer_config(*, max_length: int = MAX_LENGTH) -> dict[str, Any]:
     }
 
 
-def bert_tokenizer_config(rules: Rules, *, max_length: int) -> dict[str, Any]:
-    """`tokenizer_config.json` beside a `vocab.txt`, by which BertTokenizer loads it."""
+def tokenizer_files(
+    tokenizer: Tokenizer, model: bytes, *, max_length: int = MAX_LENGTH
+) -> dict[str, dict[str, Any]]:
+    """What AutoTokenizer reads beside a vocabulary: the JSON of each file by its name.
+
+    BertTokenizer loads a `vocab.txt` by its rules.
+    """
+    if isinstance(tokenizer, WordPiece):
+        config = {
+            "tokenizer_class": "BertTokenizer",
+            **tokenizer.rules.config(),
+            "model_max_length": max_length,
+        }
+        return {HF_TOKENIZER_CONFIG: config}
     return {
-        "tokenizer_class": "BertTokenizer",
-        **rules.config(),
-        "model_max_length": max_length,
+        HF_TOKENIZER: tokenizer_json(model),
+        HF_TOKENIZER_CONFIG: tokenizer_config(max_length=max_length),
     }
 
 
@@ -202,24 +212,22 @@ def vocabulary_manifest(
 
 
 def imported_manifest(
-    tokenizer: Tokenizer, *, file: str, before: bytes, config: dict[str, bool]
+    tokenizer: Tokenizer, *, before: bytes, config: dict[str, bool]
 ) -> dict[str, Any]:
     """What a vocabulary of another program is."""
     return {
-        **_what_it_is(tokenizer, config, file=file),
+        **_what_it_is(tokenizer, config),
         "imported_from": {"sha256": hashlib.sha256(before).hexdigest()},
     }
 
 
-def _what_it_is(
-    tokenizer: Tokenizer, config: dict[str, Any], *, file: str = SPM_MODEL
-) -> dict[str, Any]:
+def _what_it_is(tokenizer: Tokenizer, config: dict[str, Any]) -> dict[str, Any]:
     return {
         "format": "albert-vocabulary",
         "format_version": 1,
         "config": config,
         "vocabulary": {
-            "file": file,
+            "file": SPM_MODEL if tokenizer.order is None else WORDPIECE,
             "sha256": tokenizer.sha256,
             "size": tokenizer.vocab_size,
         },
@@ -230,29 +238,16 @@ def write_vocabulary(
     model: bytes,
     manifest: dict[str, Any],
     *,
+    tokenizer: Tokenizer,
     output: Path,
     max_length: int = MAX_LENGTH,
 ) -> None:
     """Write all files of a vocabulary, the manifest last."""
-    with whole_file(output / SPM_MODEL) as file:
+    name = manifest["vocabulary"]["file"]
+    with whole_file(output / name) as file:
         file.write(model)
-    write_text(output / SPM_VOCAB, vocabulary_listing(model))
-    write_json(output / HF_TOKENIZER, tokenizer_json(model))
-    write_json(output / HF_TOKENIZER_CONFIG, tokenizer_config(max_length=max_length))
-    write_json(output / MANIFEST, manifest)
-
-
-def write_wordpiece(
-    tokenizer: WordPiece,
-    data: bytes,
-    manifest: dict[str, Any],
-    *,
-    output: Path,
-    max_length: int,
-) -> None:
-    """Write BERT's vocabulary as it was found, its rules, and the manifest last."""
-    with whole_file(output / WORDPIECE) as file:
-        file.write(data)
-    config = bert_tokenizer_config(tokenizer.rules, max_length=max_length)
-    write_json(output / HF_TOKENIZER_CONFIG, config)
-    write_json(output / MANIFEST, manifest)
+    if name == SPM_MODEL:
+        write_text(output / SPM_VOCAB, vocabulary_listing(model))
+    files = tokenizer_files(tokenizer, model, max_length=max_length)
+    for other, values in {**files, MANIFEST: manifest}.items():
+        write_json(output / other, values)
