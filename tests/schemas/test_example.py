@@ -1,4 +1,4 @@
-from schemas.example import FEATURES, feature_length, stored_features
+from schemas.example import FEATURES, stored_features
 
 
 def test_the_features_are_those_of_google_research_albert():
@@ -15,10 +15,6 @@ def test_the_features_are_those_of_google_research_albert():
     }
 
 
-def test_the_padded_layout_stores_all_features():
-    assert stored_features("padded") == FEATURES
-
-
 def test_the_compact_layout_stores_what_cannot_be_derived():
     assert [feature.name for feature in stored_features("compact")] == [
         "input_ids",
@@ -26,21 +22,3 @@ def test_the_compact_layout_stores_what_cannot_be_derived():
         "masked_lm_ids",
         "next_sentence_labels",
     ]
-
-
-def test_the_length_of_a_feature_follows_from_the_settings():
-    assert {
-        feature.name: feature_length(
-            feature, max_seq_length=512, max_predictions_per_seq=77
-        )
-        for feature in FEATURES
-    } == {
-        "input_ids": 512,
-        "input_mask": 512,
-        "segment_ids": 512,
-        "token_boundary": 512,
-        "masked_lm_positions": 77,
-        "masked_lm_ids": 77,
-        "masked_lm_weights": 77,
-        "next_sentence_labels": 1,
-    }

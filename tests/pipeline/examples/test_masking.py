@@ -188,19 +188,6 @@ def test_unknown_tokens_are_never_masked():
     assert UNK_ID not in masked.labels
 
 
-@given(batches, shares, max_ngrams)
-def test_spans_recounted_from_the_rows_are_the_spans_counted(batch, share, max_ngram):
-    rows, masked = mask_batch(batch, share=share, max_ngram=max_ngram)
-    recounted = np.zeros(max_ngram + 1, int)
-    for words in masked_words_by_row(rows, masked):
-        marks = "".join("x" if word[0] else " " for word in words)
-        for span in marks.split():
-            # A span longer than any drawn would be two with no word between them.
-            assert len(span) <= max_ngram
-            recounted[len(span)] += 1
-    assert recounted.tolist() == masked.spans_of_length.tolist()
-
-
 @given(batches, max_ngrams)
 def test_with_a_share_of_0_nothing_is_masked(batch, max_ngram):
     rows, masked = mask_batch(batch, share=0.0, max_ngram=max_ngram)
@@ -274,19 +261,3 @@ def test_masked_tokens_become_when_all_are_to(monkeypatch, mask_share, ids, coun
         vocab_size=99,
     )
     assert (replaced.tolist(), counted.tolist()) == (ids, counts)
-
-
-def test_random_tokens_are_any_ordinary_ones_equally_often(monkeypatch):
-    monkeypatch.setattr(masking, "MASK_SHARE", 0.0)
-    monkeypatch.setattr(masking, "KEEP_SHARE", 0.0)
-    count = 100_000
-    ids, counts = replacements(
-        np.full(count, 50, np.int32),
-        np.arange(count),
-        keys=np.ones(1, np.uint64),
-        counts=np.array([count]),
-        vocab_size=15,
-    )
-    assert counts.tolist() == [0, 0, count]
-    expected = np.append(np.zeros(5), np.full(10, 0.1))
-    assert np.bincount(ids) / count == pytest.approx(expected, abs=0.005)

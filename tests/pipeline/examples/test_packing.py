@@ -152,21 +152,6 @@ def test_short_targets_are_uniform_from_2_to_the_maximum():
     assert counts == pytest.approx(np.append([0, 0], np.full(28, 10_000)), abs=500)
 
 
-@pytest.mark.parametrize("probability", [0.1, 0.5])
-def test_targets_are_short_as_often_as_asked(probability):
-    _, is_short = draws_of(100_000, max_tokens=509, short_seq_prob=probability)
-    assert is_short.mean() == pytest.approx(probability, abs=0.005)
-
-
-def test_the_share_of_short_sequences_is_that_of_short_draws_in_long_documents():
-    places = places_of([[1] * 23] * 2000, max_tokens=125)
-    keys = np.arange(100, dtype=np.uint64)
-    starts, ends = np.zeros(100, np.int64), np.full(100, places.sentence_ends[-1])
-    packed = pack(places, starts, ends, keys=keys, max_tokens=125, short_seq_prob=0.1)
-    assert len(packed.is_short) > 35_000
-    assert packed.is_short.mean() == pytest.approx(0.1, abs=0.005)
-
-
 class Packed(NamedTuple):
     """A document as it was packed."""
 

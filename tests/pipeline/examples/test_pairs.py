@@ -1,15 +1,11 @@
-from typing import NamedTuple
-
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.draws import draws
-from pipeline.examples.packing import cuttable
 from pipeline.examples.pairs import (
     Pairs,
-    Rows,
     assemble,
     other_segments,
     ranges,
@@ -17,16 +13,6 @@ from pipeline.examples.pairs import (
     split_points,
 )
 from schemas.example import CLS_ID, SEP_ID
-from tests.random_documents import (
-    Sequence,
-    documents,
-    keys,
-    max_seq_lengths,
-    pack_one,
-    places_of,
-    sentence_ends_of,
-    word_starts_of,
-)
 
 
 def one_pair(a, b, *, label=0):
@@ -187,77 +173,3 @@ def test_ranges_are_the_numbers_of_each_range(pairs):
     assert ranges(starts, lengths).tolist() == [
         number for start, length in pairs for number in range(start, start + length)
     ]
-
-
-class Written(NamedTuple):
-    """A packed document, its pairs, and how they are written; tokens are numbered."""
-
-    document: list[list[int]]
-    sequences: list[Sequence]
-    pairs: Pairs
-    rows: Rows
-    max_seq_length: int
-
-
-@st.composite
-def writings(choose):
-    document, max_seq_length = choose(documents), choose(max_seq_lengths)
-    key, max_tokens = choose(keys), max_seq_length - 3
-    places = places_of(document, max_tokens=max_tokens)
-    sequences = pack_one(places, max_tokens=max_tokens, short_seq_prob=0.1, key=key)
-    assume(sequences)
-    starts, ends = (np.array([s[side] for s in sequences]) for side in (0, 1))
-    row_keys = draws(np.array([key], np.uint64), np.arange(len(sequences)))
-    word_starts = word_starts_of(document)
-    middles = split_points(
-        starts,
-        ends,
-        sentence_starts=np.array([0, *sentence_ends_of(document)[:-1]]),
-        may_cut=cuttable(word_starts, max_tokens=max_tokens),
-        keys=row_keys,
-    )
-    pairs = sentence_order_pairs(starts, middles, ends, keys=row_keys)
-    ids = np.arange(100, 100 + len(word_starts), dtype=np.int32)
-    rows = assemble(pairs, ids=ids, word_starts=word_starts)
-    return Written(document, sequences, pairs, rows, max_seq_length)
-
-
-def written_rows(rows):
-    """The tokens of each row."""
-    return [ids.tolist() for ids in np.split(rows.ids, rows.offsets[1:-1])]
-
-
-@given(writings())
-def test_a_row_is_cls_a_sep_b_sep_and_unswapped_the_text_of_its_sequence(written):
-    rows = zip(
-        written.sequences, written.pairs.labels, written_rows(written.rows), strict=True
-    )
-    for sequence, label, ids in rows:
-        special = [token for token in ids if token < 100]
-        assert special == [CLS_ID, SEP_ID, SEP_ID]
-        assert (ids[0], ids[-1]) == (CLS_ID, SEP_ID)
-        assert len(ids) <= written.max_seq_length
-        middle = ids.index(SEP_ID)
-        first, second = ids[1:middle], ids[middle + 1 : -1]
-        assert first
-        assert second
-        text = second + first if label else first + second
-        assert text == list(range(100 + sequence.start, 100 + sequence.end))
-
-
-@given(writings())
-def test_a_sequence_with_a_sentence_start_inside_is_split_at_one(written):
-    pairs, starts = written.pairs, {0, *sentence_ends_of(written.document)}
-    middles = np.where(pairs.labels == 1, pairs.a_start, pairs.b_start).tolist()
-    for sequence, middle in zip(written.sequences, middles, strict=True):
-        inside = starts & set(range(sequence.start + 1, sequence.end))
-        assert middle in inside or not inside
-
-
-@given(writings())
-def test_words_keep_their_starts_when_written(written):
-    ids = written.rows.ids
-    is_special = ids < 100
-    expected = is_special | np.append(False, ids[:-1] < 100)
-    expected |= word_starts_of(written.document)[np.where(is_special, 0, ids - 100)]
-    assert written.rows.word_starts.tolist() == expected.tolist()

@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 
 from pipeline.job.runners import (
-    DATAFLOW,
-    WORKERS_OPTION,
     check_places,
     choose_runner,
     has_workers_here,
@@ -64,9 +62,9 @@ SERVER = "--job_endpoint=localhost:8099"
         ),
         (
             "FlinkRunner",
-            ["--output_executable_path=job.jar"],
-            "--output_executable_path writes a job to a file and does not run it, so "
-            "that no data set is made; leave it out.",
+            ["--dry_run=true"],
+            "--dry_run: only DataflowRunner can check a job without running it, and "
+            "FlinkRunner would run it; leave it out.",
         ),
     ],
 )
@@ -74,16 +72,6 @@ def test_a_runner_or_an_option_that_cannot_work_is_refused(name, flags, sentence
     with pytest.raises(SettingError) as error:
         choose_runner(name, flags)
     assert str(error.value) == sentence
-
-
-@pytest.mark.parametrize("name", sorted({*WORKERS_OPTION} - {DATAFLOW}))
-def test_a_runner_that_would_run_the_job_takes_no_dry_run(name):
-    with pytest.raises(SettingError) as error:
-        choose_runner(name, ["--dry_run=true"])
-    assert str(error.value) == (
-        "--dry_run: only DataflowRunner can check a job without running it, and "
-        f"{name} would run it; leave it out."
-    )
 
 
 def places(name, flags=(), **changed):
@@ -94,13 +82,6 @@ def places(name, flags=(), **changed):
 @pytest.mark.parametrize(
     ("name", "flags", "changed", "sentence"),
     [
-        (
-            "FlinkRunner",
-            [],
-            {"workers": 3},
-            "--workers counts processes on this machine; FlinkRunner takes "
-            "--parallelism after --.",
-        ),
         (
             "SparkRunner",
             ["--spark_master_url=spark://node7:7077"],
@@ -141,38 +122,22 @@ def test_what_the_workers_can_reach_is_let_through(name, flags, output):
 @pytest.mark.parametrize(
     ("name", "flags", "workers"),
     [
-        # An embedded engine and workers of this process, by default.
+        # An embedded engine, with workers of this process by default.
         ("FlinkRunner", "", HERE),
-        ("FlinkRunner", "--flink_master=[local]", HERE),
-        ("SparkRunner", "", HERE),
         ("SparkRunner", "--spark_master_url=local[2]", HERE),
-        ("PrismRunner", "", HERE),
-        # An embedded engine that starts its workers.
-        ("FlinkRunner", f"--flink_master=[local] {PROCESS}", HERE),
-        ("FlinkRunner", POOL, HERE),
-        ("FlinkRunner", POOL_AS_JSON, HERE),
-        ("SparkRunner", PROCESS, HERE),
         ("PrismRunner", PROCESS, HERE),
-        ("FlinkRunner", DOCKER, ELSEWHERE),
-        ("SparkRunner", DOCKER, ELSEWHERE),
+        ("FlinkRunner", POOL_AS_JSON, HERE),
         ("FlinkRunner", POOL_ELSEWHERE, ELSEWHERE),
+        ("FlinkRunner", DOCKER, ELSEWHERE),
         # A cluster of this machine.
-        ("FlinkRunner", f"--flink_master=localhost:8081 {POOL}", HERE),
         ("FlinkRunner", f"--flink_master=http://127.0.0.1:8081 {PROCESS}", HERE),
         ("FlinkRunner", "--flink_master=localhost:8081", ELSEWHERE),
-        ("SparkRunner", f"--spark_master_url=spark://localhost:7077 {POOL}", HERE),
         # A cluster elsewhere, where localhost is each of its machines.
-        ("FlinkRunner", f"--flink_master=jobmanager.k8s:8081 {POOL}", ELSEWHERE),
         ("FlinkRunner", f"--flink_master=node7:8081 {PROCESS}", ELSEWHERE),
-        ("FlinkRunner", f"--flink_master=node7:8081 {DOCKER}", ELSEWHERE),
-        ("FlinkRunner", f"--flink_master=node7:8081 {LOOPBACK}", HERE),
         ("SparkRunner", f"--spark_master_url=spark://node7:7077 {POOL}", ELSEWHERE),
+        ("FlinkRunner", f"--flink_master=node7:8081 {LOOPBACK}", HERE),
         # A job server of somebody's.
-        ("PortableRunner", f"--job_endpoint=localhost:8099 {POOL}", HERE),
         ("PortableRunner", f"--job_endpoint=[::1]:8099 {PROCESS}", HERE),
-        ("PortableRunner", "--job_endpoint=localhost:8099", ELSEWHERE),
-        ("PortableRunner", f"--job_endpoint=node7:8099 {POOL}", ELSEWHERE),
-        ("PortableRunner", f"--job_endpoint=node7:8099 {LOOPBACK}", HERE),
     ],
 )
 def test_workers_on_this_machine_are_known_by_beams_options(name, flags, workers):
@@ -266,16 +231,6 @@ def accept(command):
             "FnApiRunner, which is the default.",
         ),
         (
-            ["--runner", "HadoopRunner"],
-            "--runner must be one of FnApiRunner, "
-            f"{', '.join(WORKERS_OPTION)}, not HadoopRunner.",
-        ),
-        (
-            ["--", "--direct_num_workers=4"],
-            "--direct_num_workers=4: options after -- are Beam's, for a cluster; "
-            "FnApiRunner takes albert's own, such as --workers, before the --.",
-        ),
-        (
             ["--output", "https://b/data"],
             "--output: https://b/data can only be read; give a folder here or one such "
             "as s3://bucket/folder.",
@@ -300,11 +255,3 @@ def test_the_command_refuses_before_it_reads(tmp_path, small):
         "--parallelism after --.\n",
     )
     assert not (tmp_path / "d").exists()
-
-
-def test_vocab_and_pretrain_write_here_only(small):
-    code, said = attempt(
-        "vocab", "--text", small / "text", "--output", "gs://bucket/vocab"
-    )
-    assert code == 2
-    assert "gs://bucket/vocab is not on this machine; give a folder here." in said

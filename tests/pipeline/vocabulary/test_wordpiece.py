@@ -11,7 +11,7 @@ PIECES = (
     *("[PAD]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "\u2028"),
     *("un", "##aff", "##able", "##able\u0301", "cafe", "ok", ",", "!"),
     *("\u8a9e", "\u8a00"),
-    *("\uac00", "\u1100", "##\u1161", "0", "##0", "a", "##a", "##b", "b"),
+    *("0", "##0", "a", "##a", "##b", "b"),
 )
 VOCABULARY = "\n".join(PIECES).encode() + b"\n"
 
@@ -54,25 +54,13 @@ def test_the_order_can_be_undone():
             [("ok", "OK"), (",", ","), ("cafe", "Caf\u00e9"), ("!", "!")],
         ),
         ("\u8a00\u8a9eok", [("\u8a00", "\u8a00"), ("\u8a9e", "\u8a9e"), ("ok", "ok")]),
-        ("ok xyz", [("ok", "ok"), ("[UNK]", "xyz")]),
-        ("o\x00k\u200b \ufffd!", [("ok", "o\x00k"), ("!", "!")]),
-        ("cafe\u0301", [("cafe", "cafe")]),
-        ("\uac00", [("\u1100", "\uac00"), ("##\u1161", "\uac00")]),
-        ("a" * 101, [("[UNK]", "a" * 101)]),
         ("[MASK]", [("[UNK]", "["), ("[UNK]", "MASK"), ("[UNK]", "]")]),
-        (" ", []),
     ],
     ids=[
         "the longest from the left",
         "spaces, capitals, accents and marks",
         "Han",
-        "unknown",
-        "controls",
-        "a combining accent",
-        "Hangul",
-        "a long word",
         "a special piece in a text",
-        "nothing",
     ],
 )
 def test_text_is_divided_as_bert_does_and_told_where_it_stands(
