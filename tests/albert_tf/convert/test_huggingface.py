@@ -21,8 +21,6 @@ from schemas.errors import AlbertError
 from tests.batches import random_batch
 from tests.huggingface_albert import (
     SMALL,
-    huggingface_losses,
-    huggingface_model,
     lively_weights,
     to_huggingface,
 )
@@ -391,25 +389,6 @@ def test_half_a_projection_of_equal_widths_is_refused(tmp_path):
     save(tmp_path, dataclasses.replace(SMALL, **WIDE), change=change)
     with pytest.raises(AlbertError, match=f"lacks {PROJECTION}.bias; give a whole"):
         read_huggingface(tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("embedding_size", [8, 16])
-def test_what_transformers_saves_computes_the_same_here(embedding_size, tmp_path):
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("transformers")
-    changes = WIDE if embedding_size == 16 else {}
-    config = dataclasses.replace(SMALL, **changes)
-    theirs = huggingface_model(config, lively_weights(AlbertPretrainer(config))).eval()
-    theirs.save_pretrained(tmp_path)
-    found = read_huggingface(tmp_path)
-    assert found.config == config
-    batch = random_batch(config)
-    ours, order = logits(config, found.weights)
-    with torch.no_grad():
-        expected, expected_order, *_ = huggingface_losses(theirs, batch)
-    np.testing.assert_allclose(ours, expected, atol=1e-4)
-    np.testing.assert_allclose(order, expected_order, atol=1e-4)
 
 
 def test_a_folder_is_recognised_by_its_configuration(tmp_path):

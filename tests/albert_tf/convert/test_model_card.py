@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.convert.model_card import Call, model_card, task_card
+from albert_tf.model.trained_model import read_tuned, task_model_of
 from albert_tf.runs.evaluations import write_evaluation
 from schemas import __version__
 from schemas.architecture import ModelConfig
@@ -60,15 +61,9 @@ def test_what_was_measured_later_is_of_other_weights(trained):
 
 def test_a_card_has_what_albert_evaluate_found_of_these_weights(trained):
     write_evaluation(trained, evaluation(step=7))
-    lines = model_card(trained, SMALL_RUN, step=7).splitlines()
-    for line in (
-        "| what predicts | bits per character | masked-LM loss | masked tokens right |",
-        "| the model | 1.750 (1.700 to 1.800) | 5.500 | 12.5% (11.5 to 13.6%) |",
-        "The model beats counting both neighbours by 0.250 bits per character (0.200 "
-        "to 0.300).",
-        "Minimal pairs: 70.0% (48.1 to 85.5%) of 20 right.",
-    ):
-        assert line in lines
+    assert (
+        "| the model | 1.750 (1.700 to 1.800) | 5.500 | 12.5% (11.5 to 13.6%) |\n"
+    ) in model_card(trained, SMALL_RUN, step=7)
 
 
 def test_an_evaluation_of_other_weights_is_not_in_a_card(trained):
@@ -180,7 +175,9 @@ def test_the_card_of_a_fine_tuned_saved_model_has_a_request_and_its_answer(tmp_p
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_answer_in_a_card_is_that_of_the_saved_model(kind, small, tmp_path):
+def test_the_answer_in_a_card_and_that_of_the_saved_model_are_the_models_own(
+    kind, small, tmp_path
+):
     vocabulary = (small / "vocab" / "spiece.model").read_bytes()
     write_tuned(tmp_path / "tuned", kind, vocabulary)
     out = tmp_path / "out"
@@ -190,4 +187,7 @@ def test_the_answer_in_a_card_is_that_of_the_saved_model(kind, small, tmp_path):
     predict = tf.saved_model.load(str(out)).signatures[request["signature_name"]]
     inputs = {n: tf.constant(v, tf.int32) for n, v in request["inputs"].items()}
     logits = predict(**inputs)["logits"].numpy()
-    assert logits == pytest.approx(np.array(answer["outputs"]), abs=1e-4)
+    given = {name: np.array(values) for name, values in request["inputs"].items()}
+    expected = np.asarray(task_model_of(read_tuned(tmp_path / "tuned"))(given))
+    assert logits == pytest.approx(expected, abs=1e-4)
+    assert np.array(answer["outputs"]) == pytest.approx(expected, abs=1e-4)

@@ -11,7 +11,7 @@ from albert_tf.data.input_pipeline import Records, evaluation_batches
 from albert_tf.evaluation.held_out import compare_rows, layer_similarities
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.progress import QUIET
-from tests.huggingface_albert import huggingface_model, lively_model, lively_weights
+from tests.huggingface_albert import lively_model
 from tests.training_data import TINY, write_dataset
 
 DEEP = dataclasses.replace(TINY, num_hidden_layers=3)
@@ -83,25 +83,6 @@ def test_equal_opposite_and_zero_rows_have_an_angle_too():
         [[0, 1, 0], [20**0.5, -1, 180], [3, 0, 90]],
         atol=0.05,
     )
-
-
-@pytest.mark.slow
-def test_transformers_has_the_same_rows_between_its_layers(records):
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("transformers")
-    (batch,) = evaluation_batches(records, batch_size=7, examples=7)
-    model = lively_model(DEEP)
-    theirs = huggingface_model(DEEP, lively_weights(model)).eval().albert
-    with torch.no_grad():
-        states = theirs(
-            input_ids=torch.tensor(batch["input_ids"]).long(),
-            attention_mask=torch.tensor(batch["input_mask"]).long(),
-            token_type_ids=torch.tensor(batch["segment_ids"]).long(),
-            output_hidden_states=True,
-        ).hidden_states
-    rows = [state.reshape(-1, DEEP.hidden_size).numpy() for state in states]
-    found = values(measure(model, records))
-    np.testing.assert_allclose(found, expected(rows, batch), rtol=1e-4)
 
 
 def test_a_layer_of_several_blocks_is_one_layer(records):

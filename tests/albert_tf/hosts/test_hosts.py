@@ -128,10 +128,8 @@ def test_the_flags_say_which_host_this_is(flags, expected):
 @pytest.mark.parametrize(
     ("environment", "flags", "expected"),
     [
-        ({}, {}, None),
         (SLURM, {}, ("node007:62344", 4, 2, (0,))),
         (SLURM, {"coordinator": "b:2"}, ("b:2", 4, 2, (0,))),
-        (SLURM, {"num_hosts": 1}, None),
         (SLURM | {"SLURM_NTASKS": "1", "SLURM_PROCID": "0"}, {}, None),
         # The script of a job is no step of it: nothing is started together.
         ({n: v for n, v in SLURM.items() if "STEP" not in n}, {}, None),

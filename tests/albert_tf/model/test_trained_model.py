@@ -17,9 +17,7 @@ from albert_tf.model.trained_model import (
 from schemas.example import CLS_ID, MASK_ID, SEP_ID
 from tests.huggingface_albert import (
     SMALL,
-    huggingface_model,
     lively_model,
-    lively_weights,
 )
 
 TEXT = [CLS_ID, 7, MASK_ID, 9, 10, MASK_ID, SEP_ID]
@@ -95,23 +93,6 @@ def test_a_text_may_have_no_mask(model):
 def test_the_likeliest_pieces_come_best_first_and_ties_by_id():
     found = likeliest(np.array([0.25, 0.125, 0.5, 0.125]), top=9)
     assert found == [(2, 0.5), (0, 0.25), (1, 0.125), (3, 0.125)]
-
-
-@pytest.mark.slow
-def test_transformers_gives_the_same_probabilities(model):
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("transformers")
-    theirs = huggingface_model(SMALL, lively_weights(model)).eval()
-    with torch.no_grad():
-        filled = theirs(input_ids=torch.tensor([TEXT])).prediction_logits[0]
-        segments = torch.tensor([[0] * 5 + [1] * 3])
-        order = theirs(
-            input_ids=torch.tensor([PAIR]), token_type_ids=segments
-        ).sop_logits
-    expected = filled[[2, 5]].softmax(-1).numpy()
-    np.testing.assert_allclose(mask_probabilities(model, TEXT), expected, atol=1e-5)
-    expected = float(order.softmax(-1)[0, 0])
-    assert in_order_probability(model, PAIR) == pytest.approx(expected, abs=1e-5)
 
 
 def test_a_model_without_sentence_task_fills_masks():

@@ -232,30 +232,12 @@ def test_a_micro_batch_is_what_memory_and_batch_allow(
     assert size == expected
 
 
-def sizes_at_512(preset, *, free_gib, settings):
-    """The micro-batch of a preset at 512 tokens with each of some settings."""
-    return [
-        derive_micro_batch_size(
-            TrainConfig(batch_size=4096, **setting),
-            PRESETS[preset],
-            length=512,
-            predictions=77,
-            limit=MemoryLimit(free_gib * GIB),
-        )
-        for setting in settings
-    ]
-
-
-def test_layers_computed_again_take_less_memory():
-    settings = [{"recompute": False}, {"recompute": True}]
-    sizes = sizes_at_512("xxlarge", free_gib=8, settings=settings)
-    assert sizes == [2, 8]
-
-
-def test_bfloat16_takes_less_memory():
-    settings = [{"precision": "float32"}, {"precision": "bfloat16"}]
-    sizes = sizes_at_512("base", free_gib=3, settings=settings)
-    assert sizes == [5, 8]
+@pytest.mark.parametrize(("recompute", "expected"), [(False, 2), (True, 8)])
+def test_layers_computed_again_leave_room_for_a_larger_one(recompute, expected):
+    train = TrainConfig(batch_size=4096, recompute=recompute)
+    limit = MemoryLimit(8 * GIB)
+    size = derive_micro_batch_size(train, PRESETS["xxlarge"], **SHAPE_512, limit=limit)
+    assert size == expected
 
 
 @given(

@@ -85,36 +85,6 @@ def test_an_edited_file_is_refused_in_one_sentence(tmp_path, change, clause):
     )
 
 
-def test_model_and_counting_stand_side_by_side():
-    table = comparison(evaluation())
-    assert table.columns == (
-        *("what predicts", "bits per character", "masked-LM loss"),
-        "masked tokens right",
-    )
-    assert table.rows == (
-        ("the model", "1.750 (1.700 to 1.800)", "5.500", "12.5% (11.5 to 13.6%)"),
-        (
-            "counting both neighbours",
-            "2.000 (1.950 to 2.050)",
-            "5.750",
-            "15.0% (13.9 to 16.1%)",
-        ),
-        ("counting tokens", "2.750 (2.700 to 2.800)", "6.800", "4.0% (3.4 to 4.7%)"),
-    )
-
-
-def test_an_evaluation_in_words_begins_with_whether_the_model_is_good():
-    assert list(sentences(evaluation())) == [
-        "The model beats counting both neighbours by 0.250 bits per character (0.200 "
-        "to 0.300).",
-        "Minimal pairs: 70.0% (48.1 to 85.5%) of 20 right.",
-        "Sentence task: 50.0% (44.4 to 55.6%) right, loss 0.693.",
-        "Bits per character are over 2,000 held-out words (10,000 characters), each "
-        "masked alone.",
-        "Counting used 120,000 tokens in 1,200 examples of the training split.",
-    ]
-
-
 @pytest.mark.parametrize(
     ("difference", "sentence"),
     [
@@ -133,11 +103,3 @@ def test_an_evaluation_in_words_begins_with_whether_the_model_is_good():
 )
 def test_a_model_that_does_not_beat_counting_is_told_so(difference, sentence):
     assert verdict(around(difference)) == sentence
-
-
-def test_minimal_pairs_are_told_by_paradigm():
-    table = minimal_pairs(evaluation())
-    assert table.rows == (
-        ("agreement", "60.0% (31.3 to 83.2%)", 10),
-        ("order", "80.0% (49.0 to 94.3%)", 10),
-    )

@@ -79,12 +79,10 @@ def test_a_line_that_is_still_being_written_is_left_out(tmp_path):
     assert read_run(folder, title="run").lines == LINES
 
 
-@pytest.mark.parametrize("text", [None, "", '{"step": 1, "spl'])
+@pytest.mark.parametrize("text", ["", '{"step": 1, "spl'])
 def test_a_run_without_metrics_is_refused(tmp_path, text):
     folder = write_records(tmp_path / "run")
-    (folder / METRICS).unlink()
-    if text is not None:
-        (folder / METRICS).write_text(text)
+    (folder / METRICS).write_text(text)
     with pytest.raises(AlbertError) as refusal:
         read_run(folder, title="run")
     assert str(refusal.value) == (

@@ -99,23 +99,6 @@ def test_fifty_steps_equal_the_published_algorithm(name, role, settings):
         assert np.linalg.norm(value - exact) <= 1e-5 * np.linalg.norm(exact)
 
 
-@pytest.mark.slow
-def test_fifty_steps_of_adamw_with_bias_correction_equal_those_of_torch():
-    torch = pytest.importorskip("torch")
-    weight, gradients, rates = random_steps()
-    theirs = torch.nn.Parameter(torch.tensor(weight))
-    adamw = torch.optim.AdamW(
-        [theirs], lr=0.1, betas=(0.8, 0.98), eps=1e-4, weight_decay=0.1
-    )
-    for gradient, rate in zip(gradients, rates, strict=True):
-        adamw.param_groups[0]["lr"] = rate
-        theirs.grad = torch.tensor(gradient)
-        adamw.step()
-    config = TrainConfig(optimizer="adamw", **OTHERS)
-    ours, *_ = our_steps(weight, gradients, rates, role=Role.TABLE, config=config)
-    np.testing.assert_allclose(ours, theirs.detach().numpy(), rtol=1e-5, atol=1e-6)
-
-
 @pytest.mark.parametrize(
     ("bias_correction", "length"), [(False, 0.1 / (0.001**0.5 + 1e-6)), (True, 1.0)]
 )

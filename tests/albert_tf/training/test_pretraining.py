@@ -20,7 +20,6 @@ from albert_tf.model.pretrainer import BATCH_FEATURES, AlbertPretrainer
 from albert_tf.runs.metrics import read_metrics
 from albert_tf.runs.progress import QUIET
 from albert_tf.runs.run_record import finished_step
-from albert_tf.training import loop
 from albert_tf.training.evaluate import HeldOutEvaluations
 from albert_tf.training.loop import StopRequest
 from albert_tf.training.pretraining import Pretraining
@@ -29,7 +28,6 @@ from albert_tf.training.steps import StepDone
 from albert_tf.training.tensorflow_steps import TensorFlowSteps
 from albert_tf.training.timing import Pace
 from cli.support.console import Console
-from schemas import config as config_module
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.manifest import read_manifest
@@ -347,7 +345,9 @@ def test_what_was_done_is_saved_when_an_evaluation_fails(data, tmp_path, monkeyp
     assert (tmp_path / "run/checkpoints/step-00000003/state.json").is_file()
 
 
-def test_reading_has_ended_when_a_run_has_however_that_was(data, tmp_path, monkeypatch):
+def test_a_loss_that_is_no_number_ends_the_reading_and_keeps_the_checkpoints_before(
+    data, tmp_path, monkeypatch
+):
     begun = []
 
     def noted(*given, **settings):
@@ -355,60 +355,14 @@ def test_reading_has_ended_when_a_run_has_however_that_was(data, tmp_path, monke
         return begun[-1]
 
     monkeypatch.setattr("albert_tf.training.pretraining.training_batches", noted)
-    monkeypatch.setattr(TensorFlowSteps, "sums", lambda self: np.full(6, np.nan))
-    with pytest.raises(AlbertError, match="loss"):
-        train(data, tmp_path / "run")
-    (batches,) = begun
-    assert batches.gi_frame is None
-
-
-def test_a_loss_that_is_no_number_keeps_the_checkpoints_before(data, tmp_path):
     config = dataclasses.replace(
         SETTINGS, learning_rate=9e18, warmup_steps=0, checkpoint_every=1
     )
     with pytest.raises(AlbertError, match=r"of step \d+ is (nan|inf): the learning"):
         train(data, tmp_path, config=config)
     assert (tmp_path / "checkpoints/latest").exists()
-
-
-def test_a_kill_while_the_best_checkpoint_is_saved_does_not_lose_it(
-    data, tmp_path, monkeypatch
-):
-    class KilledError(Exception):
-        pass
-
-    def save_checkpoint(run, checkpoint, *, is_best):
-        save(run, checkpoint, is_best=False)
-        if is_best:
-            raise KilledError
-
-    save = loop.save_checkpoint
-    config = dataclasses.replace(SETTINGS, steps=5, checkpoint_every=None)
-    with monkeypatch.context() as patch:
-        patch.setattr(loop, "save_checkpoint", save_checkpoint)
-        with pytest.raises(KilledError):
-            train(data, tmp_path, config=config)
-    assert (tmp_path / "checkpoints/latest").read_text() == "step-00000005\n"
-    assert finished_step(tmp_path) is None
-    assert train(data, tmp_path, config=config).finished
-    assert (tmp_path / "checkpoints/best").read_text() == "step-00000005\n"
-    assert [line["step"] for line in evaluations(tmp_path)] == [0, 5]
-
-
-def test_before_the_first_step_a_few_examples_are_enough(
-    data, tmp_path, monkeypatch, capfd
-):
-    monkeypatch.setattr(config_module, "FIRST_EXAMPLES", 3)
-    seen = []
-    measure = HeldOut.measure
-
-    def counted(self, *, examples, **kwargs):
-        seen.append(examples)
-        return measure(self, examples=examples, **kwargs)
-
-    monkeypatch.setattr(HeldOut, "measure", counted)
-    train(data, tmp_path, config=dataclasses.replace(SETTINGS, steps=1, warmup_steps=1))
-    assert seen == [3, 7]
+    (batches,) = begun
+    assert batches.gi_frame is None
 
 
 def test_a_run_goes_on_with_the_padding_and_the_micro_batch_that_it_began_with(

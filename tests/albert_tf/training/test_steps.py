@@ -131,15 +131,6 @@ def test_batches_of_all_sizes_are_one_graph():
     assert counts == [1, 1]
 
 
-def test_a_step_of_one_micro_batch_has_one_graph():
-    steps = make_steps()
-    steps.compile(
-        [unpadded(micro_batched(random_batch(SMALL, rows=8), 1))], should_stop=never
-    )
-    counts = [each.experimental_get_tracing_count() for each in graphs_of(steps)]
-    assert counts == [1, 0]
-
-
 def test_a_longer_batch_has_a_graph_of_its_own_and_loses_nothing_without_padding():
     plain, alone = make_steps(), make_steps()
     short, long = (
@@ -227,6 +218,9 @@ def test_compiling_changes_nothing():
     steps = make_steps()
     before = weights_of(steps)
     assert steps.compile([micro_batched(random_batch(SMALL), 1)], should_stop=never) > 0
+    # A step of one micro-batch has one graph.
+    counts = [each.experimental_get_tracing_count() for each in graphs_of(steps)]
+    assert counts == [1, 0]
     assert not steps.sums().any()
     assert not any(v.numpy().any() for v in steps.optimizer_state.values())
     assert all((before[p] == after).all() for p, after in weights_of(steps).items())
