@@ -17,7 +17,7 @@ def whole(models, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+@pytest.mark.parametrize("case", CASES, ids=[case.says for case in CASES])
 def test_bad_input_ends_in_one_sentence_and_leaves_nothing(case, whole, tmp_path):
     ending = end(case, whole, tmp_path)
     *before, sentence = ending.said.splitlines()

@@ -1,7 +1,6 @@
 """`albert analyze layers`: what is printed, drawn and refused."""
 
 import json
-import shutil
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -12,7 +11,6 @@ from albert_tf.evaluation.held_out import LayerSimilarity
 from cli.commands.analyze import table
 from cli.report.plots import draw_layers
 from tests.commands import attempt, contents, run
-from tests.manifests import edit_manifest
 from tests.runs import write_run
 
 MEASURED = {
@@ -105,23 +103,3 @@ def test_without_matplotlib_a_plot_names_the_extra(runs, tmp_path, monkeypatch):
         "Error: --plot draws with matplotlib, which is not installed; "
         'pip install "albert-pretraining[report]" adds it.\n',
     )
-
-
-def test_data_of_another_vocabulary_is_refused(runs, small, tmp_path):
-    data = shutil.copytree(small / "data", tmp_path / "data")
-    other = {"sha256": "0" * 64}
-    edit_manifest(data / "manifest.json", lambda m: m["vocabulary"].update(other))
-    code, said = attempt("analyze", "layers", runs[0], "--data", data)
-    assert code == 1
-    assert said.startswith(f"Error: {data} was made with another vocabulary (sha256 ")
-    assert said.count("\n") == 1
-
-
-def test_sequences_longer_than_the_model_takes_are_refused(small, tmp_path):
-    write_run(tmp_path / "run", data=small / "data", max_position_embeddings=16)
-    code, said = attempt(
-        "analyze", "layers", tmp_path / "run", "--data", small / "data"
-    )
-    assert code == 2
-    assert "has sequences of 32 tokens" in said
-    assert "max_position_embeddings is 16" in said

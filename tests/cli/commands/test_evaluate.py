@@ -164,21 +164,6 @@ def test_pairs_are_taken_from_files_folders_and_globs(
     assert measured[0]["scope"].pairs == expected
 
 
-def test_pairs_that_nothing_would_be_measured_on_are_refused(small, tmp_path, measured):
-    write_run(tmp_path / "run", SMALL_RUN, small)
-    given = ("evaluate", tmp_path / "run", "--data", small / "data")
-    assert attempt(*given, "--pairs-per-paradigm", 10) == (
-        2,
-        "Error: --pairs-per-paradigm limits --minimal-pairs; give --minimal-pairs "
-        "too.\n",
-    )
-    (tmp_path / "none.jsonl").write_text("\n")
-    assert attempt(*given, "--minimal-pairs", tmp_path / "none.jsonl") == (
-        1,
-        f"Error: {tmp_path}/none.jsonl has no pairs; give files of BLiMP or Zorro.\n",
-    )
-
-
 def test_a_run_is_measured_from_end_to_end(small, tmp_path):
     write_run(tmp_path / "run", SMALL_RUN, small)
     folder = write_pairs(tmp_path / "pairs")

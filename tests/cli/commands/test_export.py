@@ -140,17 +140,6 @@ def test_an_export_never_replaces_what_no_export_wrote(copied, monkeypatch):
     assert not (output / "model.safetensors").exists()
 
 
-@pytest.mark.parametrize("output", [".", "..", "../new"])
-def test_the_current_folder_is_not_replaced(trained, tmp_path, monkeypatch, output):
-    (tmp_path / "new").mkdir()
-    monkeypatch.chdir(tmp_path / "new")
-    monkeypatch.delattr(export_command, "load")
-    assert refusal(trained, "--to", "hf", "--output", output, code=2) == (
-        f"Error: --output: {output} is the current folder, or holds it, and cannot be "
-        "replaced; give another folder.\n"
-    )
-
-
 def test_a_saved_model_is_not_written_by_another_backend(trained, monkeypatch):
     monkeypatch.setattr("keras.backend.backend", lambda: "jax")
     assert refusal(trained, "--to", "saved-model", code=2) == (

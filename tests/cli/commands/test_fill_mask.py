@@ -132,15 +132,6 @@ def test_the_best_weights_of_a_run_can_be_asked(trained, tmp_path):
     assert run(*ask, "--checkpoint", "best") == best
 
 
-def test_standard_input_without_text_is_refused(trained, monkeypatch):
-    stdin(monkeypatch, b"\n  \n")
-    assert attempt("fill-mask", trained[0]) == (
-        2,
-        "Error: Give a text with [MASK] in it, or send texts on standard input, one "
-        "per line.\n",
-    )
-
-
 def test_a_text_without_mask_is_refused_before_any_is_answered(trained):
     code, said = attempt("fill-mask", trained[0], "A [MASK].", "nothing here")
     assert (code, said) == (

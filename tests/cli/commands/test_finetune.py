@@ -97,18 +97,6 @@ def test_the_same_command_again_has_nothing_to_do(encoder, table, tuned, tmp_pat
     assert (code, "--test changed; give another --output" in said) == (2, True)
 
 
-def test_the_model_to_start_from_is_never_written(tuned, table):
-    before = contents(tuned)
-    given = ("finetune", tuned, "--task", "classify", "--train", table, *FAST)
-    for flags in ((), ("--overwrite",)):
-        assert attempt(*given, "--output", tuned, *flags) == (
-            2,
-            f"Error: --output: {tuned} is the model to start from; give another "
-            "folder.\n",
-        )
-    assert contents(tuned) == before
-
-
 def test_a_recipe_gives_way_to_the_epochs_that_are_asked_for(encoder, table, tmp_path):
     # The recipe has 800 steps, of which 200 are its warm-up.
     files = ("--train", table, "--eval", table, "--output", tmp_path / "recipe")
@@ -244,23 +232,6 @@ def test_an_encoder_without_a_masked_lm_head_is_fine_tuned(tuned, table, tmp_pat
     assert (tmp_path / "again" / "eval.json").exists()
 
 
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"runs": 3}, "runs is 3, and the setting is gone; leave it out and run"),
-        ({"runs": 1, "sweep": ["seed=1,2"]}, "run the command once for each value"),
-    ],
-)
-def test_settings_for_several_runs_are_refused_with_what_to_do_instead(
-    settings, sentence, encoder, table, tmp_path
-):
-    path = tmp_path / "settings.json"
-    path.write_text(json.dumps(settings))
-    command = ("finetune", encoder, "--task", "classify", "--train", table)
-    code, said = attempt(*command, "--config", path, "--output", tmp_path / "tuned")
-    assert (code, sentence in said) == (2, True)
-
-
 def test_a_fine_tuned_model_is_fine_tuned_again_with_its_head(tuned, table, tmp_path):
     again = ("finetune", tuned, "--task", "classify", "--train", table, *FAST)
     run(*again, "--eval", table, "--keep-head", "--output", tmp_path / "a")
@@ -288,75 +259,6 @@ def test_a_start_from_scratch_begins_as_the_run_began(small, table, tmp_path):
         np.testing.assert_array_equal(weight, ours[1][path])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("--task", "guess"), "--task 'guess' is neither a kind"),
-        (("--task", "classify"), "There is nothing to train on"),
-        (
-            ("--task", "classify", "--train", "TABLE", "--max-seq-length", 64),
-            "--max-seq-length 64 is more than the 48 positions of the model",
-        ),
-        (
-            ("--task", "classify", "--train", "TABLE", "--text-column", "words"),
-            "has no column 'words'",
-        ),
-        (
-            ("--task", "classify", "--train", "TABLE", "--keep-head"),
-            "is not a fine-tuned model",
-        ),
-        (
-            (
-                *("--task", "regress", "--train", "TABLE"),
-                *("--class-weights", "balanced"),
-            ),
-            "--class-weights balanced is for classify and tag, and the task is "
-            "regress; leave it out.",
-        ),
-        (
-            ("--task", "answer", "--train", "TABLE", "--label-smoothing", 0.1),
-            "--label-smoothing divides targets among labels, and the task is answer",
-        ),
-        (
-            ("--task", "classify", "--train", "TABLE", "--doc-stride", 64),
-            "--doc-stride 64 is for answers in passages, and the task is classify; "
-            "leave it out.",
-        ),
-    ],
-)
-def test_what_cannot_work_is_refused_before_anything_is_written(
-    encoder, table, tmp_path, arguments, sentence
-):
-    given = [table if argument == "TABLE" else argument for argument in arguments]
-    code, said = attempt("finetune", encoder, *given, "--output", tmp_path / "new")
-    assert code != 0
-    assert sentence in said
-    assert "Traceback" not in said
-    assert not (tmp_path / "new").exists()
-
-
-def test_questions_that_a_model_is_not_for_are_refused(tuned, encoder):
-    assert attempt("predict", encoder, "a text")[0] == 1
-    code, said = attempt("predict", tuned, "a text", "--option", "one")
-    assert (code, "does not choose; leave it out" in said) == (2, True)
-    code, said = attempt("predict", tuned, "a text", "another")
-    assert (code, "The model learned from single texts; leave" in said) == (2, True)
-    assert attempt("predict", tuned, "a text", "--text-column", "body") == (
-        2,
-        "Error: --text-column names a column of --input; give that too.\n",
-    )
-    assert attempt("predict", tuned, "a text", "--input", tuned / "task.json") == (
-        2,
-        "Error: Give either a TEXT (and --option where the model chooses) or --input, "
-        "not both.\n",
-    )
-    assert attempt("fill-mask", tuned, "a [MASK]") == (
-        1,
-        f"Error: {tuned} is a fine-tuned model, which has only the head of its task; "
-        "use albert predict.\n",
-    )
-
-
 def test_texts_that_are_not_utf_8_are_refused(tuned, monkeypatch):
     code, said = attempt("predict", tuned, "caf\udce9")
     assert (code, said.endswith(" is not UTF-8; convert it first.\n")) == (1, True)
@@ -365,15 +267,6 @@ def test_texts_that_are_not_utf_8_are_refused(tuned, monkeypatch):
     assert attempt("predict", tuned) == (
         1,
         "Error: Line 2 of standard input is not UTF-8; convert it first.\n",
-    )
-
-
-def test_a_file_is_not_replaced_by_its_predictions(tuned, table, tmp_path):
-    rows = tmp_path / "rows.csv"
-    rows.write_bytes(table.read_bytes())
-    assert attempt("predict", tuned, "--input", rows, "--output", rows) == (
-        2,
-        f"Error: --output: {rows} is the file to read; give another one.\n",
     )
 
 

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import resource
-import shutil
 import signal
 
 import pytest
@@ -126,21 +125,6 @@ def test_a_share_can_be_held_out_beside_it(small, tmp_path):
     known = read_manifest(small / "data").splits["eval"]["documents"]
     splits = read_manifest(tmp_path / "data").splits
     assert splits["eval"]["documents"] == known + 1
-
-
-def test_the_folder_of_the_vocabulary_is_not_overwritten(small, tmp_path):
-    shutil.copytree(small / "data", tmp_path / "data")
-    before = contents(tmp_path / "data")
-    given = ("--text", small / "text", "--vocab", tmp_path / "data")
-    code, said = attempt(
-        "make-data", *given, "--output", tmp_path / "data", "--overwrite"
-    )
-    assert (code, said) == (
-        2,
-        f"Error: --output: {tmp_path}/data is the folder of --vocab; give another "
-        "folder.\n",
-    )
-    assert contents(tmp_path / "data") == before
 
 
 def test_hashing_shows_how_far_it_is(small, tmp_path, monkeypatch):

@@ -60,14 +60,6 @@ def command(small, tmp_path):
     )
 
 
-def test_a_run_cannot_start_from_itself(command, tmp_path):
-    folder = tmp_path / "run"
-    assert attempt(*command, "--init-from", folder, "--overwrite") == (
-        2,
-        f"Error: --output: {folder} is the run to start from; give another folder.\n",
-    )
-
-
 def test_a_run_that_fails_before_its_first_checkpoint_keeps_what_it_measured(
     command, tmp_path
 ):

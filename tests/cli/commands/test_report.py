@@ -61,35 +61,6 @@ def refusal(*arguments):
     return code, said.removeprefix("Error: ").rstrip("\n")
 
 
-def test_a_folder_that_is_neither_data_set_nor_run_is_refused(tmp_path):
-    assert refusal(tmp_path, "--output", tmp_path / "report.html") == (
-        1,
-        f"{tmp_path} is neither a finished data set of albert make-data nor a run of "
-        "albert pretrain; give the folder that one of them wrote.",
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        (
-            "missing/report.html",
-            "the folder {0}/missing does not exist; make it first.",
-        ),
-        ("report.txt", "{0}/report.txt must end with .html."),
-        ("run", "{0}/run must end with .html."),
-        ("folder.html", "{0}/folder.html is a folder; give a file in it."),
-    ],
-)
-def test_a_page_is_written_to_no_other_place(tmp_path, name, sentence):
-    folder = write_records(tmp_path / "run")
-    (tmp_path / "folder.html").mkdir()
-    assert refusal(folder, "--output", tmp_path / name) == (
-        2,
-        "--output: " + sentence.format(tmp_path),
-    )
-
-
 def test_a_page_that_cannot_be_written_is_said_in_one_sentence(tmp_path):
     folder = write_records(tmp_path / "run")
     output = tmp_path / ("x" * 300 + ".html")

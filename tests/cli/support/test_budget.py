@@ -143,30 +143,6 @@ def test_a_run_of_a_budget_goes_on_with_the_flags_that_may_change(little, tmp_pa
     assert (config["steps"], config["micro_batch_size"]) == (3, 1)
 
 
-@pytest.mark.parametrize(
-    ("flags", "refusal"),
-    [
-        (
-            ("--steps", 10),
-            "--budget chooses the steps; leave out one of --budget and --steps.",
-        ),
-        (
-            ("--recipe", "paper"),
-            "--budget uses the recipe small-budget; leave out --budget or --recipe "
-            "paper.",
-        ),
-        (
-            ("--num-hosts", 2, "--host-index", 0, "--coordinator", "localhost:1"),
-            "--budget measures one machine and cannot choose for several hosts; leave "
-            "it out, or give --num-hosts 1.",
-        ),
-    ],
-)
-def test_what_a_budget_does_not_go_with_is_refused(command, flags, refusal):
-    for given in ((*flags, "--budget", "80s"), ("--budget", "80s", *flags)):
-        assert attempt(*command, *given) == (2, f"Error: {refusal}\n")
-
-
 def test_what_would_be_refused_later_is_refused_before_anything_is_timed(
     command, tmp_path, monkeypatch
 ):
@@ -367,27 +343,6 @@ def test_the_command_after_a_plan_has_the_flags_that_were_given(small):
         "Next:  albert pretrain --budget 3600s --model tiny --set sharing=all "
         f"--batch-size 8 --data {small}/data --output run\n"
     )
-
-
-@pytest.mark.parametrize(
-    ("flags", "name"),
-    [
-        (("--measure",), "--measure"),
-        (("--max-seq-length", 64), "--max-seq-length"),
-    ],
-)
-def test_flags_of_a_plan_that_say_nothing_to_a_budget_are_refused(small, flags, name):
-    given = ("plan", "--budget", "1h", "--data", small / "data", *flags)
-    assert attempt(*given) == (
-        2,
-        f"Error: {name} has no effect with --budget; leave one of them out.\n",
-    )
-
-
-def test_a_plan_for_a_budget_needs_data():
-    code, said = attempt("plan", "--budget", "1h")
-    assert code == 2
-    assert said == "Error: --budget plans for a data set; name it with --data.\n"
 
 
 def test_a_number_format_that_is_given_is_kept(small, monkeypatch):

@@ -122,28 +122,6 @@ def test_a_number_stands_for_a_schedule_of_one_value(small, tmp_path):
     assert "leave --max-seq-length, --masked-lm-prob out" in said
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "rule"),
-    [
-        ("vocab_size", 400.7, "vocab_size must be of type int, not 400.7."),
-        ("vocab_size", True, "vocab_size must be of type int, not True."),
-        ("cased", 1, "cased must be of type bool, not 1."),
-        ("text", [7], "text must be of type str, not 7."),
-        ("output", {}, "output must be of type str, not {}."),
-        (
-            "language",
-            "d\0",
-            "language has a zero byte or half a character, which no setting can have.",
-        ),
-    ],
-)
-def test_a_setting_of_another_type_is_named(tmp_path, name, value, rule):
-    config = tmp_path / "config.json"
-    config.write_text(json.dumps({name: value}))
-    said = attempt("vocab", "--config", config)
-    assert said == (2, f"Error: {config}: {rule}\n")
-
-
 def test_workers_are_as_many_as_the_cores_that_this_process_may_use(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2, 3, 7}, raising=False)

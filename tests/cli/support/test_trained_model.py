@@ -32,34 +32,6 @@ def trained(small, tmp_path):
     return tmp_path / "run"
 
 
-def test_another_vocabulary_beside_the_weights_is_refused(trained, model):
-    (trained / "spiece.model").write_bytes(model)
-    code, said = attempt("fill-mask", trained, "A [MASK].")
-    assert code == 1
-    assert said.startswith(
-        f"Error: {trained}/spiece.model is not the vocabulary that the model was "
-        "trained with (its sha256 is "
-    )
-
-
-def test_a_vocabulary_of_another_size_is_refused(trained, model):
-    (trained / "spiece.model").write_bytes(model)
-    (trained / "data_manifest.json").unlink()
-    code, said = attempt("fill-mask", trained, "A [MASK].")
-    assert (code, said) == (
-        1,
-        f"Error: {trained}/spiece.model has 2000 pieces and the model has 400; put "
-        "back the vocabulary that the model was trained with.\n",
-    )
-
-
-def test_what_is_no_vocabulary_is_refused(trained):
-    (trained / "spiece.model").write_bytes(b"[PAD]\n[UNK]\n")
-    code, said = attempt("fill-mask", trained, "A [MASK].")
-    assert code == 1
-    assert "spiece.model is not a SentencePiece model" in said
-
-
 def test_where_the_training_is_not_known_the_positions_are_the_limit(trained):
     (trained / "data_manifest.json").unlink()
     text = "[MASK]" + " ." * 30
@@ -78,19 +50,6 @@ def test_an_export_answers_as_its_run(trained, tmp_path):
             for folder in (trained, export)
         ]
         assert answers[1] == answers[0]
-
-
-def test_another_vocabulary_in_an_export_is_refused(trained, tmp_path, model):
-    run("export", trained, "--to", "hf", "--output", tmp_path / "export")
-    assert "[MASK]" in run("fill-mask", tmp_path / "export", "A [MASK].")
-    (tmp_path / "export/spiece.model").write_bytes(model)
-    code, said = attempt("fill-mask", tmp_path / "export", "A [MASK].")
-    assert code == 1
-    assert said.startswith(
-        f"Error: {tmp_path}/export/spiece.model is not the vocabulary that the model "
-        "was trained with (its sha256 is "
-    )
-    assert "and export.json says" in said
 
 
 @pytest.mark.parametrize(

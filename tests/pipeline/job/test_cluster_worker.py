@@ -22,7 +22,6 @@ from pipeline.job.cluster_worker import (
     worker_pool,
 )
 from schemas.errors import AlbertError, SettingError
-from tests.commands import attempt
 from tests.processes import ALBERT, ended
 
 ARGUMENTS = (
@@ -61,15 +60,6 @@ def test_a_start_without_what_it_needs_is_refused(missing):
     given = [each for each in ARGUMENTS if not each.startswith(f"--{missing}=")]
     with pytest.raises(SettingError, match=f"^--{missing} is missing: an engine that"):
         start_of(given)
-
-
-def test_a_misspelled_option_is_refused():
-    code, said = attempt("worker", "--adress=localhost:50000")
-    assert (code, said) == (
-        2,
-        "Error: --adress=localhost:50000 is neither an option of albert worker nor one "
-        "that engines add; albert worker --help lists its own.\n",
-    )
 
 
 @pytest.fixture
@@ -122,26 +112,6 @@ def test_an_address_that_is_not_of_this_machine_is_refused():
         worker_pool("192.0.2.1:50000"),
     ):
         pass
-
-
-@pytest.mark.parametrize(
-    "address", ["0.0.0.0:50000", "[::]:50000", "192.0.2.1:50000", "node7:50000"]
-)
-def test_a_door_for_other_machines_is_opened_only_when_told(address):
-    code, said = attempt("worker", "--address", address)
-    assert code == 2
-    assert said.startswith(f"Error: --address: {address} may be reached from other ")
-    assert "--open" in said
-
-
-@pytest.mark.parametrize("address", ["localhost", "50000", ":50000", "localhost:x"])
-def test_an_address_without_host_or_port_is_refused(address):
-    code, said = attempt("worker", "--address", address)
-    assert (code, said) == (
-        2,
-        f"Error: --address: {address} is no HOST:PORT; give one such as "
-        "localhost:50000.\n",
-    )
 
 
 def test_a_pool_says_where_it_is_and_ends_at_an_interrupt():

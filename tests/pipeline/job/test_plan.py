@@ -121,12 +121,3 @@ def test_plan_prints_and_makes_nothing(small, tmp_path):
     assert size.startswith("about ")
     assert "with 1 worker on this machine" in seconds
     assert not (tmp_path / "d").exists()
-
-
-def test_plan_needs_no_output_and_anything_else_does(small):
-    given = ("--text", small / "text", "--vocab", small / "vocab")
-    assert attempt("make-data", *given, "--plan")[0] == 0
-    assert attempt("make-data", *given) == (
-        2,
-        "Error: --output: name the folder to write.\n",
-    )

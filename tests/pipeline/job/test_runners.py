@@ -11,7 +11,6 @@ from pipeline.job.runners import (
     has_workers_here,
 )
 from schemas.errors import SettingError
-from tests.commands import attempt
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = DOCS / "engines.md"
@@ -220,38 +219,3 @@ def accept(command):
         inputs=[given.get("--wikipedia") or given["--text"]],
         workers=None,
     )
-
-
-@pytest.mark.parametrize(
-    ("flags", "sentence"),
-    [
-        (
-            ["--runner", "DirectRunner"],
-            "--runner: DirectRunner first downloads a program from the network; give "
-            "FnApiRunner, which is the default.",
-        ),
-        (
-            ["--output", "https://b/data"],
-            "--output: https://b/data can only be read; give a folder here or one such "
-            "as s3://bucket/folder.",
-        ),
-    ],
-)
-def test_what_no_runner_can_do_is_refused(small, tmp_path, flags, sentence):
-    given = ("--text", small / "text", "--vocab", small / "vocab")
-    code, said = attempt("make-data", *given, "--output", tmp_path / "d", *flags)
-    assert (code, said) == (2, f"Error: {sentence}\n")
-
-
-def test_the_command_refuses_before_it_reads(tmp_path, small):
-    given = ("--text", small / "text", "--vocab", small / "vocab")
-    code, said = attempt(
-        *("make-data", *given, "--output", tmp_path / "d", "--workers", 2),
-        *("--runner", "FlinkRunner", "--", "--flink_master=node7:8081"),
-    )
-    assert (code, said) == (
-        2,
-        "Error: --workers counts processes on this machine; FlinkRunner takes "
-        "--parallelism after --.\n",
-    )
-    assert not (tmp_path / "d").exists()
