@@ -24,7 +24,8 @@ from albert_tf.tasks.task import (
     taken,
 )
 from albert_tf.tasks.text_labels import label_scores
-from schemas.task import EncodedExample, Metric, TaskExample, are_entities, entities_of
+from schemas.tags import are_entities, entities_of
+from schemas.task import EncodedExample, Metric, TaskExample
 
 
 class Found(NamedTuple):

@@ -8,8 +8,7 @@ from typing import Any
 
 from pipeline.tasks.table_files import Row, Table, listed_value
 from schemas.errors import AlbertError
-from schemas.task import (
-    TaskExample,
+from schemas.tags import (
     are_entities,
     are_iob2,
     convention_of,
@@ -18,6 +17,7 @@ from schemas.task import (
     with_prefixes,
     without_beginning,
 )
+from schemas.task import TaskExample
 
 # What is counted of tags that break the rules of IOB2 or IOBES.
 NO_BEGINNING = "entity that begins with I-, read as if with B-"

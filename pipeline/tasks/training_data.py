@@ -8,7 +8,8 @@ from typing import Any
 
 from schemas.errors import AlbertError
 from schemas.readable import counted
-from schemas.task import Kind, Metric, TaskExample, TaskSpec, are_entities
+from schemas.tags import are_entities
+from schemas.task import Kind, Metric, TaskExample, TaskSpec
 
 _METRICS: dict[Kind, tuple[Metric, ...]] = {
     "classify": ("accuracy", "macro_f1"),
