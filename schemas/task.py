@@ -5,7 +5,10 @@ Reading and encoding files makes these; training, decoding and measuring take th
 
 import dataclasses
 from array import array
+from collections.abc import Sequence
 from typing import Literal
+
+from schemas.finetune_config import FineTuneConfig
 
 Kind = Literal["classify", "multilabel", "regress", "choose", "answer", "tag"]
 KINDS: tuple[Kind, ...] = (
@@ -82,6 +85,28 @@ class TaskSpec:
     has_unanswerable: bool = False
     score_range: tuple[float, float] | None = None
     submissions: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TaskRecord:
+    """A task as a model is trained for it; what `task.json` says.
+
+    Attributes:
+        max_seq_length: Tokens in a sequence, special ones included.
+        doc_stride: Of `answer`: tokens from one window of a passage to the next.
+        max_query_tokens: Of `answer`: the first tokens of a question that are read.
+        threshold: See `Task.best_threshold`; None where there is none, or not yet.
+        trained_length: Tokens in the longest sequences that the encoder was ever
+            trained on; None where it is not known.
+    """
+
+    spec: TaskSpec
+    max_seq_length: int
+    doc_stride: int = FineTuneConfig.doc_stride
+    max_query_tokens: int = FineTuneConfig.max_query_tokens
+    max_answer_tokens: int = FineTuneConfig.max_answer_tokens
+    threshold: float | None = None
+    trained_length: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -207,3 +232,21 @@ class EncodedExample:
     def length(self) -> int:
         """Number of tokens of the longest sequence."""
         return max(len(sequence.token_ids) for sequence in self.sequences)
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskRows:
+    """Examples, and the rows that they are encoded as."""
+
+    examples: Sequence[TaskExample]
+    rows: Sequence[EncodedExample]
+
+    @property
+    def lengths(self) -> list[int]:
+        """Tokens of each row, of `choose` of its longest option."""
+        return [row.length for row in self.rows]
+
+    @property
+    def options(self) -> int:
+        """Sequences of the row with most of them."""
+        return max(len(row.sequences) for row in self.rows)

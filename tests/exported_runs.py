@@ -7,11 +7,11 @@ import shutil
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.task_model import TaskModel
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
-from albert_tf.runs.task_record import TaskRecord, write_record
+from albert_tf.runs.task_record import write_record
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig
 from schemas.files import write_json
-from schemas.task import TaskSpec
+from schemas.task import TaskRecord, TaskSpec
 from tests.commands import run
 from tests.google_albert import save_google
 from tests.huggingface_albert import lively_weights

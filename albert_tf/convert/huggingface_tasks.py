@@ -25,13 +25,12 @@ from albert_tf.model.parameters import (
 )
 from albert_tf.model.trained_model import TrainedModel
 from albert_tf.runs.checkpoints import Arrays
-from albert_tf.runs.task_record import TaskRecord, exported_record
+from albert_tf.runs.task_record import exported_record
 from schemas.architecture import ModelConfig
 from schemas.errors import AlbertError
 from schemas.files import read_json
-from schemas.finetune_config import FineTuneConfig
 from schemas.layout import CONFIG
-from schemas.task import Kind, TaskSpec
+from schemas.task import Kind, TaskRecord, TaskSpec
 
 # What transformers calls the models of tasks, and what they are trained on.
 ARCHITECTURES: dict[Kind, str] = {
@@ -121,7 +120,7 @@ def read_huggingface_task(folder: Path) -> TrainedModel | None:
     else:
         length = model.max_seq_length
         spec = dataclasses.replace(spec, max_seq_length=length)
-        record = TaskRecord.of(spec, FineTuneConfig(), max_seq_length=length)
+        record = TaskRecord(spec=spec, max_seq_length=length)
     return dataclasses.replace(model, notes=(*notes, *model.notes), task=record)
 
 

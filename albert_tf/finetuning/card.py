@@ -8,7 +8,6 @@ from typing import Any
 from albert_tf.finetuning.job import TuningJob
 from albert_tf.runs.run_record import recorded_settings
 from albert_tf.runs.task_record import (
-    TaskRecord,
     labels_table,
     measures_table,
     shown,
@@ -19,6 +18,7 @@ from schemas import __version__
 from schemas.finetune_config import OF_ANSWERS
 from schemas.layout import TASK_EVALUATION
 from schemas.report import markdown_lines
+from schemas.task import TaskRecord
 
 # Labels that a card has room for.
 _MOST_LABELS = 30
@@ -34,7 +34,7 @@ def tuned_card(record: TaskRecord, job: TuningJob, result: dict[str, Any]) -> st
         job: How it was trained; what its folder records is included too.
         result: What `eval.json` says.
     """
-    config = job.model_config
+    config = job.source.config
     lines = [
         f"# {record.spec.name}: ALBERT, {config.num_hidden_layers} layers of width "
         f"{config.hidden_size}",
@@ -62,9 +62,10 @@ def tuned_card(record: TaskRecord, job: TuningJob, result: dict[str, Any]) -> st
 def _origin(job: TuningJob) -> str:
     """From what and on what, by the names of files, as far as it is recorded."""
     settings = recorded_settings(job.run)
-    said = "Fine-tuned" if job.source else "Trained from scratch"
+    is_anew = not job.source.weights
+    said = "Trained from scratch" if is_anew else "Fine-tuned"
     if source := settings.get("model"):
-        said += f" {'from' if job.source else 'in the shape of'} {_named([source])}"
+        said += f" {'in the shape of' if is_anew else 'from'} {_named([source])}"
     files = [*settings.get("train", []), settings.get("data")]
     if named := _named([file for file in files if file]):
         said += f" on {named}"

@@ -14,7 +14,7 @@ from keras import ops
 
 from albert_tf.evaluation.held_out import compiled
 from albert_tf.finetuning.batches import batches_to_predict
-from albert_tf.finetuning.job import TaskRows, TuningJob, TuningState
+from albert_tf.finetuning.job import TuningJob, TuningState
 from albert_tf.model.task_model import Batch, TaskModel
 from albert_tf.model.trained_model import (
     TrainedModel,
@@ -36,7 +36,7 @@ from albert_tf.tasks.task import Result
 from albert_tf.training.evaluate import MetricsLog
 from albert_tf.training.loop import StopRequest
 from schemas.layout import EVAL
-from schemas.task import EncodedExample, TaskExample, TaskSpec
+from schemas.task import EncodedExample, TaskExample, TaskRows, TaskSpec
 
 Array = npt.NDArray[np.float64]
 Compute = Callable[[Batch], npt.NDArray[Any]]
@@ -191,7 +191,7 @@ class TaskEvaluations:
         self._job, self._model, self._state = job, model, state
         self._log, self._progress = log, progress
         self._task, labels = task_of(job.spec), len(job.spec.labels)
-        self._measured = TaskModel(job.model_config, kind=job.spec.kind, labels=labels)
+        self._measured = TaskModel(job.source.config, kind=job.spec.kind, labels=labels)
         self._logits = TaskLogits(
             self._measured, job.spec, longest=job.config.max_seq_length
         )

@@ -23,7 +23,7 @@ from albert_tf.model.trained_model import TrainedModel, read_tuned
 from albert_tf.runs.checkpoints import Checkpoint, load_newest
 from albert_tf.runs.metrics import Metrics, read_metrics
 from albert_tf.runs.progress import Progress
-from albert_tf.runs.task_record import TaskRecord, write_record
+from albert_tf.runs.task_record import write_record
 from albert_tf.tasks.baselines import baselines_of
 from albert_tf.tasks.evaluation import (
     Answered,
@@ -88,19 +88,12 @@ def finetune(
 def begin(job: TuningJob, *, vocabulary: Path) -> None:
     """Write the files that never change."""
     remove_leftovers(job.run)
-    write_json(job.run / MODEL_CONFIG, dataclasses.asdict(job.model_config))
+    write_json(job.run / MODEL_CONFIG, dataclasses.asdict(job.source.config))
     copy_whole(vocabulary, job.run / vocabulary.name)
     rules = vocabulary.with_name(HF_TOKENIZER_CONFIG)
     if vocabulary.name == WORDPIECE and rules.exists():
         copy_whole(rules, job.run / rules.name)
-    length = job.config.max_seq_length
-    record = TaskRecord.of(
-        job.spec,
-        job.config,
-        max_seq_length=length,
-        trained_length=max(length, job.trained_length),
-    )
-    write_record(job.run, record)
+    write_record(job.run, job.record)
 
 
 class FineTuning:

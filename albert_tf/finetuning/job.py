@@ -1,7 +1,6 @@
 """What `finetune` was asked to do, the model that it begins with, where it stands."""
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,33 +8,13 @@ import numpy as np
 from albert_tf.model.initial_weights import draw_first_weights, initialize_weights
 from albert_tf.model.parameters import TASK_HEAD
 from albert_tf.model.task_model import TaskModel
-from albert_tf.model.trained_model import with_scores_scaled
+from albert_tf.model.trained_model import TrainedModel, with_scores_scaled
 from albert_tf.runs.checkpoints import Arrays, check_shapes, shapes_of
 from albert_tf.runs.metrics import Metrics
 from albert_tf.training.steps import StepDone
-from schemas.architecture import ModelConfig
-from schemas.config import Initializer
 from schemas.finetune_config import ResolvedFineTuneConfig
 from schemas.layout import TRAIN
-from schemas.task import EncodedExample, TaskExample, TaskSpec
-
-
-@dataclasses.dataclass(frozen=True)
-class TaskRows:
-    """Examples, and the rows that they are encoded as."""
-
-    examples: Sequence[TaskExample]
-    rows: Sequence[EncodedExample]
-
-    @property
-    def lengths(self) -> list[int]:
-        """Tokens of each row, of `choose` of its longest option."""
-        return [row.length for row in self.rows]
-
-    @property
-    def options(self) -> int:
-        """Sequences of the row with most of them."""
-        return max(len(row.sequences) for row in self.rows)
+from schemas.task import TaskRecord, TaskRows, TaskSpec
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -43,22 +22,21 @@ class TuningJob:
     """A task, a model to start from, and where to write.
 
     Attributes:
-        source: The weights to start from, by path: of the encoder, and of the head
+        source: Its weights are those to start from: of the encoder, and of the head
             where that is taken along; none at all for a start from scratch.
-        initializer: What a start from scratch begins with.
-        trained_length: Tokens in the longest sequences that the encoder was trained on
-            before.
     """
 
-    spec: TaskSpec
+    record: TaskRecord
     config: ResolvedFineTuneConfig
-    model_config: ModelConfig
-    source: Arrays
+    source: TrainedModel
     train: TaskRows
     held_out: TaskRows
     run: Path
-    initializer: Initializer = "range"
-    trained_length: int = 0
+
+    @property
+    def spec(self) -> TaskSpec:
+        """The task."""
+        return self.record.spec
 
     def new_model(self, state: "TuningState") -> TaskModel:
         """The model as it is before the first step.
@@ -69,7 +47,7 @@ class TuningJob:
         """
         dropout = self.config.dropout
         config = dataclasses.replace(
-            self.model_config,
+            self.source.config,
             hidden_dropout_prob=dropout,
             attention_probs_dropout_prob=dropout,
         )
@@ -81,15 +59,15 @@ class TuningJob:
             precision=self.config.precision,
         )
         seed, head = self.config.seed, model.task_head
-        draw_first_weights(model, initializer=self.initializer, seed=seed)
+        draw_first_weights(model, initializer=self.source.initializer, seed=seed)
         # As published, whatever the encoder begins with.
-        deviation = self.model_config.initializer_range
+        deviation = self.source.config.initializer_range
         initialize_weights(head, standard_deviation=deviation, seed=seed)
         mean, deviation = state.score_mean, state.score_deviation
-        source = with_scores_scaled(
-            self.source, mean=-mean / deviation, deviation=1 / deviation
+        weights = with_scores_scaled(
+            self.source.weights, mean=-mean / deviation, deviation=1 / deviation
         )
-        start_from(model, source)
+        start_from(model, weights)
         return model
 
 

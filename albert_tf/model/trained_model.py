@@ -30,12 +30,13 @@ from albert_tf.runs.run_record import (
     run_config,
     trained_length,
 )
-from albert_tf.runs.task_record import TaskRecord, read_record
+from albert_tf.runs.task_record import read_record
 from schemas.architecture import ModelConfig
 from schemas.config import Initializer, Precision
 from schemas.errors import AlbertError
 from schemas.example import MASK_ID, SEP_ID
 from schemas.layout import TASK
+from schemas.task import TaskRecord
 
 Probabilities = npt.NDArray[np.float64]
 

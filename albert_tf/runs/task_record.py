@@ -11,11 +11,10 @@ from typing import Any, TypeVar
 from albert_tf.runs.run_record import recorded_settings
 from schemas.errors import AlbertError
 from schemas.files import read_json, undamaged, write_json
-from schemas.finetune_config import FineTuneConfig
 from schemas.layout import EXPORT_RECORD, TASK, TASK_EVALUATION
 from schemas.report import Table
 from schemas.settings import check_type
-from schemas.task import KINDS, Columns, TaskSpec
+from schemas.task import KINDS, Columns, TaskRecord, TaskSpec
 
 # The key under which the record of an export holds what `task.json` says.
 EXPORTED_TASK = "task"
@@ -24,45 +23,6 @@ Taken = TypeVar("Taken")
 _ADDED_LATER = ("first_option", "trained_length")
 # The types of single values in `task.json`.
 _PLAIN = (str, int, bool, str | None, int | None, float | None)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TaskRecord:
-    """What `task.json` says.
-
-    Attributes:
-        doc_stride: Tokens between windows of `answer`.
-        threshold: See `Task.best_threshold`; None where there is none, or not yet.
-        trained_length: Tokens in the longest sequences that the encoder was ever
-            trained on; None where it is not known.
-    """
-
-    spec: TaskSpec
-    max_seq_length: int
-    doc_stride: int
-    max_query_tokens: int
-    max_answer_tokens: int
-    threshold: float | None = None
-    trained_length: int | None = None
-
-    @classmethod
-    def of(
-        cls,
-        spec: TaskSpec,
-        settings: FineTuneConfig,
-        *,
-        max_seq_length: int,
-        trained_length: int | None = None,
-    ) -> "TaskRecord":
-        """That of a task and settings, before anything is known of the model."""
-        return cls(
-            spec=spec,
-            max_seq_length=max_seq_length,
-            doc_stride=settings.doc_stride,
-            max_query_tokens=settings.max_query_tokens,
-            max_answer_tokens=settings.max_answer_tokens,
-            trained_length=trained_length,
-        )
 
 
 def write_record(folder: Path, record: TaskRecord) -> None:

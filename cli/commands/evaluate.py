@@ -293,14 +293,15 @@ def evaluate_task(model: Path, values: dict[str, Any], console: Console) -> "Met
     """What a fine-tuned model is worth on a file of examples."""
     with silent_stderr():
         from albert_tf.finetuning.evaluate import evaluate_tuned
-    from cli.support.task_data import encoded, read_labelled, say_lost, with_columns
+    from cli.support.task_data import read_labelled, say_lost, with_columns
+    from pipeline.encoding.encoding import encode_examples
 
     which = values["checkpoint"]
     tuned, tokenizer = open_tuned(model, which=which, say=console.say)
     record = tuned.record
     spec = with_columns(record.spec, values)
     examples = read_labelled(str(values["data"]), spec, say=console.say)
-    given = encoded(examples, record, tokenizer=tokenizer)
+    given = encode_examples(examples, record, tokenizer=tokenizer)
     say_lost(given, record, say=console.say)
     return evaluate_tuned(tuned, given)
 

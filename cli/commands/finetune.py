@@ -49,7 +49,7 @@ from schemas.layout import (
 )
 from schemas.report import text_lines
 from schemas.settings import flag_name
-from schemas.task import Kind, TaskExample, TaskSpec
+from schemas.task import Kind, TaskExample, TaskRecord, TaskSpec
 
 if TYPE_CHECKING:
     from albert_tf.finetuning.job import TuningJob
@@ -261,12 +261,18 @@ def make_job(
     """All that is to be done, with the examples encoded."""
     with silent_stderr():
         from albert_tf.finetuning.job import TuningJob
-        from albert_tf.runs.task_record import TaskRecord
-    from cli.support.task_data import encoded, rows_to_train
+    from cli.support.task_data import rows_to_train
+    from pipeline.encoding.encoding import encode_examples
 
     length = sequence_length(data.spec, source, settings.max_seq_length, say=say)
-    record = TaskRecord.of(data.spec, settings, max_seq_length=length)
-    held_out = encoded(data.held_out, record, tokenizer=tokenizer)
+    trained_length = source.max_seq_length if source.weights else 0
+    record = TaskRecord(
+        spec=data.spec,
+        max_seq_length=length,
+        trained_length=max(length, trained_length),
+        **{name: getattr(settings, name) for name in OF_ANSWERS},
+    )
+    held_out = encode_examples(data.held_out, record, tokenizer=tokenizer)
     train = rows_to_train(data.train, record, tokenizer=tokenizer, say=say)
     config = settings.resolved(
         rows=len(train.rows),
@@ -279,15 +285,12 @@ def make_job(
         f"learning rate {config.learning_rate:g}."
     )
     return TuningJob(
-        spec=data.spec,
+        record=record,
         config=config,
-        model_config=source.config,
-        source=source.weights,
+        source=source,
         train=train,
         held_out=held_out,
         run=output,
-        initializer=source.initializer,
-        trained_length=source.max_seq_length if source.weights else 0,
     )
 
 
@@ -355,14 +358,14 @@ def write_predictions(
     """Write predictions as the site of a task takes them, else as JSON lines."""
     from albert_tf.finetuning.evaluate import Predictor, prediction_lines
     from albert_tf.tasks.evaluation import task_of
-    from cli.support.task_data import encoded
+    from pipeline.encoding.encoding import encode_examples
     from pipeline.tasks.named_tasks import submission_text
 
     record, spec, task = tuned.record, tuned.record.spec, task_of(tuned.record.spec)
     threshold, predictor = record.threshold, Predictor(tuned)
     key = {"classify": "label", "regress": "score"}.get(spec.kind, "answer")
     for name, examples in tests.items():
-        given = encoded(examples, record, tokenizer=tokenizer)
+        given = encode_examples(examples, record, tokenizer=tokenizer)
         outputs = predictor.outputs(given)
         if name in spec.submissions:
             values = [

@@ -118,12 +118,13 @@ def predicted_lines(
     with silent_stderr():
         from albert_tf.finetuning.evaluate import Predictor
         from albert_tf.tasks.evaluation import task_of
-    from cli.support.task_data import encoded, say_lost
+    from cli.support.task_data import say_lost
+    from pipeline.encoding.encoding import encode_examples
 
     record, predictor = tuned.record, Predictor(tuned, is_compiled=False)
     task, lost = task_of(record.spec), list[str]()
     for examples in groups:
-        given = encoded(examples, record, tokenizer=tokenizer)
+        given = encode_examples(examples, record, tokenizer=tokenizer)
         if not lost:
             say_lost(given, record, say=lost.append)
             for sentence in lost:

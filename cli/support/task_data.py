@@ -28,11 +28,10 @@ from pipeline.tasks.training_data import (
 from schemas.errors import AlbertError
 from schemas.example import UNK_ID
 from schemas.readable import counted, percent
-from schemas.task import TaskExample, TaskSpec
+from schemas.task import TaskExample, TaskRecord, TaskRows, TaskSpec
 
 if TYPE_CHECKING:
-    from albert_tf.finetuning.job import TaskRows, TuningJob
-    from albert_tf.runs.task_record import TaskRecord
+    from albert_tf.finetuning.job import TuningJob
     from pipeline.vocabulary.tokenizer import Tokenizer
 
 # From this share of unknown tokens on, texts do not suit a vocabulary: in the language
@@ -157,27 +156,7 @@ def _read(path: str, spec: TaskSpec, *, say: Say) -> tuple[list[TaskExample], Ta
     return known, dataclasses.replace(spec, columns=file.columns)
 
 
-def encoded(
-    examples: Sequence[TaskExample],
-    record: "TaskRecord",
-    *,
-    tokenizer: "Tokenizer",
-) -> "TaskRows":
-    """Examples with the rows of tokens that a model reads."""
-    from albert_tf.finetuning.job import TaskRows
-
-    rows = encode_examples(
-        examples,
-        record.spec,
-        tokenizer=tokenizer,
-        max_seq_length=record.max_seq_length,
-        doc_stride=record.doc_stride,
-        max_query_length=record.max_query_tokens,
-    )
-    return TaskRows(examples, rows)
-
-
-def say_lost(given: "TaskRows", record: "TaskRecord", *, say: Say) -> None:
+def say_lost(given: TaskRows, record: TaskRecord, *, say: Say) -> None:
     """Say how much of the texts a model does not read or know, if it is much."""
     what, longest = "texts", record.max_seq_length
     if record.spec.kind == "answer":
@@ -199,13 +178,13 @@ def say_lost(given: "TaskRows", record: "TaskRecord", *, say: Say) -> None:
 
 def rows_to_train(
     examples: Sequence[TaskExample],
-    record: "TaskRecord",
+    record: TaskRecord,
     *,
     tokenizer: "Tokenizer",
     say: Say,
-) -> "TaskRows":
+) -> TaskRows:
     """Examples with those of their rows that can be trained on, two of them shown."""
-    given = encoded(examples, record, tokenizer=tokenizer)
+    given = encode_examples(examples, record, tokenizer=tokenizer)
     say_lost(given, record, say=say)
     if record.spec.kind == "answer":
         say_divided(given, stride=record.doc_stride, say=say)
@@ -217,7 +196,7 @@ def rows_to_train(
     return given
 
 
-def say_divided(given: "TaskRows", *, stride: int, say: Say) -> None:
+def say_divided(given: TaskRows, *, stride: int, say: Say) -> None:
     """Say how many answers end up in two windows of their passage, if any do."""
     wanted = {
         number
@@ -234,7 +213,7 @@ def say_divided(given: "TaskRows", *, stride: int, say: Say) -> None:
 
 
 def say_examples(
-    given: "TaskRows", spec: TaskSpec, *, tokenizer: "Tokenizer", say: Say
+    given: TaskRows, spec: TaskSpec, *, tokenizer: "Tokenizer", say: Say
 ) -> None:
     """Show two examples as the model reads them, with what it is to learn of each."""
     shown = dict.fromkeys(row.example for row in given.rows)
@@ -280,12 +259,12 @@ def identity(
     }
     return {
         **deciding,
-        "initializer": job.initializer,
+        "initializer": job.source.initializer,
         "task": [job.spec.kind, *job.spec.metrics],
         "labels": list(job.spec.labels),
         "model": [
-            arrays_sha256(job.source),
-            parts_sha256(dataclasses.astuple(job.model_config)),
+            arrays_sha256(job.source.weights),
+            parts_sha256(dataclasses.astuple(job.source.config)),
         ],
         **{
             split: parts_sha256((r.example, r.sequences, r.target) for r in given.rows)

@@ -8,7 +8,6 @@ from typing import TypeVar
 from pipeline.encoding.sequences import (
     SPECIAL_OF_ONE,
     SPECIAL_OF_PAIR,
-    PassageWindow,
     answer_in,
     best_answer,
     cut_pair,
@@ -17,9 +16,15 @@ from pipeline.encoding.sequences import (
     tagged_parts,
     word_encoder,
 )
-from pipeline.vocabulary.tokenizer import TokenizedText, Tokenizer
+from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.errors import SettingError
-from schemas.task import EncodedExample, TaskExample, TaskSpec, TokenSequence
+from schemas.task import (
+    EncodedExample,
+    TaskExample,
+    TaskRecord,
+    TaskRows,
+    TokenSequence,
+)
 
 Result = TypeVar("Result")
 
@@ -41,41 +46,20 @@ _RECENT = 4
 
 
 def encode_examples(
-    examples: Sequence[TaskExample],
-    task: TaskSpec,
-    *,
-    tokenizer: Tokenizer,
-    max_seq_length: int,
-    doc_stride: int,
-    max_query_length: int,
-) -> list[EncodedExample]:
-    """The rows of all examples, in their order.
-
-    Args:
-        doc_stride: Of `answer`: tokens from one window of a passage to the next.
-        max_query_length: Of `answer`: the first tokens of a question that are read.
-    """
-    if max_seq_length < MIN_SEQ_LENGTH:
+    examples: Sequence[TaskExample], record: TaskRecord, *, tokenizer: Tokenizer
+) -> TaskRows:
+    """Examples with their rows, in their order."""
+    if record.max_seq_length < MIN_SEQ_LENGTH:
         raise SettingError(
-            f"--max-seq-length must be at least {MIN_SEQ_LENGTH}, not {max_seq_length}."
+            f"--max-seq-length must be at least {MIN_SEQ_LENGTH}, not "
+            f"{record.max_seq_length}."
         )
-    rows: Iterator[EncodedExample]
-    if task.kind == "choose":
-        rows = _choices(examples, tokenizer, max_seq_length=max_seq_length)
-    elif task.kind == "tag":
-        rows = _tagged(examples, task, tokenizer, max_seq_length=max_seq_length)
-    elif task.kind == "answer":
-        room = question_room(max_query_length, max_seq_length=max_seq_length)
-        windows = functools.partial(
-            passage_windows, max_seq_length=max_seq_length, stride=doc_stride
-        )
-        rows = _questions(examples, tokenizer, windows, room=room)
-    else:
-        rows = _texts(examples, task, tokenizer, max_seq_length=max_seq_length)
-    return list(rows)
+    own = {"choose": _choices, "tag": _tagged, "answer": _questions}
+    rows_of = own.get(record.spec.kind, _texts)
+    return TaskRows(examples, list(rows_of(examples, record, tokenizer=tokenizer)))
 
 
-def question_room(max_query_length: int, *, max_seq_length: int) -> int:
+def question_room(max_query_tokens: int, *, max_seq_length: int) -> int:
     """How many tokens of a question are read beside its passage.
 
     Args:
@@ -85,26 +69,22 @@ def question_room(max_query_length: int, *, max_seq_length: int) -> int:
     >>> question_room(64, max_seq_length=384), question_room(64, max_seq_length=65)
     (64, 31)
     """
-    return min(max_query_length, (max_seq_length - SPECIAL_OF_PAIR) // 2)
+    return min(max_query_tokens, (max_seq_length - SPECIAL_OF_PAIR) // 2)
 
 
 def _texts(
-    examples: Sequence[TaskExample],
-    task: TaskSpec,
-    tokenizer: Tokenizer,
-    *,
-    max_seq_length: int,
+    examples: Sequence[TaskExample], record: TaskRecord, *, tokenizer: Tokenizer
 ) -> Iterator[EncodedExample]:
     """Rows of `classify`, `multilabel` and `regress`."""
     firsts = _encoded([example.text for example in examples], tokenizer)
     seconds = _encoded([example.text_pair or "" for example in examples], tokenizer)
-    numbers = {label: number for number, label in enumerate(task.labels)}
+    numbers = {label: number for number, label in enumerate(record.spec.labels)}
     for number, (example, first, second) in enumerate(
         zip(examples, firsts, seconds, strict=True)
     ):
         is_pair = example.text_pair is not None
         sequence, cut = _fitted(
-            first, second if is_pair else None, max_seq_length=max_seq_length
+            first, second if is_pair else None, max_seq_length=record.max_seq_length
         )
         yield EncodedExample(
             example=number,
@@ -146,13 +126,13 @@ def _fitted(
 
 
 def _choices(
-    examples: Sequence[TaskExample], tokenizer: Tokenizer, *, max_seq_length: int
+    examples: Sequence[TaskExample], record: TaskRecord, *, tokenizer: Tokenizer
 ) -> Iterator[EncodedExample]:
     """Rows of `choose`: `[CLS] article [SEP] question option [SEP]` for each option.
 
     Of question and option the end is kept, of the article the beginning.
     """
-    room = max_seq_length - SPECIAL_OF_PAIR
+    room = record.max_seq_length - SPECIAL_OF_PAIR
     asked_room = min(_MAX_QUESTION_AND_OPTION, room // 2)
     article_of = _remembered(lambda text: tokenizer.encode([text])[0])
     for number, example in enumerate(examples):
@@ -186,20 +166,20 @@ def _asked(question: str | None, option: str) -> str:
 
 
 def _questions(
-    examples: Sequence[TaskExample],
-    tokenizer: Tokenizer,
-    windows: Callable[[list[int], TokenizedText], Iterator[PassageWindow]],
-    *,
-    room: int,
+    examples: Sequence[TaskExample], record: TaskRecord, *, tokenizer: Tokenizer
 ) -> Iterator[EncodedExample]:
     """Rows of `answer`: one for each window of the passage."""
+    length = record.max_seq_length
+    room = question_room(record.max_query_tokens, max_seq_length=length)
     questions = _encoded([example.text_pair or "" for example in examples], tokenizer)
     passage_of = _remembered(tokenizer.encode_with_offsets)
     for number, (example, question) in enumerate(zip(examples, questions, strict=True)):
         passage = passage_of(example.text)
         tokens = best_answer(passage, example.answers or ())
         is_known = example.is_impossible or tokens is not None
-        for window in windows(question[:room], passage):
+        for window in passage_windows(
+            question[:room], passage, max_seq_length=length, stride=record.doc_stride
+        ):
             yield EncodedExample(
                 example=number,
                 sequences=(window.sequence,),
@@ -210,18 +190,14 @@ def _questions(
 
 
 def _tagged(
-    examples: Sequence[TaskExample],
-    task: TaskSpec,
-    tokenizer: Tokenizer,
-    *,
-    max_seq_length: int,
+    examples: Sequence[TaskExample], record: TaskRecord, *, tokenizer: Tokenizer
 ) -> Iterator[EncodedExample]:
     """Rows of `tag`: one for each part of a sentence."""
     encode = word_encoder(tokenizer)
-    numbers = {label: number for number, label in enumerate(task.labels)}
+    numbers = {label: number for number, label in enumerate(record.spec.labels)}
     for number, example in enumerate(examples):
         words = encode(example.words)
-        for part in tagged_parts(words, max_seq_length=max_seq_length):
+        for part in tagged_parts(words, max_seq_length=record.max_seq_length):
             here = slice(part.first_word, part.first_word + len(part.word_starts))
             tags = None if example.tags is None else example.tags[here]
             yield EncodedExample(

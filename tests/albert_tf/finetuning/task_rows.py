@@ -4,13 +4,13 @@ from array import array
 
 import numpy as np
 
-from albert_tf.finetuning.job import TaskRows
 from schemas.architecture import ModelConfig
 from schemas.example import CLS_ID, SEP_ID
 from schemas.task import (
     Answer,
     EncodedExample,
     TaskExample,
+    TaskRows,
     TaskSpec,
     TokenSequence,
     Window,

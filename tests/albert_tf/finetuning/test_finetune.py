@@ -15,11 +15,11 @@ import pytest
 from albert_tf.finetuning import evaluate
 from albert_tf.finetuning.evaluate import Predictor, evaluate_tuned
 from albert_tf.finetuning.finetune import FineTuning, finetune
-from albert_tf.finetuning.job import TaskRows, TuningJob, TuningState
+from albert_tf.finetuning.job import TuningJob, TuningState
 from albert_tf.model.initial_weights import draw_first_weights
 from albert_tf.model.parameters import is_of_encoder
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.model.trained_model import read_tuned, with_scores_scaled
+from albert_tf.model.trained_model import TrainedModel, read_tuned, with_scores_scaled
 from albert_tf.runs.checkpoints import arrays_of, newest_step
 from albert_tf.runs.progress import QUIET
 from albert_tf.training import tensorflow_steps
@@ -27,7 +27,7 @@ from albert_tf.training.loop import StopRequest, train
 from schemas.config import Initializer
 from schemas.errors import AlbertError
 from schemas.finetune_config import FineTuneConfig
-from schemas.task import KINDS
+from schemas.task import KINDS, TaskRecord, TaskRows
 from tests.albert_tf.finetuning.task_rows import TINY, random_rows, spec_of
 
 
@@ -40,10 +40,9 @@ def job_of(kind, run, *, rows=64, **settings):
     )
     run.mkdir(exist_ok=True)
     return TuningJob(
-        spec=spec_of(kind),
+        record=TaskRecord(spec=spec_of(kind), max_seq_length=32, trained_length=32),
         config=config,
-        model_config=TINY,
-        source={},
+        source=TrainedModel(folder=run, config=TINY, weights={}, max_seq_length=32),
         train=given,
         held_out=given,
         run=run,
@@ -194,7 +193,8 @@ def test_the_next_measure_decides_between_equals(tmp_path, monkeypatch):
     monkeypatch.setattr(evaluate, "measured", lambda *_: next(measured))
     job = job_of("classify", tmp_path / "run", steps=3, epochs=None, eval_every=1)
     spec = dataclasses.replace(job.spec, metrics=("accuracy", "macro_f1"))
-    trained(dataclasses.replace(job, spec=spec))
+    record = dataclasses.replace(job.record, spec=spec)
+    trained(dataclasses.replace(job, record=record))
     assert (job.run / "checkpoints" / "best").read_text() == "step-00000001\n"
 
 
@@ -254,7 +254,7 @@ def test_a_head_that_is_taken_along_gives_the_scores_that_it_gave(tmp_path):
     job = job_of("regress", tmp_path / "run", epochs=4)
     trained(job)
     tuned = read_tuned(job.run)
-    kept = dataclasses.replace(job, source=tuned.weights)
+    kept = dataclasses.replace(job, source=tuned)
     state = TuningState(0, 16, score_mean=5.0, score_deviation=3.0)
     given = arrays_of(kept.new_model(state).weights_by_path)
     again = with_scores_scaled(given, mean=5.0, deviation=3.0)
@@ -265,7 +265,8 @@ def test_a_head_that_is_taken_along_gives_the_scores_that_it_gave(tmp_path):
 def test_each_checkpoint_has_the_threshold_that_was_chosen_for_it(tmp_path):
     job = job_of("multilabel", tmp_path / "run", epochs=4, eval_every=4)
     spec = dataclasses.replace(job.spec, metrics=("macro_f1",))
-    trained(dataclasses.replace(job, spec=spec))
+    record = dataclasses.replace(job.record, spec=spec)
+    trained(dataclasses.replace(job, record=record))
     path = job.run / "checkpoints" / "step-00000016" / "state.json"
     threshold = json.loads(path.read_text())["threshold"]
     assert read_tuned(job.run, which="latest").record.threshold == threshold
@@ -303,9 +304,8 @@ def test_the_size_of_a_micro_batch_does_not_show(tmp_path):
 @pytest.mark.parametrize("initializer", typing.get_args(Initializer))
 def test_a_start_from_scratch_is_that_of_pretraining(initializer, tmp_path):
     job = job_of("classify", tmp_path / "run", seed=7)
-    ours = dataclasses.replace(job, initializer=initializer).new_model(
-        TuningState.of(job)
-    )
+    source = dataclasses.replace(job.source, initializer=initializer)
+    ours = dataclasses.replace(job, source=source).new_model(TuningState.of(job))
     pretrained = AlbertPretrainer(TINY)
     draw_first_weights(pretrained, initializer=initializer, seed=7)
     theirs = pretrained.weights_by_path
@@ -313,11 +313,7 @@ def test_a_start_from_scratch_is_that_of_pretraining(initializer, tmp_path):
     assert len(encoder) > 20
     for path, weight in encoder.items():
         np.testing.assert_array_equal(weight, theirs[path])
-    plain = (
-        dataclasses.replace(job, initializer="range")
-        .new_model(TuningState.of(job))
-        .weights_by_path
-    )
+    plain = job.new_model(TuningState.of(job)).weights_by_path
     head = "albert/task_head/classifier/kernel"
     np.testing.assert_array_equal(ours.weights_by_path[head], plain[head])
 

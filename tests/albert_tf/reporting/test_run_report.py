@@ -8,12 +8,12 @@ import pytest
 from albert_tf.reporting.run_report import runs_section, tuned_section
 from albert_tf.runs.evaluations import write_evaluation
 from albert_tf.runs.run_record import read_run
-from albert_tf.runs.task_record import TaskRecord, write_record
+from albert_tf.runs.task_record import write_record
 from schemas.errors import AlbertError
 from schemas.files import read_json, write_json
 from schemas.layout import CONFIG, DATA_MANIFEST
 from schemas.report import Curve
-from schemas.task import TaskSpec
+from schemas.task import TaskRecord, TaskSpec
 from tests.evaluations import evaluation
 from tests.manifests import edit_manifest
 from tests.runs import eval_line, manifest_of, train_line, write_records

@@ -1,10 +1,10 @@
 import pytest
 
-from albert_tf.runs.task_record import TaskRecord, read_record, write_record
+from albert_tf.runs.task_record import read_record, write_record
 from schemas.errors import AlbertError
 from schemas.files import read_json, write_json
 from schemas.layout import TASK
-from schemas.task import Columns, TaskSpec
+from schemas.task import Columns, TaskRecord, TaskSpec
 
 
 def test_from_what_options_are_counted_may_be_unknown_but_is_0_or_1(tmp_path):

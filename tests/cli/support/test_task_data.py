@@ -5,20 +5,25 @@ from array import array
 
 import pytest
 
-from albert_tf.finetuning.job import TaskRows
-from albert_tf.runs.task_record import TaskRecord
 from cli.support.task_data import (
-    encoded,
     read_task,
     say_divided,
     say_examples,
     say_lost,
     with_columns,
 )
+from pipeline.encoding.encoding import encode_examples
 from pipeline.tasks.named_tasks import task_called
 from pipeline.tasks.task_files import TaskPaths
 from schemas.example import UNK_ID
-from schemas.task import Answer, EncodedExample, TaskExample, TokenSequence
+from schemas.task import (
+    Answer,
+    EncodedExample,
+    TaskExample,
+    TaskRecord,
+    TaskRows,
+    TokenSequence,
+)
 
 
 def row_of(ids, **values):
@@ -184,6 +189,6 @@ def test_the_screen_before_training_shows_what_was_read(tmp_path, tokenizer, ask
     said = []
     data = read_task(paths, spec, say=said.append)
     record = dataclasses.replace(record_of(kind), spec=data.spec)
-    given = encoded(data.train, record, tokenizer=tokenizer)
+    given = encode_examples(data.train, record, tokenizer=tokenizer)
     say_examples(given, data.spec, tokenizer=tokenizer, say=said.append)
     assert [line for line in said if line in expected] == expected, said

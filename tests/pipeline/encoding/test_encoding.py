@@ -7,7 +7,7 @@ from pipeline.encoding.encoding import encode_examples
 from pipeline.tasks.named_tasks import task_called
 from schemas.errors import SettingError
 from schemas.example import SEP_ID, UNK_ID
-from schemas.task import Answer, TaskExample
+from schemas.task import Answer, TaskExample, TaskRecord
 
 PASSAGE = (
     "The Python interpreter was written by Guido van Rossum. It reads statements, and "
@@ -21,14 +21,10 @@ def example(text, **fields):
 
 def rows_of(tokenizer, task, *examples, max_seq_length=64, labels=()):
     spec = dataclasses.replace(task_called(task), labels=labels)
-    return encode_examples(
-        examples,
-        spec,
-        tokenizer=tokenizer,
-        max_seq_length=max_seq_length,
-        doc_stride=8,
-        max_query_length=16,
+    record = TaskRecord(
+        spec=spec, max_seq_length=max_seq_length, doc_stride=8, max_query_tokens=16
     )
+    return encode_examples(examples, record, tokenizer=tokenizer).rows
 
 
 def pieces(tokenizer, row, number=0):

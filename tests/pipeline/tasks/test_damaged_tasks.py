@@ -15,6 +15,7 @@ from pipeline.tasks.named_tasks import task_called
 from pipeline.tasks.task_files import read_task_file
 from pipeline.tasks.training_data import check_examples, with_labels
 from schemas.errors import AlbertError
+from schemas.task import TaskRecord
 from tests.pipeline.tasks.task_file import read
 
 FILES = {
@@ -101,14 +102,10 @@ def test_any_value_in_place_of_another_is_refused_or_read(tmp_path, tokenizer, t
                 check_examples(spec, file.examples, evaluation=[])
             except AlbertError:
                 continue
-            rows = encode_examples(
-                file.examples,
-                spec,
-                tokenizer=tokenizer,
-                max_seq_length=16,
-                doc_stride=4,
-                max_query_length=4,
+            record = TaskRecord(
+                spec=spec, max_seq_length=16, doc_stride=4, max_query_tokens=4
             )
+            rows = encode_examples(file.examples, record, tokenizer=tokenizer).rows
             read_well += len({row.example for row in rows}) == len(file.examples)
     assert read_well
 
