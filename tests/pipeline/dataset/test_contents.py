@@ -7,12 +7,9 @@ import re
 import shutil
 from pathlib import Path
 
-import pytest
-
 from cli.support import console
-from pipeline.dataset.contents import read_examples, verify
+from pipeline.dataset.contents import verify
 from pipeline.records.tfrecord import RecordWriter, read_frames
-from schemas.errors import AlbertError
 from schemas.manifest import read_manifest
 from tests.commands import attempt
 from tests.manifests import edit_manifest
@@ -58,18 +55,6 @@ def test_every_kind_of_damage_to_the_files_is_found(small, tmp_path):
         f"{fourth.name}: record {fourth.examples}, at byte {fourth.bytes}, is more "
         f"than the {fourth.examples} that manifest.json promises.",
     ]
-
-
-def test_reading_ends_at_the_first_corrupt_record(small, tmp_path):
-    shutil.copytree(small / "data", tmp_path / "d")
-    manifest = read_manifest(tmp_path / "d")
-    name = next(s.name for s in manifest.shard_files("train", 0) if s.examples)
-    (tmp_path / "d" / name).write_bytes(b"")
-    with pytest.raises(AlbertError) as caught:
-        list(read_examples(tmp_path / "d", manifest, split="train", copy=0))
-    assert str(caught.value).startswith(
-        f"{tmp_path}/d/{name}: record 0, at byte 0, cannot be found"
-    )
 
 
 def test_progress_reaches_the_bytes_of_all_shards(small):

@@ -66,12 +66,6 @@ def test_the_number_of_shards_does_not_decide_what_is_held_out(document_id, numb
     assert other.shard(other.shard_of(document_id)).split == split
 
 
-def test_the_share_held_out_is_the_one_asked_for():
-    numbers = [PLAN.shard_of(document_id) for document_id in document_ids(50_000)]
-    held_out = sum(number >= PLAN.train_shards for number in numbers)
-    assert held_out / 50_000 == pytest.approx(0.1, abs=0.005)
-
-
 def test_documents_are_spread_evenly_over_the_shards():
     numbers = [PLAN.shard_of(document_id) for document_id in document_ids(50_000)]
     shares = [numbers.count(number) / 50_000 for number in PLAN.shard_numbers()]

@@ -1,6 +1,5 @@
 """The whole job: the same bytes however it is run."""
 
-import contextlib
 import dataclasses
 import json
 import logging
@@ -17,15 +16,12 @@ import pytest
 from pipeline.dataset.manifest import NothingToTrainOn
 from pipeline.dataset.plan import tool_versions
 from pipeline.job import make_data, steps, worker_processes
-from pipeline.job.make_data import make_dataset
-from pipeline.job.plan import plan_job
-from pipeline.job.worker_processes import WorkerProcesses
 from pipeline.noise import filters
 from pipeline.reading.inputs import find_inputs
-from pipeline.reading.read import CHUNK_BYTES
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
 from schemas.manifest import read_manifest
+from tests.pipeline.job.jobs import run_job
 from tests.processes import LONG, await_end_of, children_of, ended, needs_proc
 
 CONFIG = DataConfig(
@@ -46,32 +42,9 @@ def texts(topics, tmp_path_factory):
     return [str(path) for path in paths]
 
 
-def processes(workers):
-    """The worker processes of a job; none if this process is to work."""
-    return WorkerProcesses(workers) if workers > 1 else contextlib.nullcontext()
-
-
-def run(
-    texts,
-    model,
-    output,
-    *,
-    config=CONFIG,
-    workers=1,
-    chunk_bytes=CHUNK_BYTES,
-    shuffle=None,
-):
-    given = {"books": tuple(texts)}
-    output.mkdir(parents=True, exist_ok=True)
-    with processes(workers) as pool:
-        job = plan_job(
-            find_inputs(given),
-            config,
-            model=model,
-            output=output,
-            chunk_bytes=chunk_bytes,
-        )
-        make_dataset(job, workers=pool, shuffle=shuffle)
+def run(texts, model, output, *, config=CONFIG, **settings):
+    inputs = find_inputs({"books": tuple(texts)})
+    run_job(inputs, output, model=model, config=config, **settings)
     return {
         str(path.relative_to(output)): path.read_bytes()
         for path in sorted(output.rglob("*"))
@@ -172,7 +145,7 @@ PLACE = "memory://bucket/data"
 def run_remote(texts, model, memory, *, shuffle="engine"):
     """The files of a data set that is made on storage."""
     inputs = find_inputs({"books": tuple(texts)})
-    make_dataset(plan_job(inputs, CONFIG, model=model, output=PLACE), shuffle=shuffle)
+    run_job(inputs, PLACE, model=model, config=CONFIG, shuffle=shuffle)
     return {path.removeprefix(f"{PLACE}/"): data for path, data in memory.items()}
 
 
@@ -327,14 +300,10 @@ def test_an_error_in_a_worker_is_one_sentence(texts, model, tmp_path, workers):
     given = {"books": tuple(texts)}
     found = find_inputs(given)
     missing = found[3]._replace(path=str(tmp_path / "gone.txt"))
-    (tmp_path / "d").mkdir()
     inputs = [*found[:3], missing]
-    job = plan_job(inputs, CONFIG, model=model, output=tmp_path / "d")
-    with (
-        processes(workers) as pool,
-        pytest.raises(AlbertError, match=r"^\S*gone\.txt .*\.$"),
-    ):
-        make_dataset(job, workers=pool)
+    settings = {"model": model, "config": CONFIG, "workers": workers}
+    with pytest.raises(AlbertError, match=r"^\S*gone\.txt .*\.$"):
+        run_job(inputs, tmp_path / "d", **settings)
     assert not (tmp_path / "d/manifest.json").exists()
 
 
@@ -371,16 +340,6 @@ def test_an_interrupt_inside_a_step_is_passed_on_as_what_it_is(
     monkeypatch.setattr(steps, "write_shard", interrupt)
     with pytest.raises(KeyboardInterrupt):
         run(texts, model, tmp_path / "d")
-
-
-def test_a_job_without_a_document_leaves_nothing_of_a_data_set(model, tmp_path):
-    (tmp_path / "one.txt").write_text("word\n", encoding="utf-8")
-    with pytest.raises(NothingToTrainOn) as error:
-        run([str(tmp_path / "one.txt")], model, tmp_path / "d")
-    assert str(error.value) == (
-        "The inputs give no document to train on (left out: 1 x document of one word)."
-    )
-    assert os.listdir(tmp_path / "d") == ["spiece.model"]
 
 
 def test_holding_out_every_document_names_the_fraction(model, tmp_path):

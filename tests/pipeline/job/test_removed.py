@@ -7,14 +7,12 @@ import random
 import pytest
 
 from pipeline.job import steps
-from pipeline.job.make_data import make_dataset
-from pipeline.job.plan import plan_job
-from pipeline.job.worker_processes import WorkerProcesses
 from pipeline.noise import filters
 from pipeline.noise.filters import OTHER_LANGUAGE, REPEATED
 from pipeline.reading.inputs import find_inputs
 from schemas.config import DataConfig
 from schemas.manifest import read_manifest
+from tests.pipeline.job.jobs import run_job
 
 CONFIG = DataConfig(
     max_seq_length=48,
@@ -43,24 +41,11 @@ def texts(topics, tmp_path_factory):
     return path
 
 
-def run(path, model, output, *, config=CONFIG, workers=None, **options):
-    given = {"text": (str(path),)}
-    output.mkdir(parents=True)
-    job = plan_job(
-        find_inputs(given),
-        config,
-        model=model,
-        output=output / "data",
-        **{"chunk_bytes": 3000} | options.pop("plan", {}),
-    )
-    job = dataclasses.replace(job, removed=str(output / "removed"))
-    (output / "data").mkdir()
-    if workers:
-        with WorkerProcesses(workers) as pool:
-            make_dataset(job, workers=pool, **options)
-    else:
-        make_dataset(job, **options)
-    paths = sorted((output / "removed").glob("*"))
+def run(path, model, output, **changed):
+    given = {"config": CONFIG, "chunk_bytes": 3000} | changed
+    inputs, removed = find_inputs({"text": (str(path),)}), output / "removed"
+    job = run_job(inputs, output / "data", model=model, removed=str(removed), **given)
+    paths = sorted(removed.glob("*"))
     lines = "".join(path.read_text() for path in paths).splitlines()
     return job, [json.loads(line) for line in lines]
 
@@ -123,7 +108,7 @@ def test_another_order_and_other_chunks_remove_the_same(made, texts, model, tmp_
     random.Random(2).shuffle(lines)
     path = tmp_path / "pages.jsonl"
     path.write_text("\n".join(lines) + "\n")
-    _, same = run(path, model, tmp_path / "d", plan={"chunk_bytes": 1 << 20})
+    _, same = run(path, model, tmp_path / "d", chunk_bytes=1 << 20)
     assert sorted(map(json.dumps, same)) == sorted(map(json.dumps, removed))
 
 

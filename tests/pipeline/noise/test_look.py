@@ -79,7 +79,7 @@ def test_some_documents_are_looked_at_where_the_text_is_few_long_ones():
 
 
 def test_lines_of_many_documents_are_counted_by_what_the_sample_stands_for():
-    texts = list(documents(4000))
+    texts = list(documents(2000))
     share = sum(18 for _ in texts) / sum(
         len(line) for _, document in texts for line in document.paragraphs
     )
@@ -87,7 +87,7 @@ def test_lines_of_many_documents_are_counted_by_what_the_sample_stands_for():
         look = looked_at([texts], bounds)
         ((line, times),) = look["repeated_lines"]
         assert line == "Accept all cookies"
-        assert times == pytest.approx(4000, rel=0.01 if bounds == ALL else 0.1)
+        assert times == pytest.approx(2000, rel=0.01 if bounds == ALL else 0.1)
         assert look["repeated_share"] == pytest.approx(share, rel=0.05)
 
 

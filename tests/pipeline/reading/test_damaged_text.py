@@ -4,7 +4,6 @@ None hangs, none takes memory without bound, none loses a good document. What is
 is in the table of bad input (`tests.bad_input`).
 """
 
-import bz2
 import gzip
 import json
 import lzma
@@ -37,10 +36,10 @@ def read(kind, path, **settings):
     return sorted(texts), counts.dropped + counts.changed
 
 
-def page(number, text="Ada wrote {number}."):
+def page(number):
     return (
         f"<page>\n<title>{number}</title><ns>0</ns>\n<revision><text>"
-        f"{text.format(number=number)}</text></revision>\n</page>\n"
+        f"Ada wrote {number}.</text></revision>\n</page>\n"
     )
 
 
@@ -50,60 +49,41 @@ def record(number):
 
 PAGES = "<mediawiki>\n" + "".join(map(page, range(100, 150))) + "</mediawiki>\n"
 RECORDS = "".join(map(record, range(100, 150)))
-MANY_RECORDS = "".join(record(n * 7919 % 100_003) for n in range(20_000)).encode()
+MANY_RECORDS = "".join(record(n * 7919 % 100_003) for n in range(10_000)).encode()
 WROTE = [f"Ada wrote {number}." for number in range(100, 150)]
 
 
 # What is cut off, or damaged, costs no more than itself.
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstandard.compress])
-def test_a_truncated_file_keeps_what_it_has(tmp_path, pack):
-    data = pack(MANY_RECORDS)
+def test_a_truncated_file_keeps_what_it_has(tmp_path):
+    data = lzma.compress(MANY_RECORDS)
     (tmp_path / "rows").write_bytes(data[: len(data) * 3 // 4])
     texts, counts = read("text", tmp_path / "rows")
-    assert len(texts) > 10_000
+    assert len(texts) > 5000
     assert counts == {CUT: 1, "line is not a JSON record": 1}
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstandard.compress])
+@pytest.mark.parametrize("pack", [lzma.compress, zstandard.compress])
 def test_a_file_of_which_only_the_first_bytes_arrived_is_damaged(tmp_path, pack):
     (tmp_path / "rows").write_bytes(pack(RECORDS.encode())[:12])
     with pytest.raises(AlbertError, match=r"/rows is damaged; copy it again\.$"):
         read("text", tmp_path / "rows")
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
-def test_a_damaged_file_keeps_what_was_before(tmp_path, pack):
-    data = bytearray(pack(MANY_RECORDS))
+def test_a_damaged_file_keeps_what_was_before(tmp_path):
+    data = bytearray(gzip.compress(MANY_RECORDS))
     data[-1000:-700] = bytes(300)
     (tmp_path / "rows").write_bytes(data)
     texts, counts = read("text", tmp_path / "rows")
-    assert len(texts) > 10_000
+    assert len(texts) > 5000
     assert counts[CUT] == 1
-
-
-def test_a_truncated_multistream_dump_loses_one_stream(tmp_path):
-    streams = [bz2.compress(page(n).encode()) for n in range(100, 150)]
-    (tmp_path / "dump.bz2").write_bytes(b"".join(streams)[:-30])
-    texts, counts = read("wikipedia", tmp_path / "dump.bz2")
-    assert texts == WROTE[:-1]
-    assert counts == {CUT: 1}
 
 
 def test_a_dump_that_ends_in_a_page_keeps_those_before(tmp_path):
     (tmp_path / "dump.xml").write_text(PAGES[:-60])
     texts, counts = read("wikipedia", tmp_path / "dump.xml")
     assert texts == WROTE[:-1]
-    assert counts == {"page cut off": 1}
-
-
-def test_wikiextractor_output_that_ends_in_an_article_keeps_those_before(tmp_path):
-    article = '<doc id="1" title="A">\nA\n\nAda wrote the first of all {}.\n\n</doc>\n'
-    text = article.format("programs") + article.format("books").removesuffix("</doc>\n")
-    (tmp_path / "wiki_00").write_text(text)
-    texts, counts = read("wikipedia", tmp_path / "wiki_00")
-    assert texts == ["Ada wrote the first of all programs."]
     assert counts == {"page cut off": 1}
 
 
@@ -140,20 +120,15 @@ def test_an_unreadable_file_is_named(tmp_path, monkeypatch):
 # What is odd inside a text is counted, and the text kept.
 
 
-def test_lines_that_are_not_utf8_are_read_as_windows_1252(tmp_path):
-    text = "Émile came.\n\n".encode() + "Zoë said “no”.\n".encode("cp1252")
+def test_lines_that_are_not_utf8_are_read_as_windows_1252_and_zero_bytes_go(tmp_path):
+    text = "É\0mile came.\0\n\n".encode() + "Zoë said “no”.\n".encode("cp1252")
     (tmp_path / "novel.txt").write_bytes(text)
     texts, counts = read("books", tmp_path / "novel.txt")
     assert texts == ["Émile came.\nZoë said “no”."]
-    assert counts == {"line not UTF-8, read as Windows-1252": 1}
-
-
-def test_zero_bytes_are_taken_out(tmp_path):
-    (tmp_path / "novel.txt").write_bytes(b"Ada\0 wrote\0.\n")
-    assert read("books", tmp_path / "novel.txt") == (
-        ["Ada wrote."],
-        {"zero byte taken out": 2},
-    )
+    assert counts == {
+        "line not UTF-8, read as Windows-1252": 1,
+        "zero byte taken out": 2,
+    }
 
 
 def test_broken_lines_of_json_are_counted(tmp_path):
@@ -170,17 +145,6 @@ def test_half_characters_of_json_do_not_stop_the_work(tmp_path):
         '{"text": "Ada \\ud83d wrote\\u0000 \\u00e9."}'
     )
     assert read("text", tmp_path / "rows.jsonl") == (["Ada ? wrote é."], {})
-
-
-def test_an_xml_bomb_is_text_like_any_other(tmp_path):
-    bomb = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]>\n'
-    (tmp_path / "dump.xml").write_text(
-        "<?xml version='1.0'?>\n"
-        + bomb
-        + page(1, "Ada wrote &b;&b; and &amp; {number}.")
-    )
-    texts, _ = read("wikipedia", tmp_path / "dump.xml")
-    assert texts == ["Ada wrote &b;&b; and & 1."]
 
 
 def read_measured(kind, path, *, documents):

@@ -1,4 +1,4 @@
-"""Files as ten writers write them: documents, paragraphs, sentences counted by hand."""
+"""Files as writers write them: documents, paragraphs, sentences counted by hand."""
 
 import gzip
 import json
@@ -87,11 +87,6 @@ WRITERS = {
         ),
         (2, 4, 6),
     ),
-    # Leipzig: a number, a tab and a sentence in no order.
-    "deu_news_2020_10K-sentences.txt": (
-        b"1\tEr kam um 8 Uhr an.\n2\tDas war 1999.\n3\t19 Boote sanken.\n",
-        (1, 3, 3),
-    ),
     # Wiki-40B as TensorFlow Datasets exports it.
     "wiki40b.jsonl": (
         jsonl(
@@ -106,25 +101,9 @@ WRITERS = {
         ),
         (1, 2, 3),
     ),
-    # Spark escapes quotation marks by a backslash.
-    "part-00000.csv": (
-        b'id,text\n1,"He said \\"no\\", twice. Then he left."\n2,"Rain, again."\n',
-        (2, 2, 3),
-    ),
-    # pandas doubles them, and its index is a column without a name.
-    "frame.csv": (
-        b',text,label\n0,"She said ""no"", twice. Why?",1\n1,"One.\n\nTwo.",0\n',
-        (2, 3, 4),
-    ),
     "data-00000-of-00001.arrow": (
         arrow("雨が降った。彼は帰った。", "彼女は「なぜ？」と聞いた。"),
         (2, 2, 3),
-    ),
-    "film.srt": (
-        "\ufeff1\r\n00:00:01,000 --> 00:00:02,500\r\n<i>Quand est-il parti ?</i>\r\n"
-        "\r\n2\r\n00:00:03,000 --> 00:00:04,000\r\n- Hier soir,\r\nje crois.\r\n"
-        "- Ah bon !\r\n\r\n".encode(),
-        (1, 3, 3),
     ),
 }
 

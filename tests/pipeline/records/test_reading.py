@@ -181,13 +181,6 @@ def test_numbers_go_on_from_one_chunk_to_the_next(tmp_path):
     assert found == [n % 4 for n in range(4 * BATCH_RECORDS) if n != number]
 
 
-def test_a_corrupt_record_names_its_file(tmp_path):
-    record = CorruptRecord(tmp_path / "shard", 1, 9, "is cut off")
-    assert str(record) == f"{tmp_path}/shard: record 1, at byte 9, is cut off"
-    lost = dataclasses.replace(record, lost=1_001)
-    assert str(lost).endswith("is cut off, and 1,000 after it are lost")
-
-
 COPIES = 10
 
 

@@ -139,12 +139,20 @@ def test_options_that_are_numbers_are_not_taken_for_their_places(tmp_path):
     assert [example.choice for example in file.examples] == [1, 0]
 
 
-def test_options_with_names_of_their_own_are_chosen_by_these(tmp_path):
-    record = (
-        '{"question": "Which?", "answerKey": "%s", '
-        '"choices": {"text": ["red", "blue"], "label": ["%s", "%s"]}}\n'
-    )
-    rows = record % ("B", "A", "B") + record % ("1", "1", "2")
+# ARC as the hub has it, and as it was published.
+HUB = (
+    '{"question": "Which?", "choices": {"text": ["red", "blue"], '
+    '"label": ["%s", "%s"]}, "answerKey": "%s"}\n'
+)
+PUBLISHED = (
+    '{"question": {"stem": "Which?", "choices": [{"text": "red", "label": "%s"}, '
+    '{"text": "blue", "label": "%s"}]}, "answerKey": "%s"}\n'
+)
+
+
+@pytest.mark.parametrize("record", [HUB, PUBLISHED])
+def test_options_with_names_of_their_own_are_chosen_by_these(tmp_path, record):
+    rows = record % ("A", "B", "B") + record % ("1", "2", "1")
     examples = read(tmp_path, rows, task="choose").examples
     assert [(e.text, e.options, e.choice) for e in examples] == [
         ("Which?", ("red", "blue"), 1),

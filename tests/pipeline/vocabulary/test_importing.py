@@ -116,7 +116,7 @@ def test_pieces_tell_what_their_text_was_like(sentences, model, bare):
     assert normalization_of_pieces(load_tokenizer(model)) == LOWER
     assert normalization_of_pieces(load_tokenizer(bare)) == AS_IT_IS
     config = VocabConfig(vocab_size=400, cased=True)
-    cased = load_tokenizer(train_vocabulary(sentences, config))
+    cased = load_tokenizer(train_vocabulary(sentences[:1000], config))
     assert normalization_of_pieces(cased) == Normalization(True, keep_accents=False)
 
 

@@ -167,5 +167,5 @@ def test_what_is_behind_a_template_that_never_ends_is_left_out():
 @pytest.mark.parametrize("unit", ["TEMPLATE[]", "TEMPLATE[", "[", "] TEMPLATE["])
 def test_megabytes_of_hostile_templates_take_seconds_at_most(unit):
     start = time.process_time()
-    remove_templates(unit * (8_000_000 // len(unit)))
-    assert time.process_time() - start < 20
+    remove_templates(unit * (2_000_000 // len(unit)))
+    assert time.process_time() - start < 10
