@@ -89,13 +89,8 @@ def test_any_position_is_gone_on_from_with_its_landmark_or_without(documents):
     epoch = size_of(documents)
     whole = batches(whole_records, 3 * epoch // BATCH)
     draw = random.Random(1)
-    starts = [
-        0,
-        1,
-        epoch // BATCH,
-        *(draw.randrange(3 * epoch // BATCH - 4) for _ in range(3)),
-    ]
-    for start in sorted(starts):
+    starts = [draw.randrange(3 * epoch // BATCH - 4) for _ in range(2)]
+    for start in sorted([1, epoch // BATCH, *starts]):
         landmark = whole_records.landmarks.before(start * BATCH)
         assert landmark.examples <= start * BATCH
         expected = {name: values[start : start + 4] for name, values in whole.items()}

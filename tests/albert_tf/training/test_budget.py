@@ -161,7 +161,9 @@ def test_a_budget_without_time_for_a_step_is_refused(choose):
     )
 
 
-BEGUN = dataclasses.replace(SETTINGS, steps=40, schedule="constant-cooldown")
+BEGUN = dataclasses.replace(
+    SETTINGS, steps=40, eval_every=20, schedule="constant-cooldown"
+)
 DATA = DataConfig(max_seq_length=24, examples="on-the-fly").resolved(input_bytes=0)
 
 
@@ -283,7 +285,7 @@ def test_a_run_that_is_killed_before_its_new_steps_are_kept_goes_on_with_the_old
 def test_there_is_no_pause_where_the_first_step_depends_on_how_many_there_are(
     data, tmp_path
 ):
-    config = dataclasses.replace(SETTINGS, steps=40, warmup_steps=0)
+    config = dataclasses.replace(SETTINGS, steps=40, warmup_steps=0, eval_every=40)
     deadline = Deadline(time.monotonic() - 60, pytest.fail)
     result = train(data, tmp_path / "r", config=config, deadline=deadline)
     assert (result.step, result.steps) == (40, 40)

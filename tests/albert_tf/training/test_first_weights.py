@@ -45,6 +45,7 @@ COOLED = dataclasses.replace(
     SETTINGS,
     schedule="constant-cooldown",
     cooldown_share=0.5,
+    eval_every=12,
     bias_correction=True,
     beta2=0.98,
 )

@@ -292,7 +292,7 @@ def test_a_model_or_settings_that_do_not_fit_are_refused(data, tmp_path):
 def test_no_sentence_task_trains_on_any_data_with_adamw_in_bfloat16(data, tmp_path):
     model = dataclasses.replace(TINY, sentence_task="none")
     config = dataclasses.replace(
-        SETTINGS, learning_rate=1e-3, optimizer="adamw", precision="bfloat16"
+        SETTINGS, steps=2, warmup_steps=1, optimizer="adamw", precision="bfloat16"
     )
     assert train(data, tmp_path, model=model, config=config).finished
     assert evaluations(tmp_path)[-1]["sentence_accuracy"] is None
