@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.support import output_folder
-from cli.support.asked import is_of_recipe, recipe_option
+from cli.support.asked import apply_recipe, recipe_option
 from cli.support.console import Console, Say, silent_stderr
 from cli.support.options import (
     UserPath,
@@ -17,7 +17,6 @@ from cli.support.options import (
     common_options,
     config_options,
     from_anywhere,
-    is_given,
     take_config,
 )
 from cli.support.output_folder import Footprint, Identity
@@ -185,9 +184,10 @@ def finetune(
 
 def settings_of(values: dict[str, Any]) -> FineTuneConfig:
     """The settings; epochs that were given win over the steps of a recipe."""
-    if is_given("epochs"):
-        of_length = filter(is_of_recipe, ("steps", "warmup_steps"))
-        values |= dict.fromkeys(of_length, None)
+    recipe = TASK_RECIPES.get(values.pop("recipe"), {})
+    given = apply_recipe(FineTuneConfig, values, recipe=recipe)
+    if "epochs" in given:
+        values |= dict.fromkeys({"steps", "warmup_steps"} - given)
     return take_config(FineTuneConfig, values)
 
 

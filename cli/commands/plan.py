@@ -11,9 +11,8 @@ import click
 from cli import STARTED
 from cli.support.asked import (
     Asked,
-    budget_option,
+    apply_recipe,
     check_budget_steps,
-    given_settings,
     model_options,
     resolve_model,
     useful,
@@ -22,6 +21,7 @@ from cli.support.budget import budget_lines, budget_table, choose
 from cli.support.console import Console, silent_stderr
 from cli.support.inputs import data_here
 from cli.support.options import (
+    Duration,
     UserPath,
     config_options,
     debug_option,
@@ -69,9 +69,11 @@ Show = Callable[[float], str]
     is_flag=True,
     help="Estimate the time on this machine: a few steps of the model are timed now.",
 )
-@budget_option(
+@click.option(
+    "--budget",
+    type=Duration(),
     help="Say what albert pretrain would choose for this much time on this machine, "
-    "such as 1h or 24h, and what to expect: steps of a few shapes are timed now."
+    "such as 1h or 24h, and what to expect: steps of a few shapes are timed now.",
 )
 @json_option()
 @debug_option
@@ -144,14 +146,16 @@ def plan_budget(data: Path, values: dict[str, Any], *, as_json: bool) -> None:
                 f"{flag_name(name)} has no effect with --budget; leave one of them out."
             )
     manifest = read_manifest(data)
-    recipe = useful(RECIPES[BUDGET_RECIPE], has_documents=manifest.has_documents)
+    recipe = RECIPES[BUDGET_RECIPE]
+    given = apply_recipe(TrainConfig, values, recipe=recipe)
     of_flags = {name: values[name] for name in ("batch_size", "precision")}
-    config = TrainConfig(**recipe | of_flags)
+    of_recipe = useful(recipe, has_documents=manifest.has_documents)
+    config = TrainConfig(**of_recipe | of_flags)
     asked = Asked(
         **{name: values[name] for name in ("model", "overrides", "budget")},
         is_model_given=is_given("model"),
         config=config,
-        given=given_settings(config),
+        given=given,
         data=data,
         started=STARTED,
     )

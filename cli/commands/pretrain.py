@@ -13,11 +13,9 @@ import click
 from cli import STARTED
 from cli.support import output_folder, several_hosts
 from cli.support.asked import (
-    RECIPE_KEY,
     Asked,
-    budget_option,
+    apply_recipe,
     check_beside_budget,
-    given_settings,
     model_options,
     recipe_option,
 )
@@ -96,11 +94,13 @@ TOPICS = {
     default="paper",
     help="ALBERT's, or those that make the most of a few hours on a small machine.",
 )
-@budget_option(
+@click.option(
+    "--budget",
+    type=Duration(),
     help="Choose the model, its number format and its steps for this much time on this "
     f"machine, such as 1h or 24h, with the recipe {BUDGET_RECIPE}: steps of a few "
     "shapes are timed first, and the number of steps is revised during the run. Other "
-    "flags are kept as given."
+    "flags are kept as given.",
 )
 @config_options(TrainConfig)
 @click.option(
@@ -146,7 +146,7 @@ def pretrain(
         coordinator=coordinator, num_hosts=num_hosts, host_index=host_index
     )
     if values["budget"] is not None:
-        check_beside_budget(is_several_hosts=place is not None)
+        check_beside_budget(values["recipe"], is_several_hosts=place is not None)
     asked = asked_of(
         values,
         is_writer=place is None or place.host_index == 0,
@@ -164,6 +164,9 @@ def pretrain(
 
 def asked_of(values: dict[str, Any], *, is_writer: bool, console: Console) -> Asked:
     """What flags and file ask for, once it is found that they go together."""
+    named, has_budget = values.pop("recipe"), values["budget"] is not None
+    recipe = RECIPES[BUDGET_RECIPE if has_budget else named]
+    given = apply_recipe(TrainConfig, values, recipe=recipe)
     config = take_config(TrainConfig, values)
     for name in ("constant_steps", "cooldown_share"):
         if config.schedule == "linear" and is_typed(name):
@@ -182,8 +185,8 @@ def asked_of(values: dict[str, Any], *, is_writer: bool, console: Console) -> As
         **values,
         is_model_given=is_given("model"),
         config=config,
-        given=given_settings(config),
-        recipe=click.get_current_context().meta.get(RECIPE_KEY, {}),
+        given=given,
+        recipe=recipe,
         data=data_here(data, console),
         data_as_given=str(data),
         started=STARTED,

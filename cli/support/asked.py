@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
-from cli.support.options import Command, Duration, UserPath, is_given, is_typed
+from cli.support.options import Command, UserPath, is_given, is_typed
 from schemas.architecture import PRESETS, ModelConfig
-from schemas.config import BUDGET_RECIPE, OF_FIRST_WEIGHTS, RECIPES, TrainConfig
+from schemas.config import BUDGET_RECIPE, OF_FIRST_WEIGHTS, TrainConfig
 from schemas.errors import SettingError
 from schemas.files import read_json
 from schemas.manifest import DatasetManifest
@@ -19,9 +18,6 @@ from schemas.settings import check_names_and_types, config_from_dict, plain_type
 
 # Fields that only models of other programs have other values of.
 _OF_IMPORTS = ("inner_group_num", "type_vocab_size", "embedding_projection")
-
-# Where a command keeps what its recipe says, and its name if one was typed.
-RECIPE_KEY, RECIPE_NAME_KEY = "albert.recipe", "albert.recipe_name"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -136,17 +132,6 @@ def parse_override(override: str) -> tuple[str, Any]:
         ) from None
 
 
-def given_settings(config: TrainConfig) -> frozenset[str]:
-    """The settings that flags or the file of --config have, not the recipe alone."""
-    return frozenset(
-        field.name
-        for field in dataclasses.fields(config)
-        if field.name in click.get_current_context().params
-        and is_given(field.name)
-        and not is_of_recipe(field.name)
-    )
-
-
 def check_budget_steps() -> None:
     """Refuse --steps typed with --budget, or in a file beside it."""
     if is_typed("steps") or (is_given("steps") and not is_typed("budget")):
@@ -155,7 +140,7 @@ def check_budget_steps() -> None:
         )
 
 
-def check_beside_budget(*, is_several_hosts: bool) -> None:
+def check_beside_budget(recipe: str, *, is_several_hosts: bool) -> None:
     """Refuse flags of a run that a budget does not go with."""
     check_budget_steps()
     if is_several_hosts:
@@ -163,11 +148,10 @@ def check_beside_budget(*, is_several_hosts: bool) -> None:
             "--budget measures one machine and cannot choose for several hosts; leave "
             "it out, or give --num-hosts 1."
         )
-    name = click.get_current_context().meta.get(RECIPE_NAME_KEY)
-    if name not in (None, BUDGET_RECIPE):
+    if is_typed("recipe") and recipe != BUDGET_RECIPE:
         raise SettingError(
             f"--budget uses the recipe {BUDGET_RECIPE}; leave out --budget or --recipe "
-            f"{name}."
+            f"{recipe}."
         )
 
 
@@ -175,46 +159,33 @@ def recipe_option(
     recipes: Mapping[str, dict[str, Any]], *, help: str, default: str | None = None
 ) -> Callable[[Command], Command]:
     """The flag that names a set of settings."""
-
-    def take(context: click.Context, _: click.Parameter, name: str | None) -> None:
-        """Begin with a recipe, if one is named."""
-        if name is not None:
-            _begin_with(recipes[name], context)
-        if is_given("recipe"):
-            context.meta[RECIPE_NAME_KEY] = name
-
     return click.option(
         "--recipe",
         type=click.Choice(list(recipes)),
         default=default,
         show_default=default is not None,
-        is_eager=True,
-        expose_value=False,
-        callback=take,
         help=f"Settings to start from: {help} Other flags and --config win over it.",
     )
 
 
-def budget_option(*, help: str) -> Callable[[Command], Command]:
-    """The flag that leaves model and settings to the program, for a time."""
+def apply_recipe(
+    config_class: type, values: dict[str, Any], *, recipe: Mapping[str, Any]
+) -> frozenset[str]:
+    """Give the settings that nothing else decides the values of a recipe.
 
-    def take(
-        context: click.Context, _: click.Parameter, seconds: float | None
-    ) -> float | None:
-        """Begin with the recipe for budgets, if there is one."""
-        if seconds is not None:
-            _begin_with(RECIPES[BUDGET_RECIPE], context)
-        return seconds
-
-    return click.option(
-        "--budget", type=Duration(), is_eager=True, callback=take, help=help
+    Returns:
+        The names of those that flags or the file of --config have. A value of the file
+        that is the recipe's too counts as the recipe's.
+    """
+    given = frozenset(
+        field.name
+        for field in dataclasses.fields(config_class)
+        if field.name in values
+        and is_given(field.name)
+        and (is_typed(field.name) or values[field.name] != recipe.get(field.name))
     )
-
-
-def _begin_with(recipe: dict[str, Any], context: click.Context) -> None:
-    """Let a recipe override the defaults, and a file of settings the recipe."""
-    context.default_map = {**recipe, **(context.default_map or {})}
-    context.meta[RECIPE_KEY] = context.meta.get(RECIPE_KEY, {}) | recipe
+    values |= {name: value for name, value in recipe.items() if name not in given}
+    return given
 
 
 def useful(
@@ -229,15 +200,3 @@ def useful(
     if not begins_anew:
         useless.update(OF_FIRST_WEIGHTS)
     return {name: value for name, value in recipe.items() if name not in useless}
-
-
-def is_of_recipe(name: str) -> bool:
-    """Whether a setting is what it is because the recipe says so."""
-    context = click.get_current_context()
-    recipe = context.meta.get(RECIPE_KEY, {})
-    source = context.get_parameter_source(name)
-    return (
-        source is ParameterSource.DEFAULT_MAP
-        and name in recipe
-        and context.params[name] == recipe[name]
-    )

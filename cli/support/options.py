@@ -142,7 +142,12 @@ def load_config(context: click.Context, _: click.Parameter, path: str | None) ->
             f"--config: {path} was written by albert {values['command']}; give one "
             f"of albert {command}."
         )
-    known = {p.name: p for p in context.command.params if p.expose_value}
+    # A written file has what its recipe said, and not the name of the recipe.
+    known = {
+        p.name: p
+        for p in context.command.params
+        if p.expose_value and p.name != "recipe"
+    }
     values, ignored = without_gone(values, command=command, known=known, place=path)
     tell_ignored(ignored, path)
     settings: dict[str, Any] = {}

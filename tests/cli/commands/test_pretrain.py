@@ -10,9 +10,9 @@ import pytest
 from albert_tf.training.pretraining import TrainResult
 from cli.commands import pretrain
 from cli.main import cli
-from cli.support.asked import Asked
+from cli.support.asked import Asked, apply_recipe
 from cli.support.console import Console
-from schemas.config import TrainConfig
+from schemas.config import RECIPES, TrainConfig
 from schemas.layout import DATA_MANIFEST, MANIFEST
 from tests.commands import LITTLE_MODEL, attempt, run
 from tests.exported_runs import SMALL_RUN, write_run
@@ -45,7 +45,10 @@ def test_a_file_of_settings_wins_over_a_recipe_and_flags_over_both(tmp_path, ord
     # Under the group, as when it is called: click keeps the first names of --help it
     # sees, and the next test in this process may print the help.
     group = click.Context(cli, **cli.context_settings)
-    settings = pretrain.pretrain.make_context("pretrain", flags, parent=group).params
+    with pretrain.pretrain.make_context("pretrain", flags, parent=group) as context:
+        settings, recipe = context.params, RECIPES[context.params["recipe"]]
+        given = apply_recipe(TrainConfig, settings, recipe=recipe)
+    assert given == {"learning_rate", "batch_size"}
     assert settings["batch_size"] == 16
     assert settings["learning_rate"] == 0.003
     assert settings["initializer"] == "positional-heads"
