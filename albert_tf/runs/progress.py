@@ -17,7 +17,7 @@ class Progress(Protocol):
     def say(self, line: str) -> None:
         """Show a line."""
 
-    def start(self, label: str, *, total: int, done: int = 0) -> None:
+    def start(self, label: str, *, total: int, done: int = 0) -> object:
         """Begin a bar, in place of one that is there."""
 
     def advance(self, amount: int) -> None:

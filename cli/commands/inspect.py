@@ -173,7 +173,7 @@ def check_files(data: Path, manifest: DatasetManifest, *, is_copy: bool) -> None
     from pipeline.dataset.local_copy import remove_damaged
 
     total = sum(shard.bytes for shard in manifest.shards)
-    with Console(quiet=False).bar("verifying", total=total, unit="B") as bar:
+    with Console(quiet=False).start("verifying", total=total, unit="B") as bar:
         problems = list(verify(data, manifest, progress=bar.to))
     for problem in problems:
         click.echo(problem)

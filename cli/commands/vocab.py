@@ -185,7 +185,7 @@ def _sample(
 
     chunks = plan_chunks(given.files)
     total = sum(chunk.text_bytes for chunk in chunks)
-    with console.bar("reading", total=total, unit="B") as bar:
+    with console.start("reading", total=total, unit="B") as bar:
         text = sample_sentences(chunks, config, workers=workers, on_progress=bar.to)
     text.counts.dropped[PASSED_OVER] += given.passed_over
     return text
@@ -217,7 +217,7 @@ def _make(
         console.say(f"Warning: {warning}")
     languages = {known_language(file.language) for file in files}
     language = languages.pop() if len(languages) == 1 else ""
-    with console.bar("training", total=100, unit="%") as bar:
+    with console.start("training", total=100, unit="%") as bar:
         try:
             model = train_vocabulary(
                 text.train,

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from types import FrameType
+from typing import Self
 
 import click
 from tqdm import tqdm
@@ -61,11 +62,15 @@ def tell(line: str) -> None:
 
 
 class Console(AbstractContextManager["Console"]):
-    """A `Progress` that speaks unless asked to be quiet: lines, and a bar at a time."""
+    """A `Progress` that speaks unless asked to be quiet: lines, and a bar at a time.
+
+    Where there is no terminal a bar is a line now and then.
+    """
 
     def __init__(self, *, quiet: bool) -> None:
         self.is_quiet = quiet
-        self._bar: Bar | None = None
+        self.done = 0
+        self._bar: tqdm | None = None
 
     def say(self, line: str) -> None:
         """Print a line, above the bar if there is one."""
@@ -73,59 +78,30 @@ class Console(AbstractContextManager["Console"]):
             with tqdm.external_write_mode(file=sys.stderr):
                 tell(line)
 
-    def bar(self, label: str, *, total: int, unit: str = "", done: int = 0) -> "Bar":
-        """A progress bar, or plain lines where there is no terminal."""
-        return Bar(label, total=total, unit=unit, done=done, is_quiet=self.is_quiet)
-
-    def start(self, label: str, *, total: int, done: int = 0) -> None:
-        """Begin a bar of this console, in place of one that is there."""
+    def start(self, label: str, *, total: int, unit: str = "", done: int = 0) -> Self:
+        """Begin a bar, in place of one that is there."""
         self.close()
-        self._bar = self.bar(label, total=total, done=done)
-
-    def advance(self, amount: int) -> None:
-        """Move the bar on."""
-        if self._bar is not None:
-            self._bar.to(self._bar.done + amount)
-
-    def show(self, status: str, *, is_last: bool = False) -> None:
-        """Show a status, beside the bar or as a line."""
-        if self._bar is not None:
-            self._bar.show(status, is_last=is_last)
-
-    def close(self) -> None:
-        """End the bar, if there is one, and leave it as it is."""
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-
-class Bar(AbstractContextManager["Bar"]):
-    """How far one stage is: a bar at a terminal, otherwise a line now and then."""
-
-    def __init__(
-        self, label: str, *, total: int, unit: str, done: int, is_quiet: bool
-    ) -> None:
         is_terminal = sys.stderr.isatty()
         self._bar = tqdm(
             total=total,
             initial=done,
             delay=DELAY_SECONDS,
-            disable=is_quiet or not is_terminal,
+            disable=self.is_quiet or not is_terminal,
             dynamic_ncols=True,
             bar_format=f"{label} |{{bar}}| {{desc}}".lstrip(),
         )
-        self._has_lines = not (is_quiet or is_terminal)
+        self._has_lines = not (self.is_quiet or is_terminal)
         self._label, self._total, self._unit = label, total, unit
         self._at_first, self._start = done, time.monotonic()
         self._last_line = self._start
         self._status: str | None = None
         self.done = done
+        return self
 
     def to(self, done: int, *, note: str = "") -> None:
         """Say how much is done by now, with the rate, the time left and a note."""
+        if self._bar is None:
+            return
         self._bar.update(done - self.done)
         self.done = done
         if self._status is not None:
@@ -138,21 +114,29 @@ class Bar(AbstractContextManager["Bar"]):
             said.append(f"{duration((self._total - done) / rate)} left")
         self._tell(", ".join([*said, note] if note else said))
 
+    def advance(self, amount: int) -> None:
+        """Move the bar on."""
+        self.to(self.done + amount)
+
     def show(self, status: str, *, is_last: bool = False) -> None:
         """Show this instead of the rate and the time left, from now on.
 
         With `is_last` it is shown even if a line was shown just before. About 75
         characters fit.
         """
-        self._status = status
-        self._tell(status, is_last=is_last)
+        if self._bar is not None:
+            self._status = status
+            self._tell(status, is_last=is_last)
 
     def close(self) -> None:
-        """End the bar and leave it as it is."""
-        self._bar.close()
+        """End the bar, if there is one, and leave it as it is."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
 
     def _tell(self, text: str, *, is_last: bool = False) -> None:
         """Write a text beside the bar, or as a line if the last one is long ago."""
+        assert self._bar is not None
         self._bar.set_description_str(text, refresh=is_last)
         is_time = time.monotonic() - self._last_line >= LINE_SECONDS
         if self._has_lines and (is_last or is_time):

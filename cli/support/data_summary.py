@@ -90,22 +90,24 @@ def shown_progress(job: "Job", console: Console) -> Iterator[None]:
     from pipeline.job.spill import ProgressReader
 
     reader, shards = ProgressReader(job.output), len(job.shards.shard_numbers())
-    bars = [console.bar("reading", total=job.text_bytes, unit="B")]
+    console.start("reading", total=job.text_bytes, unit="B")
     has_ended = threading.Event()
 
     def watch() -> None:
+        is_reading = True
         while not has_ended.wait(LOOK_SECONDS):
             progress = reader.poll()
-            if len(bars) == 1:
+            if is_reading:
                 note = counted(progress.documents, "document")
-                bars[0].to(min(progress.read_bytes, job.text_bytes), note=note)
+                console.to(min(progress.read_bytes, job.text_bytes), note=note)
                 if progress.read_bytes < job.text_bytes:
                     continue
                 # Only now, so that the time left is that of writing.
-                bars.append(console.bar("writing", total=shards, unit="shard"))
+                console.start("writing", total=shards, unit="shard")
+                is_reading = False
             examples = counted(progress.examples, "example")
             size = prefixed(progress.written_bytes, "B")
-            bars[1].to(progress.shards, note=f"{examples}, {size}")
+            console.to(progress.shards, note=f"{examples}, {size}")
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
@@ -114,8 +116,7 @@ def shown_progress(job: "Job", console: Console) -> Iterator[None]:
     finally:
         has_ended.set()
         watcher.join()
-        for bar in bars:
-            bar.close()
+        console.close()
 
 
 def closing_lines(

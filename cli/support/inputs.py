@@ -125,11 +125,11 @@ def find_given_inputs(values: dict[str, Any], console: Console) -> GivenInputs:
         for path in find_local(split_key(pattern)[0])
         if os.path.isfile(path)
     )
-    with console.bar("hashing", total=total, unit="B") as bar:
+    with console.start("hashing", total=total, unit="B") as bar:
         settings: dict[str, Any] = {
             **{name: values[name] for name in INPUT_OPTIONS},
             "on_passed_over": notes.append,
-            "on_hashed": lambda size: bar.to(bar.done + size),
+            "on_hashed": bar.advance,
         }
         files = find_inputs({kind: values[kind] for kind in KINDS}, **settings)
         if held_out:
@@ -234,9 +234,7 @@ def data_here(
     if copy.missing:
         size = prefixed(copy.missing_bytes, "B")
         console.say(f"{data}: copying {size} to {copy.folder}, where it is kept.")
-        done = 0
-        with console.bar("copying", total=copy.missing_bytes, unit="B") as bar:
+        with console.start("copying", total=copy.missing_bytes, unit="B") as bar:
             for size_bytes in fetch(copy):
-                done += size_bytes
-                bar.to(done)
+                bar.advance(size_bytes)
     return copy.folder

@@ -67,7 +67,7 @@ def test_the_work_goes_on_where_nobody_reads_any_more(monkeypatch, clock):
 def test_a_stage_says_its_share_rate_and_time_left(monkeypatch, clock):
     stream = io.StringIO()
     monkeypatch.setattr(console.sys, "stderr", stream)
-    with Console(quiet=False).bar("reading", total=4_000_000, unit="B") as bar:
+    with Console(quiet=False).start("reading", total=4_000_000, unit="B") as bar:
         clock[0] += 10
         bar.to(1_000_000, note="12 documents")
     assert stream.getvalue() == (
