@@ -74,6 +74,7 @@ files of `--eval-text`, whose entries in `inputs` of the manifest say \
 
 | field | what it is |
 |---|---|
+| `features` | Name, dtype and maximum length of each feature stored. |
 {manifest}
 
 ## A record

@@ -10,7 +10,7 @@ from typing import Any
 from schemas.config import DataConfig
 from schemas.files import json_text
 from schemas.layout import EVAL, TRAIN, copy_directory
-from schemas.manifest import DatasetManifest, ShardFile, feature_table, fingerprint_of
+from schemas.manifest import DatasetManifest, ShardFile, fingerprint_of
 
 STATISTICS: dict[str, Any] = {
     "short_share": 0.1,
@@ -46,7 +46,6 @@ def manifest_of(
         splits[split] = {"documents": len(copies[:1]), "copies": copies}
     manifest = DatasetManifest(
         config=config,
-        features=feature_table(config),
         vocabulary={"file": "spiece.model", "sha256": sha256, "size": vocab_size},
         fingerprint="",
         versions={"albert": "0.1.0"},

@@ -59,7 +59,6 @@ def write(batch, folder: Path) -> DatasetManifest:
         writer.write(records)
     return DatasetManifest(
         config=dataclasses.replace(CONFIG),
-        features=(),
         vocabulary={"file": "spiece.model", "sha256": "", "size": VOCAB_SIZE},
         fingerprint="",
         versions={},

@@ -16,7 +16,7 @@ from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
 from schemas.files import json_text
 from schemas.layout import DATA_CARD, EVAL, MANIFEST, TRAIN
-from schemas.manifest import DatasetManifest, ShardFile, feature_table, recorded
+from schemas.manifest import DatasetManifest, ShardFile, recorded
 from schemas.readable import counted, percent
 
 
@@ -112,7 +112,6 @@ def make_manifest(
     shards = [ShardFile(**file) for sidecar in sidecars for file in sidecar["files"]]
     return DatasetManifest(
         config=plan.config,
-        features=feature_table(plan.config),
         vocabulary=plan.vocabulary,
         fingerprint=plan.fingerprint(),
         versions=tool_versions(plan.config),

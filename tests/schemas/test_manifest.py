@@ -44,15 +44,6 @@ def shard_of(copy, shard, *, examples):
 MANIFEST = with_fingerprint(
     DatasetManifest(
         config=CONFIG,
-        features=tuple(
-            {"name": name, "dtype": "int64", "length": length, "meaning": "ids"}
-            for name, length in (
-                ("input_ids", 128),
-                ("masked_lm_positions", 19),
-                ("masked_lm_ids", 19),
-                ("next_sentence_labels", 1),
-            )
-        ),
         vocabulary={"file": "spiece.model", "sha256": "5e" * 32, "size": 30000},
         fingerprint="",
         versions={"albert": "0.1.0"},
@@ -291,12 +282,11 @@ EDITS = [
     *(
         (leave_out(key), f"it has no {key!r}")
         for key in (
-            *("config", "features", "vocabulary", "fingerprint", "versions", "inputs"),
+            *("config", "vocabulary", "fingerprint", "versions", "inputs"),
             *("splits", "statistics", "dropped", "changed", "shards"),
         )
     ),
     (leave_out("config", "num_shards"), "'num_shards'"),
-    (leave_out("features", 0, "length"), "it has no 'length'"),
     (leave_out("splits", "eval"), "splits are not train and eval"),
     (put("splits", "../..", to={}), "splits are not train and eval"),
     (leave_out(*COPY, "examples"), "it has no 'examples'"),
@@ -307,7 +297,6 @@ EDITS = [
         "--max-seq-length must be at least 8, not 7",
     ),
     (put("vocabulary", "size", to="400"), "vocabulary.size must be of type int"),
-    (put("features", 0, to=1), "'int' object is not subscriptable"),
     (put("splits", "train", "copies", to=[]), "train has 0 copies"),
     (put("shards", 0, "examples", to="4"), "examples must be of type int, not '4'"),
     (put("shards", 0, "name", to=7), "name must be of type str, not 7"),
@@ -330,9 +319,6 @@ EDITS = [
     (put("shards", 0, "bytes", to=63), f"{NAME} cannot hold 4 examples"),
     (put("shards", 0, "examples", to=-1), f"{NAME} cannot hold -1 examples"),
     (put("shards", to=[]), "copy train/00 has 4 examples, its files 0"),
-    (put("features", to=[]), "features are not those of a compact record"),
-    (put("features", 0, "length", to=9), "features are not those of a compact record"),
-    (put("config", "record_layout", to="padded"), "are not those of a padded record"),
 ]
 
 
