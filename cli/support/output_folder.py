@@ -16,7 +16,7 @@ from cli.support.options import tell_ignored
 from pipeline.storage import files
 from schemas import __version__, layout
 from schemas.errors import AlbertError, SettingError
-from schemas.files import TEMPORARY, json_text, parse_json, read_json, write_json
+from schemas.files import TEMPORARY, json_text, parse_json
 from schemas.readable import record_without_secrets
 from schemas.settings import flag_name, without_gone
 
@@ -87,65 +87,48 @@ def claim(
 
     `config.json` is written at once, so that an interrupted run is recognised. Where
     the writing `goes_on_elsewhere`, this process removes nothing at its end.
+
+    A cluster's storage has no locks and needs none: files appear whole there, and two
+    jobs of the same settings write the same bytes. Only --overwrite removes any.
     """
-    if isinstance(folder, str):
-        yield claim_remote(folder, footprint, overwrite=overwrite, **record)
-        return
     check_recognised(folder, footprint)
-    is_new = not folder.exists()
+    here = folder if isinstance(folder, Path) else None
+    new = here if here and not here.exists() else None
     try:
-        with lock(folder):
-            finished = False
-            if overwrite or not has_progress(folder, footprint):
+        with lock(here) if here else contextlib.nullcontext():
+            goes_on = not overwrite and has_progress(folder, footprint)
+            if overwrite or (here and not goes_on):
                 remove(folder, footprint)
-            else:
-                was = read_json(folder / layout.CONFIG)
-                finished = compare(folder, footprint, was, identity=record["identity"])
+            finished = goes_on and compare(
+                folder, footprint, recorded(folder), identity=record["identity"]
+            )
             if not finished:
                 write_record(folder, footprint, **record)
             try:
                 yield finished
             except BaseException:
-                if not (goes_on_elsewhere or shows_something(folder, footprint)):
-                    remove(folder, footprint)
+                if here and not (goes_on_elsewhere or shows_something(here, footprint)):
+                    remove(here, footprint)
                 raise
     finally:
         # Fails unless the folder is empty, which is what it is meant for.
         with contextlib.suppress(OSError):
-            if is_new:
-                folder.rmdir()
+            if new:
+                new.rmdir()
 
 
-def claim_remote(
-    folder: str, footprint: Footprint, *, overwrite: bool, **record: Unpack[Record]
-) -> bool:
-    """The same on a cluster's storage, which has no locks and needs none.
-
-    Files appear whole there, and two jobs of the same settings write the same bytes.
-    """
+def recorded(folder: Path | str) -> dict[str, Any]:
+    """What `config.json` of a folder says; nothing where there is none."""
     config = files.join(folder, layout.CONFIG)
-    before = (
-        parse_json(files.read_whole(config), config) if files.exists(config) else {}
-    )
-    if before.get("command") != footprint.command and files.find_below(folder, "**"):
-        raise SettingError(
-            f"--output: {folder} holds other files; give a new or empty folder."
-        )
-    if overwrite:
-        for name in footprint.removable:
-            files.remove(files.join(folder, name))
-    goes_on = any(files.find_below(folder, glob) for glob in footprint.progress)
-    if goes_on and compare(folder, footprint, before, identity=record["identity"]):
-        return True
-    files.write_whole(config, json_text(run_record(footprint, **record)))
-    return False
+    return parse_json(files.read_whole(config), config) if files.exists(config) else {}
 
 
-def write_record(folder: Path, footprint: Footprint, **record: Unpack[Record]) -> None:
+def write_record(
+    folder: Path | str, footprint: Footprint, **record: Unpack[Record]
+) -> None:
     """Record the settings of a claimed run, and those with which it was begun."""
     written = run_record(footprint, **record)
-    config = folder / layout.CONFIG
-    before = read_json(config) if config.exists() else {}
+    before = recorded(folder)
     environment, old, began = (
         values if isinstance(values, dict) else {}
         for values in map(before.get, ("environment", "identity", "began"))
@@ -160,7 +143,7 @@ def write_record(folder: Path, footprint: Footprint, **record: Unpack[Record]) -
     }
     if changed | began:
         written["began"] = changed | began
-    write_json(config, written)
+    files.write_whole(files.join(folder, layout.CONFIG), json_text(written))
 
 
 def run_record(footprint: Footprint, **record: Unpack[Record]) -> dict[str, Any]:
@@ -177,10 +160,13 @@ def run_record(footprint: Footprint, **record: Unpack[Record]) -> dict[str, Any]
     }
 
 
-def has_progress(folder: Path, footprint: Footprint) -> bool:
+def has_progress(folder: Path | str, footprint: Footprint) -> bool:
     """Whether there is anything to continue."""
-    found = (path for pattern in footprint.progress for path in folder.glob(pattern))
-    return any(TEMPORARY not in path.name for path in found)
+    return any(
+        TEMPORARY not in files.file_name(path)
+        for pattern in footprint.progress
+        for path in files.find_below(folder, pattern)
+    )
 
 
 def shows_something(folder: Path, footprint: Footprint) -> bool:
@@ -191,16 +177,16 @@ def shows_something(folder: Path, footprint: Footprint) -> bool:
     )
 
 
-def check_recognised(folder: Path, footprint: Footprint) -> None:
+def check_recognised(folder: Path | str, footprint: Footprint) -> None:
     """Refuse a folder that holds anything but a run of the same command."""
-    if folder.exists() and not folder.is_dir():
+    if isinstance(folder, Path) and folder.exists() and not folder.is_dir():
         raise SettingError(f"--output: {folder} is a file; give a folder.")
-    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    if all(name == layout.LOCK or TEMPORARY in name for name in names):
+    command = recorded(folder).get("command")
+    if command == footprint.command:
         return
-    config = folder / layout.CONFIG
-    command = read_json(config).get("command") if config.exists() else None
-    if command != footprint.command:
+    pattern = "*" if isinstance(folder, Path) else "**"
+    names = map(files.file_name, files.find_below(folder, pattern))
+    if any(name != layout.LOCK and TEMPORARY not in name for name in names):
         what = f"the output of albert {command}" if command else "other files"
         raise SettingError(
             f"--output: {folder} holds {what}; give a new or empty folder."
@@ -293,11 +279,12 @@ def described_changes(names: Iterable[str], *, before: Identity, now: Identity) 
     return ", ".join(changes)
 
 
-def remove(folder: Path, footprint: Footprint) -> None:
+def remove(folder: Path | str, footprint: Footprint) -> None:
     """Remove what an earlier run of the command wrote, and nothing else."""
     for name in footprint.removable:
-        for path in (folder / name, *folder.glob(f"{name}{TEMPORARY}*")):
-            files.remove(str(path))
+        left = files.find_below(folder, f"{name}{TEMPORARY}*")
+        for path in (files.join(folder, name), *left):
+            files.remove(path)
 
 
 @contextlib.contextmanager

@@ -24,9 +24,9 @@ from tests.memory_files import STORAGE
 IDENTITY = {"seed": 1}
 
 
-def claim(folder, footprint=VOCAB, *, overwrite=False):
+def claim(folder, footprint=VOCAB, *, identity=IDENTITY, overwrite=False):
     with output_folder.claim(
-        folder, footprint, settings={}, identity=IDENTITY, overwrite=overwrite
+        folder, footprint, settings={}, identity=identity, overwrite=overwrite
     ) as finished:
         return finished
 
@@ -183,14 +183,8 @@ def test_a_folder_that_cannot_be_made_is_said_with_what_chooses_it(tmp_path, cho
 PART = "train/copy-00/part-00000-of-00001.tfrecord"
 
 
-def claim_there(folder="memory://out/data", *, identity=IDENTITY, overwrite=False):
-    return output_folder.claim_remote(
-        folder,
-        MAKE_DATA,
-        settings={"vocab": "/v"},
-        identity=identity,
-        overwrite=overwrite,
-    )
+def claim_there(**given):
+    return claim("memory://out/data", MAKE_DATA, **given)
 
 
 def write_data_set(memory):
