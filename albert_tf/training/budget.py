@@ -13,7 +13,7 @@ import functools
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -279,13 +279,6 @@ class Deadline:
     tell: Callable[[ResolvedTrainConfig], None]
 
 
-class Refilled(NamedTuple):
-    """How many steps a run can have, and how many have time."""
-
-    steps: int
-    fitting: int
-
-
 def pause_after(share: float, config: TrainConfig) -> int:
     """The step of one of the `PAUSES`; 0 for none.
 
@@ -298,12 +291,16 @@ def pause_after(share: float, config: TrainConfig) -> int:
     return step if step >= LEAST_STEPS_TIMED else 0
 
 
-def refilled(run: ResolvedRun, *, step: int, pace: float, at: float) -> Refilled:
+def refilled(run: ResolvedRun, *, step: int, pace: float, at: float) -> tuple[int, int]:
     """How many steps a run is to have, once the seconds of each are known.
 
     Args:
-        pace: Seconds of a step before `step`.
+        step: Those that are done.
+        pace: Seconds of each of them.
         at: When the run is to end, on the monotonic clock.
+
+    Returns:
+        As many as fit, but no fewer than it can have; and as many as fit.
     """
     config, manifest = run.config, run.manifest
     ahead = cost_ahead(
@@ -313,30 +310,12 @@ def refilled(run: ResolvedRun, *, step: int, pace: float, at: float) -> Refilled
         step=step,
         length=manifest.statistics["mean_length"],
     )
-    fitting = steps_that_fit(
-        step,
-        step_seconds=ahead * pace,
-        evaluating=evaluating_share(
-            config.steps, config, held_out=manifest.num_examples(EVAL)
-        ),
-        seconds=at - time.monotonic(),
+    evaluating = evaluating_share(
+        config.steps, config, held_out=manifest.num_examples(EVAL)
     )
-    return Refilled(max(fitting, least_steps(config, step=step)), fitting)
-
-
-def steps_that_fit(
-    step: int, *, step_seconds: float, evaluating: float, seconds: float
-) -> int:
-    """The steps that a run has time for, in all.
-
-    Args:
-        step: Those that are done.
-        step_seconds: What one of the others will take.
-        evaluating: What evaluations add, as a share of that.
-        seconds: From now to the end, evaluations included.
-    """
-    more = (seconds - ENDING_SECONDS) / (step_seconds * (1 + evaluating))
-    return step + max(0, int(more))
+    seconds = at - time.monotonic() - ENDING_SECONDS
+    fitting = step + max(0, int(seconds / (ahead * pace * (1 + evaluating))))
+    return max(fitting, least_steps(config, step=step)), fitting
 
 
 def least_steps(config: TrainConfig, *, step: int) -> int:

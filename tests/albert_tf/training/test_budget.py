@@ -8,7 +8,7 @@ import pytest
 
 from albert_tf.planning.budget import SHAPES, best, ladder_model
 from albert_tf.planning.cost import training_flops
-from albert_tf.training import budget
+from albert_tf.training import budget, pretraining
 from albert_tf.training.budget import (
     ENDING_SECONDS,
     PAUSES,
@@ -20,7 +20,7 @@ from albert_tf.training.budget import (
     mean_example,
     models_for,
     pause_after,
-    steps_that_fit,
+    refilled,
 )
 from albert_tf.training.run import records_of
 from albert_tf.training.schedule import first_bound
@@ -29,7 +29,7 @@ from schemas.errors import SettingError
 from schemas.manifest import read_manifest
 from schemas.phases import mean_length, samples_of
 from tests.runs import OF_DOCUMENTS, SETTINGS, final, train
-from tests.training_data import TINY
+from tests.training_data import TINY, resolved_run
 
 TRAIN = TrainConfig(batch_size=32, learning_rate=0.001)
 
@@ -179,14 +179,21 @@ RECIPE = {
     ("seconds", "expected"),
     [
         # Steps of 0.2 s, and a sixteenth as long for evaluations.
-        (100.0 + ENDING_SECONDS, 100 + 470),
-        (200.0 + ENDING_SECONDS, 100 + 941),
-        (-50.0, 100),
+        (100.0 + ENDING_SECONDS, (100 + 470, 100 + 470)),
+        (200.0 + ENDING_SECONDS, (100 + 941, 100 + 941)),
+        # The cooldown of fewer would have begun.
+        (-50.0, (125, 100)),
     ],
 )
-def test_as_many_steps_as_the_time_left_is_enough_for(seconds, expected):
-    settings = {"step_seconds": 0.2, "evaluating": 1 / 16, "seconds": seconds}
-    assert steps_that_fit(100, **settings) == expected
+def test_as_many_steps_as_the_time_left_is_enough_for(
+    seconds, expected, data, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(time, "monotonic", lambda: 5000.0)
+    monkeypatch.setattr(budget, "evaluating_share", lambda *_, **__: 1 / 16)
+    config = TrainConfig(steps=1000, schedule="constant-cooldown")
+    run = resolved_run(data, tmp_path, config)
+    found = refilled(run, step=100, pace=0.2, at=5000.0 + seconds)
+    assert found == expected
 
 
 @pytest.mark.parametrize("schedule", ["linear", "constant-cooldown"])
@@ -249,7 +256,7 @@ def test_a_run_with_other_steps_is_as_if_it_was_begun_with_them(
     model, config, data = TINY, BEGUN, request.getfixturevalue(kind)
     if kind == "documents":
         model, config = OF_DOCUMENTS, dataclasses.replace(BEGUN, **RECIPE)
-    monkeypatch.setattr(budget, "steps_that_fit", lambda *_, **__: steps)
+    monkeypatch.setattr(pretraining, "refilled", lambda *_, **__: (steps, steps))
     told = []
     deadline = Deadline(time.monotonic() + 60, told.append)
     result = train(
@@ -265,7 +272,7 @@ def test_a_run_with_other_steps_is_as_if_it_was_begun_with_them(
 def test_a_run_that_is_killed_before_its_new_steps_are_kept_goes_on_with_the_old_ones(
     data, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(budget, "steps_that_fit", lambda *_, **__: 30)
+    monkeypatch.setattr(pretraining, "refilled", lambda *_, **__: (30, 30))
 
     def killed(config):
         raise KeyboardInterrupt
