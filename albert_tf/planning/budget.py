@@ -6,7 +6,7 @@ ladder of shapes (`benchmarks/ladder.py`).
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -159,44 +159,27 @@ class Workload(NamedTuple):
         return self.batch_size * of_example
 
 
-@dataclasses.dataclass(frozen=True)
-class Timing:
-    """The seconds of a step that was timed."""
-
-    config: ModelConfig
-    workload: Workload
-    seconds: float
-
-    @property
-    def rate(self) -> float:
-        """Operations a second."""
-        return self.workload.flops(self.config) / self.seconds
-
-
 def estimated_seconds(
-    timings: list[Timing], config: ModelConfig, workload: Workload
+    rates: Mapping[int, float], config: ModelConfig, workload: Workload
 ) -> float:
-    """The seconds of a step of a shape, from those of others on the same machine.
+    """The seconds of a step of a shape, from the speed of others on the same machine.
 
     Wide layers make more of a machine than narrow ones: operations a second follow the
     logarithm of the width between two shapes that were timed, and beyond the outermost
     they stay as they are.
 
-    >>> at = lambda width: ModelConfig(hidden_size=width, intermediate_size=4 * width)
+    Args:
+        rates: Operations a second by width.
+
     >>> workload = Workload(batch_size=32, length=104, predictions=15)
-    >>> timings = [
-    ...     Timing(at(width), workload, seconds)
-    ...     for width, seconds in ((192, 2.0), (768, 16.0))
-    ... ]
-    >>> round(estimated_seconds(timings, at(192), workload), 2)
+    >>> rate = workload.flops(ModelConfig(hidden_size=384)) / 2.0
+    >>> rates = {192: 0.5 * rate, 768: 1.5 * rate}
+    >>> round(estimated_seconds(rates, ModelConfig(hidden_size=384), workload), 2)
     2.0
     """
-    by_width = sorted(timings, key=lambda timing: timing.config.hidden_size)
-    rate = np.interp(
-        np.log(config.hidden_size),
-        np.log([timing.config.hidden_size for timing in by_width]),
-        [timing.rate for timing in by_width],
-    )
+    widths = sorted(rates)
+    of_widths = [rates[width] for width in widths]
+    rate = np.interp(np.log(config.hidden_size), np.log(widths), of_widths)
     return float(workload.flops(config) / rate)
 
 
@@ -271,29 +254,14 @@ class Outlook:
     def candidates(
         self,
         configs: Sequence[ModelConfig],
-        timings: list[Timing],
+        step_seconds: Sequence[float],
         *,
         seconds: float,
     ) -> list[Candidate]:
-        """Models after this many seconds, given timings of some shapes."""
+        """Models after this many seconds, given those of a step of each."""
         return [
-            self.candidate(
-                config,
-                step_seconds=estimated_seconds(timings, config, self.workload),
-                seconds=seconds,
-            )
-            for config in configs
-        ]
-
-    def slower(
-        self, found: Sequence[Candidate], times: float, *, seconds: float
-    ) -> list[Candidate]:
-        """The same candidates if their steps take this many times as long."""
-        return [
-            self.candidate(
-                each.config, step_seconds=times * each.step_seconds, seconds=seconds
-            )
-            for each in found
+            self.candidate(config, step_seconds=of_step, seconds=seconds)
+            for config, of_step in zip(configs, step_seconds, strict=True)
         ]
 
 

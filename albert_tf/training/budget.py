@@ -23,7 +23,6 @@ from albert_tf.planning.budget import (
     SHAPES,
     Candidate,
     Outlook,
-    Timing,
     Workload,
     best,
     estimated_seconds,
@@ -126,18 +125,16 @@ def choose_for_budget(
     samples = list(samples_of(manifest.config, train))
     mean = mean_example(samples)
     outlook = outlook_of(mean, train, manifest)
-
-    def seconds_of(config: ModelConfig) -> float:
-        say(f"Timing a step of {_shape(config)} ...")
-        return step_seconds(config, mean, train, length=outlook.workload.length)
-
-    found = _estimated(models, seconds_of, outlook=outlook, until=until)
-    expected = found[best(found)]
-    say(f"Timing steps of {_shape(expected.config)} ...")
+    estimated = _estimated(
+        models, mean, train=train, workload=outlook.workload, until=until, say=say
+    )
+    place = best(outlook.candidates(models, estimated, seconds=_left(until)))
+    say(f"Timing steps of {_shape(models[place])} ...")
     timed = float(np.clip(TIMED_SHARE * seconds, *TIMED_SECONDS))
-    own = fed_step_seconds(expected.config, train, samples, records, seconds=timed)
+    own = fed_step_seconds(models[place], train, samples, records, seconds=timed)
     _check_fits(own, until=until)
-    found = outlook.slower(found, own / expected.step_seconds, seconds=_left(until))
+    slower = [own / estimated[place] * of_step for of_step in estimated]
+    found = outlook.candidates(models, slower, seconds=_left(until))
     place = best(found)
     return BudgetChoice(
         candidates=found,
@@ -188,30 +185,33 @@ def _shape(config: ModelConfig) -> str:
 
 def _estimated(
     models: Sequence[ModelConfig],
-    seconds_of: Callable[[ModelConfig], float],
+    mean: ResolvedDataConfig,
     *,
-    outlook: Outlook,
+    train: TrainConfig,
+    workload: Workload,
     until: float,
-) -> list[Candidate]:
-    """What each model would be, from the times of a few like them.
+    say: Say,
+) -> list[float]:
+    """The seconds of a step of each model, from the times of a few like them.
 
     A single model is timed later, so any time will do here. Otherwise a shape is not
     timed, nor are those after it, if fewer than `LEAST_STEPS` of it would fit even at
     twice the speed that the shapes before suggest.
     """
     if len(models) == 1:
-        timings = [Timing(models[0], outlook.workload, seconds=1.0)]
-        return outlook.candidates(models, timings, seconds=_left(until))
+        return [1.0]
     of_data = {name: getattr(models[0], name) for name in OF_DATA}
-    timings = []
+    rates: dict[int, float] = {}
     for shape in TIMED:
         model = ladder_model(*shape, **of_data)
-        if timings:
-            expected = estimated_seconds(timings, model, outlook.workload)
+        if rates:
+            expected = estimated_seconds(rates, model, workload)
             if LEAST_STEPS * expected / 2 > _left(until):
                 break
-        timings.append(Timing(model, outlook.workload, seconds=seconds_of(model)))
-    return outlook.candidates(models, timings, seconds=_left(until))
+        say(f"Timing a step of {_shape(model)} ...")
+        seconds = step_seconds(model, mean, train, length=workload.length)
+        rates[model.hidden_size] = workload.flops(model) / seconds
+    return [estimated_seconds(rates, model, workload) for model in models]
 
 
 def _left(until: float) -> float:

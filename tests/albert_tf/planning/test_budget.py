@@ -10,7 +10,6 @@ from albert_tf.planning.budget import (
     SHAPES,
     Law,
     Outlook,
-    Timing,
     Workload,
     best,
     effective_weights,
@@ -26,10 +25,7 @@ LAW = Law(a=200.0, b=100_000.0, most_weights=1e7, most_tokens=1e8)
 STEP = Workload(batch_size=32, length=100, predictions=15)
 LADDER = [ladder_model(*shape) for shape in ((2, 128), (4, 256), (8, 512))]
 # Seconds of a step: a machine of 2e11 operations a second, about.
-TIMINGS = [
-    Timing(config, STEP, seconds)
-    for config, seconds in zip(LADDER, (0.12, 0.45, 2.4), strict=True)
-]
+STEP_SECONDS = (0.12, 0.45, 2.4)
 
 
 def outlook(law=LAW):
@@ -37,7 +33,7 @@ def outlook(law=LAW):
 
 
 def considered(seconds, law=LAW):
-    return outlook(law).candidates(LADDER, TIMINGS, seconds=seconds)
+    return outlook(law).candidates(LADDER, STEP_SECONDS, seconds=seconds)
 
 
 def chosen(seconds):
@@ -156,16 +152,6 @@ def test_every_rung_has_a_head_for_each_neighbour():
     assert min(model.num_attention_heads for model in models) == 4
 
 
-def timed(layers, hidden, *, rate):
-    """A step of a machine that does so many operations a second."""
-    config = ladder_model(layers, hidden)
-    return Timing(config, STEP, seconds=STEP.flops(config) / rate)
-
-
-def rate_of(timings, config):
-    return STEP.flops(config) / estimated_seconds(timings, config, STEP)
-
-
 def test_the_operations_of_a_step_are_those_of_its_examples():
     config = ladder_model(4, 256)
     of_example = training_flops(config, length=100, predictions=15)
@@ -184,18 +170,9 @@ def test_the_operations_of_a_step_are_those_of_its_examples():
     ],
 )
 def test_wider_layers_make_more_of_a_machine_whatever_was_timed_first(hidden, rate):
-    timings = [
-        timed(8, 512, rate=2.5e11),
-        timed(2, 128, rate=1e11),
-        timed(4, 256, rate=2e11),
-    ]
+    rates = {512: 2.5e11, 128: 1e11, 256: 2e11}
     config = dataclasses.replace(
         ladder_model(6, 256), hidden_size=hidden, num_attention_heads=1
     )
-    assert rate_of(timings, config) == pytest.approx(rate, rel=1e-3)
-
-
-def test_a_shape_that_was_timed_takes_what_it_took():
-    timing = timed(4, 256, rate=2e11)
-    seconds = estimated_seconds([timing], timing.config, STEP)
-    assert seconds == pytest.approx(timing.seconds)
+    seconds = estimated_seconds(rates, config, STEP)
+    assert STEP.flops(config) / seconds == pytest.approx(rate, rel=1e-3)
