@@ -6,7 +6,6 @@ from what the loss adds up, devices exchange nothing else in a step.
 """
 
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -15,19 +14,16 @@ import keras
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from albert_tf.evaluation.held_out import Stop, with_weights
+from albert_tf.evaluation.held_out import with_weights
 from albert_tf.model.encoder import DropoutSeeds
 from albert_tf.model.pretrainer import Batch, Model
-from albert_tf.training.optimizers import Optimizer, Scales
+from albert_tf.training.optimizers import Scales
 from albert_tf.training.steps import (
-    PRETRAINING,
     Array,
     Counts,
     Memory,
-    TrainingLoss,
-    accumulation_seconds,
+    TrainingSteps,
     added_up,
-    dropout_keys,
 )
 
 Tensor = Any
@@ -41,20 +37,11 @@ DIVIDED = PartitionSpec("devices")
 AHEAD = 2
 
 
-class JaxSteps:
+class JaxSteps(TrainingSteps):
     """`TrainingSteps` over all devices of JAX, those of other hosts too."""
 
-    def __init__(
-        self,
-        model: Model,
-        *,
-        optimizer: Optimizer,
-        seed: int,
-        loss: TrainingLoss = PRETRAINING,
-    ) -> None:
-        self.model, self.loss = model, loss
-        self._optimizer = optimizer
-        self._seed = seed
+    def __init__(self, model: Model, **settings: Any) -> None:
+        super().__init__(model, **settings)
         devices = sorted(jax.devices(), key=lambda one: (one.process_index, one.id))
         self.num_devices = jax.local_device_count()
         mesh = Mesh(np.array(devices), ("devices",))
@@ -70,7 +57,6 @@ class JaxSteps:
             model.weights_by_path[path].assign(value)
         self._together = jax.jit(jnp.stack, out_shardings=everywhere)
         self._totals: dict[str, Tensor] = {}
-        self._sums: list[Tensor] = []
         self.discard()
         self._define(mesh)
 
@@ -94,16 +80,8 @@ class JaxSteps:
             donate_argnums=(0, 1),
         )
 
-    def accumulate(
-        self,
-        batch: Batch,
-        *,
-        counts: Counts,
-        step: int,
-        micro: int,
-    ) -> None:
-        """See `TrainingSteps.accumulate`."""
-        keys = dropout_keys(self._seed, step, micro, number=self.num_devices)
+    def _accumulated(self, batch: Batch, keys: Array, counts: Counts) -> Tensor:
+        """See `TrainingSteps._accumulated`."""
         # Arrays `[N, ...]`, a row for each device here, as parts of those of all.
         rows: Any = (batch, keys.astype(np.uint32))
         if self._divided.is_fully_addressable:
@@ -119,7 +97,7 @@ class JaxSteps:
             *rows,
             {name: np.float32(count) for name, count in counts.items()},
         )
-        self._sums.append(sums)
+        return sums
 
     def sums(self) -> Array:
         """See `TrainingSteps.sums`."""
@@ -127,10 +105,9 @@ class JaxSteps:
             return added_up(np.asarray(self._together(self._sums)))
         return added_up(jax.device_get(self._sums))
 
-    def compile(self, parts: Sequence[Batch], *, should_stop: Stop) -> float | None:
-        """See `TrainingSteps.compile`."""
+    def _compile_update(self) -> None:
+        """See `TrainingSteps._compile_update`."""
         self._apply.lower(*self._state(), self._scales(0.0, step=0)).compile()
-        return accumulation_seconds(self, parts, should_stop=should_stop)
 
     def apply(self, learning_rate: float, *, step: int) -> float:
         """See `TrainingSteps.apply`."""
@@ -145,7 +122,7 @@ class JaxSteps:
 
     def discard(self) -> None:
         """See `TrainingSteps.discard`."""
-        self._sums = []
+        super().discard()
         self._totals = {
             path: jnp.zeros(
                 (self._divided.num_devices, *weight.shape), device=self._divided

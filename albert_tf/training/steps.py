@@ -7,18 +7,20 @@ computes whole micro-batches, and dropout depends on the place of a micro-batch 
 step, not on the device.
 """
 
+import abc
 import functools
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from albert_tf.evaluation.held_out import Stop
 from albert_tf.hosts.hosts import ONE_HOST, Hosts
-from albert_tf.model.pretrainer import Batch, micro_batch_loss
+from albert_tf.model.pretrainer import Batch, Model, micro_batch_loss
 from albert_tf.planning.cost import derive_micro_batch_size, memory_limit
+from albert_tf.training.optimizers import Optimizer
 from schemas.config import ResolvedDataConfig, TrainConfig
 
 Tensor = Any
@@ -41,20 +43,50 @@ class TrainingLoss(NamedTuple):
     counts: Callable[[Batch], Counts]
 
 
-class TrainingSteps(Protocol):
+def pretraining_counts(batch: Batch) -> Counts:
+    """What the losses of a whole step `[K, M, ...]` are divided by.
+
+    These are arguments of `micro_batch_loss`.
+    """
+    has_label = batch["sentence_order_labels"] >= 0
+    return {
+        "mlm_count": float(np.sum(batch["masked_lm_weights"])),
+        "sentence_count": float(np.sum(has_label)),
+        "piece_count": float(np.sum(batch["input_mask"])),
+    }
+
+
+PRETRAINING = TrainingLoss(micro_batch_loss, pretraining_counts)
+
+
+class TrainingSteps(abc.ABC):
     """A model and the state of its optimizer.
 
-    Attributes:
-        model: Updated in place by `apply`.
+    Args:
+        model: With the weights that training starts from; updated in place by `apply`.
+        seed: With step and micro-batch the key of dropout.
         loss: What is trained on.
+
+    Attributes:
         optimizer_state: What the optimizer keeps for every weight, by path.
         num_devices: N, micro-batches that are computed at the same time.
     """
 
-    model: Any
-    loss: TrainingLoss
     optimizer_state: dict[str, Any]
     num_devices: int
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        optimizer: Optimizer,
+        seed: int,
+        loss: TrainingLoss = PRETRAINING,
+    ) -> None:
+        self.model, self.loss = model, loss
+        self._optimizer, self._seed = optimizer, seed
+        # What the loss adds up, in each call of `accumulate`, of each device `[N, C]`.
+        self._sums: list[Tensor] = []
 
     def accumulate(
         self,
@@ -72,7 +104,18 @@ class TrainingSteps(Protocol):
             step: With `micro` and the seed the key of dropout.
             micro: Which micro-batch of the step the first one is.
         """
+        keys = dropout_keys(self._seed, step, micro, number=self.num_devices)
+        self._sums.append(self._accumulated(batch, keys, counts))
 
+    @abc.abstractmethod
+    def _accumulated(self, batch: Batch, keys: Array, counts: Counts) -> Tensor:
+        """Add up gradients; what the loss adds up, `[N, C]`.
+
+        Args:
+            keys: Of dropout, `[N, 2]`.
+        """
+
+    @abc.abstractmethod
     def sums(self) -> Array:
         """What the loss adds up, over all that was accumulated, which is waited for.
 
@@ -84,13 +127,38 @@ class TrainingSteps(Protocol):
     def compile(self, parts: Sequence[Batch], *, should_stop: Stop) -> float | None:
         """Compile for a step of such parts `[N, M, ...]`, changing nothing.
 
+        One part is timed, of middle size, so that training begins at once; all others
+        are taken to last as long for each token.
+
         Args:
             should_stop: Asked before whatever takes as long as a micro-batch.
 
         Returns:
             About the seconds that all of them take once compiled; None if stopped.
         """
+        self._compile_update()
+        # The places that are computed, padding included where it is.
+        computed = "row_places" if "row_places" in parts[0] else "input_ids"
+        sizes = [int(part[computed].size) for part in parts]
+        place = sizes.index(sorted(sizes)[len(parts) // 2])
+        middle = parts[place]
+        counts = self.loss.counts(middle)
+        seconds = 0.0
+        for _ in range(2):  # the first call compiles
+            if should_stop():
+                return None
+            start = time.perf_counter()
+            self.accumulate(middle, counts=counts, step=0, micro=0)
+            self.sums()
+            seconds = time.perf_counter() - start
+            self.discard()
+        return seconds * sum(sizes) / sizes[place]
 
+    @abc.abstractmethod
+    def _compile_update(self) -> None:
+        """Compile what `apply` computes."""
+
+    @abc.abstractmethod
     def apply(self, learning_rate: float, *, step: int) -> float:
         """Clip and apply what was accumulated; the norm of the gradients before.
 
@@ -100,25 +168,11 @@ class TrainingSteps(Protocol):
 
     def discard(self) -> None:
         """Forget what was accumulated."""
+        self._sums = []
 
+    @abc.abstractmethod
     def memory(self) -> list[Memory]:
         """What each of the N devices says of its memory, as `memory_limit` takes it."""
-
-
-def pretraining_counts(batch: Batch) -> Counts:
-    """What the losses of a whole step `[K, M, ...]` are divided by.
-
-    These are arguments of `micro_batch_loss`.
-    """
-    has_label = batch["sentence_order_labels"] >= 0
-    return {
-        "mlm_count": float(np.sum(batch["masked_lm_weights"])),
-        "sentence_count": float(np.sum(has_label)),
-        "piece_count": float(np.sum(batch["input_mask"])),
-    }
-
-
-PRETRAINING = TrainingLoss(micro_batch_loss, pretraining_counts)
 
 
 class StepDone(NamedTuple):
@@ -149,32 +203,6 @@ def micro_batch_size(
         limit=limit._replace(free_bytes=int(free_bytes)),
         devices=steps.num_devices * hosts.number,
     )
-
-
-def accumulation_seconds(
-    steps: TrainingSteps, parts: Sequence[Batch], *, should_stop: Stop
-) -> float | None:
-    """What `TrainingSteps.compile` returns: of two calls, the first compiles.
-
-    One part is timed, of middle size, so that training begins at once; all others are
-    taken to last as long for each token.
-    """
-    # The places that are computed, padding included where it is.
-    computed = "row_places" if "row_places" in parts[0] else "input_ids"
-    sizes = [int(part[computed].size) for part in parts]
-    place = sizes.index(sorted(sizes)[len(parts) // 2])
-    middle = parts[place]
-    counts = steps.loss.counts(middle)
-    seconds = 0.0
-    for _ in range(2):
-        if should_stop():
-            return None
-        start = time.perf_counter()
-        steps.accumulate(middle, counts=counts, step=0, micro=0)
-        steps.sums()
-        seconds = time.perf_counter() - start
-        steps.discard()
-    return seconds * sum(sizes) / sizes[place]
 
 
 def added_up(sums: Sequence[Array] | Array) -> Array:

@@ -15,16 +15,13 @@ from tensorflow.python.client import device_lib
 from albert_tf.evaluation.held_out import Stop, of_any_size, with_weights
 from albert_tf.model.encoder import DropoutSeeds
 from albert_tf.model.pretrainer import Batch, Model
-from albert_tf.training.optimizers import Optimizer, Scales
+from albert_tf.training.optimizers import Scales
 from albert_tf.training.steps import (
-    PRETRAINING,
     Array,
     Counts,
     Memory,
-    TrainingLoss,
-    accumulation_seconds,
+    TrainingSteps,
     added_up,
-    dropout_keys,
 )
 
 
@@ -39,27 +36,15 @@ class Replica(NamedTuple):
     totals: dict[str, tf.Variable]
 
 
-class TensorFlowSteps:
+class TensorFlowSteps(TrainingSteps):
     """`TrainingSteps` over all visible GPUs, or the CPU where there is none.
 
     Args:
-        model: With the weights that training starts from.
-        seed: With step and micro-batch the key of dropout.
         xla: Compile loss and gradients as a whole with XLA.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        *,
-        optimizer: Optimizer,
-        seed: int,
-        loss: TrainingLoss = PRETRAINING,
-        xla: bool = False,
-    ) -> None:
-        self.model, self.loss = model, loss
-        self._optimizer = optimizer
-        self._seed = seed
+    def __init__(self, model: Model, *, xla: bool = False, **settings: Any) -> None:
+        super().__init__(model, **settings)
         self.optimizer_state = self._optimizer.zeros(model.weights_by_path, _zeros_like)
         weights = [(path, w.value) for path, w in model.weights_by_path.items()]
         self._replicas: list[Replica] = []
@@ -82,42 +67,35 @@ class TensorFlowSteps:
             for is_first in (True, False)
         }
         self._apply = tf.function(self._update_weights, autograph=False)
-        self._sums: list[tf.Tensor] = []
         # The kinds of batches for which there is a graph, first in a step or not.
         self._traced: set[tuple[Any, ...]] = set()
 
-    def accumulate(
-        self,
-        batch: Batch,
-        *,
-        counts: Counts,
-        step: int,
-        micro: int,
-    ) -> None:
-        """See `TrainingSteps.accumulate`."""
+    def _accumulated(self, batch: Batch, keys: Array, counts: Counts) -> tf.Tensor:
+        """See `TrainingSteps._accumulated`."""
         is_first = not self._sums
         self._trace(batch, is_first=is_first)
-        keys = dropout_keys(self._seed, step, micro, number=self.num_devices)
-        sums = self._accumulate[is_first](
+        return self._accumulate[is_first](
             batch,
             tf.constant(keys, tf.int64),
             {name: tf.constant(count, tf.float32) for name, count in counts.items()},
         )
-        self._sums.append(sums)
 
     def sums(self) -> Array:
         """See `TrainingSteps.sums`."""
         return added_up(tf.stack(self._sums).numpy())
 
     def compile(self, parts: Sequence[Batch], *, should_stop: Stop) -> float | None:
-        """See `TrainingSteps.compile`."""
-        scalar = tf.TensorSpec([], tf.float32)
-        self._apply.get_concrete_function(Scales(scalar, scalar, scalar))
+        """See `TrainingSteps.compile`; makes both graphs before one is timed."""
         for is_first in (True, False)[: len(parts)]:
             if should_stop():
                 return None
             self._trace(parts[0], is_first=is_first)
-        return accumulation_seconds(self, parts, should_stop=should_stop)
+        return super().compile(parts, should_stop=should_stop)
+
+    def _compile_update(self) -> None:
+        """See `TrainingSteps._compile_update`."""
+        scalar = tf.TensorSpec([], tf.float32)
+        self._apply.get_concrete_function(Scales(scalar, scalar, scalar))
 
     def _trace(self, batch: Batch, *, is_first: bool) -> None:
         """Make the graph for batches of such sequences, whatever their sizes.
@@ -139,12 +117,8 @@ class TensorFlowSteps:
         scales = self._optimizer.scales(learning_rate, step=step)
         tensors = Scales(*(tf.constant(value, tf.float32) for value in scales))
         norm = float(self._apply(tensors))
-        self._sums = []
+        self.discard()
         return norm
-
-    def discard(self) -> None:
-        """See `TrainingSteps.discard`."""
-        self._sums = []
 
     def memory(self) -> list[Memory]:
         """See `TrainingSteps.memory`."""
