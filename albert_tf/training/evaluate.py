@@ -1,6 +1,5 @@
 """What a run measures: its log, and evaluations of pretraining between steps."""
 
-import dataclasses
 import json
 import time
 from pathlib import Path
@@ -35,7 +34,7 @@ from albert_tf.runs.metrics import (
 from albert_tf.runs.progress import Progress
 from albert_tf.training.loop import StopRequest
 from albert_tf.training.run import ResolvedRun, RunState
-from schemas.config import FORWARD_SHARE, ResolvedTrainConfig
+from schemas.config import FORWARD_SHARE
 from schemas.errors import AlbertError
 from schemas.files import write_text
 from schemas.layout import EVAL, METRICS, TENSORBOARD
@@ -164,26 +163,47 @@ class HeldOutWords:
         return bits_per_character(sum_by_word(losses, spans), characters)
 
 
-@dataclasses.dataclass(kw_only=True)
 class HeldOutEvaluations:
     """The `Evaluations` of pretraining, on held-out examples and words.
 
-    Before the first step, after the last and regularly in between, once each.
+    Before the first step, after the last and regularly in between, once each. Says a
+    word if the data set holds nothing out.
     """
 
-    held_out: HeldOut | None
-    words: HeldOutWords | None = None
-    log: MetricsLog
-    state: RunState
-    config: ResolvedTrainConfig
-    progress: Progress
-    starts_trained: bool = False
     are_all_saved: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        run: ResolvedRun,
+        model: AlbertPretrainer,
+        state: RunState,
+        *,
+        log: MetricsLog,
+        progress: Progress,
+    ) -> None:
+        self.run, self.state = run, state
+        self.log, self.progress = log, progress
+        self.held_out: HeldOut | None = None
+        self.words: HeldOutWords | None = None
+        examples = min(run.config.eval_examples, run.manifest.num_examples(EVAL))
+        if not examples:
+            progress.say(
+                f"{run.data} has no held-out examples: training goes on without "
+                "held-out losses."
+            )
+            return
+        records = run.records()
+        self.held_out = HeldOut(model, records, examples=examples)
+        if run.vocabulary is not None:
+            self.words = HeldOutWords(
+                model, records, examples=examples, vocabulary=run.vocabulary
+            )
 
     def is_due(self, step: int) -> bool:
         """Whether there is an evaluation after a step that was not done yet."""
         is_done = any(line["step"] == step for line in self.log.evaluations())
-        is_time = step % self.config.eval_every == 0 or step == self.config.steps
+        config = self.run.config
+        is_time = step % config.eval_every == 0 or step == config.steps
         return self.held_out is not None and is_time and not is_done
 
     def measure(self, step: int, stop: StopRequest, *, has_bar: bool) -> Metrics | None:
@@ -209,7 +229,7 @@ class HeldOutEvaluations:
             return None
         # Without training all words are as likely as all others.
         asked = self.words if self._is_trained(step) else None
-        is_last = step == self.config.steps
+        is_last = step == self.run.config.steps
         bits = asked.bits_per_character(stop.agree, is_last=is_last) if asked else None
         if asked and bits is None and stop.reason:
             return None
@@ -246,11 +266,11 @@ class HeldOutEvaluations:
         before = [line for line in self.log.evaluations() if line["step"]]
         rates = [line.get("sequences_per_second") for line in before]
         measured = [1 / rate for rate in rates if rate]
-        guess = FORWARD_SHARE * step_seconds / self.config.batch_size
+        guess = FORWARD_SHARE * step_seconds / self.run.config.batch_size
         regular = more = 0
         if self.words and self._is_trained(step):
             regular = self.words.number(is_last=False)
-            more = self.words.number(is_last=step == self.config.steps) - regular
+            more = self.words.number(is_last=step == self.run.config.steps) - regular
         examples = self._examples(step)
         if examples:
             guess *= 1 + EXAMPLES_OF_WORD * regular / examples
@@ -259,7 +279,7 @@ class HeldOutEvaluations:
 
     def seconds_left(self, step: int, *, step_seconds: float) -> float:
         """What all evaluations after a step take together."""
-        last, every = self.config.steps, self.config.eval_every
+        last, every = self.run.config.steps, self.run.config.eval_every
         if self.held_out is None or step >= last:
             return 0.0
         # One at the last step, and those before it.
@@ -270,43 +290,9 @@ class HeldOutEvaluations:
     def _examples(self, step: int) -> int:
         if self.held_out is None:
             return 0
-        return self.config.evaluated_examples(
+        return self.run.config.evaluated_examples(
             held_out=self.held_out.examples, is_trained=self._is_trained(step)
         )
 
     def _is_trained(self, step: int) -> bool:
-        return step > 0 or self.starts_trained
-
-
-def evaluations_of(
-    run: ResolvedRun,
-    model: AlbertPretrainer,
-    state: RunState,
-    *,
-    log: MetricsLog,
-    progress: Progress,
-) -> HeldOutEvaluations:
-    """What a run is evaluated on; a word if its data set holds nothing out."""
-    records = run.records()
-    examples = min(run.config.eval_examples, run.manifest.num_examples(EVAL))
-    held_out = words = None
-    if examples:
-        held_out = HeldOut(model, records, examples=examples)
-    else:
-        progress.say(
-            f"{run.data} has no held-out examples: training goes on without held-out "
-            "losses."
-        )
-    if examples and run.vocabulary is not None:
-        words = HeldOutWords(
-            model, records, examples=examples, vocabulary=run.vocabulary
-        )
-    return HeldOutEvaluations(
-        held_out=held_out,
-        words=words,
-        log=log,
-        state=state,
-        config=run.config,
-        progress=progress,
-        starts_trained=run.starts_trained,
-    )
+        return step > 0 or self.run.starts_trained

@@ -21,7 +21,7 @@ from albert_tf.training.budget import (
     pause_after,
     refilled,
 )
-from albert_tf.training.evaluate import MetricsLog, evaluations_of
+from albert_tf.training.evaluate import HeldOutEvaluations, MetricsLog
 from albert_tf.training.loop import (
     Reason,
     Saver,
@@ -127,7 +127,7 @@ def train_with_pauses(work: "Pretraining", deadline: Deadline) -> Reason | None:
         config = dataclasses.replace(work.config, steps=steps)
         deadline.tell(config)
         work.run = dataclasses.replace(work.run, config=config)
-        work.evaluations.config = config
+        work.evaluations.run = work.run
     return None
 
 
@@ -152,7 +152,7 @@ class Pretraining:
         self.pace = Pace(run.config.batch_size)
         self.hosts = run.hosts
         self.log = MetricsLog(run.folder, step=state.step, hosts=run.hosts)
-        self.evaluations = evaluations_of(
+        self.evaluations = HeldOutEvaluations(
             run, steps.model, state, log=self.log, progress=progress
         )
         self.saver = Saver(

@@ -44,20 +44,24 @@ def log(tmp_path):
     return MetricsLog(tmp_path, step=0)
 
 
-def evaluations(log, *, examples=5000, words=None, starts_trained=False, **settings):
-    config = TrainConfig(
-        steps=25, batch_size=30, eval_examples=examples or None, **settings
-    ).resolved()
+def evaluations(log, *, examples=5000, words=None, **changes):
     held_out = types.SimpleNamespace(examples=examples) if examples else None
-    return HeldOutEvaluations(
-        held_out=held_out,
-        words=words,
-        log=log,
-        state=RunState(1),
-        config=config,
-        progress=QUIET,
+    return evaluations_on(held_out, words, log=log, **changes)
+
+
+def evaluations_on(held_out, words, *, log, starts_trained=False, **settings):
+    """The evaluations of a run, on these instead of those of its data."""
+    examples = held_out.examples if held_out else None
+    config = TrainConfig(steps=25, batch_size=30, eval_examples=examples, **settings)
+    run = types.SimpleNamespace(
+        data="data",
+        config=config.resolved(),
+        manifest=types.SimpleNamespace(num_examples=lambda split: 0),
         starts_trained=starts_trained,
     )
+    due = HeldOutEvaluations(run, None, RunState(1), log=log, progress=QUIET)
+    due.held_out, due.words = held_out, words
+    return due
 
 
 def test_evaluations_are_due_before_the_first_step_regularly_and_after_the_last(log):
@@ -168,15 +172,8 @@ class Shown:
 
 
 def measured(log, stub, *, step, stop_reason=None, progress=QUIET, has_bar=True):
-    config = TrainConfig(steps=25, batch_size=30).resolved()
-    due = HeldOutEvaluations(
-        held_out=stub,
-        words=stub,
-        log=log,
-        state=RunState(1, seconds=1.0),
-        config=config,
-        progress=progress,
-    )
+    due = evaluations_on(stub, stub, log=log)
+    due.progress = progress
     stop = types.SimpleNamespace(reason=stop_reason, agree=lambda: stop_reason)
     return due.measure(step, stop, has_bar=has_bar)
 
