@@ -265,25 +265,10 @@ def evaluation_batches(
     shards = records.manifest.shard_files("eval", 0)
     names = tf.data.Dataset.from_tensor_slices([shard.name for shard in shards])
     stream = names.flat_map(records.of_shard).take(examples).batch(batch_size)
+    fill = functools.partial(divided, number=1, size=batch_size, own=[0])
     parse = functools.partial(parse_batch, config=records.manifest.config)
-    fill = functools.partial(fill_up, batch_size=batch_size)
-    return records.read(stream.map(parse, num_parallel_calls=2).map(fill))
-
-
-@as_written
-def fill_up(batch: Batch, batch_size: int) -> Batch:
-    """Add rows without weight to a batch that is too small."""
-
-    def padded(values: tf.Tensor, fill: int) -> tf.Tensor:
-        missing = batch_size - tf.shape(values)[0]
-        paddings = [[0, missing]] + [[0, 0]] * (values.shape.rank - 1)
-        filled = tf.pad(values, paddings, constant_values=fill)
-        return tf.ensure_shape(filled, [batch_size, *values.shape[1:]])
-
-    return {
-        name: padded(values, NO_LABEL if name == "sentence_order_labels" else 0)
-        for name, values in batch.items()
-    }
+    batches = stream.map(fill).unbatch().map(parse, num_parallel_calls=2)
+    return records.read(batches)
 
 
 @as_written
