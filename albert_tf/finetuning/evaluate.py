@@ -26,17 +26,18 @@ from albert_tf.runs.metrics import Metrics
 from albert_tf.runs.progress import Progress
 from albert_tf.tasks.evaluation import (
     Answered,
-    chosen_threshold,
+    answers_of,
     evaluated,
     measured,
-    outputs_of,
+    recorded_task,
     task_of,
+    with_chosen_threshold,
 )
 from albert_tf.tasks.task import Result
 from albert_tf.training.evaluate import MetricsLog
 from albert_tf.training.loop import StopRequest
 from schemas.layout import EVAL
-from schemas.task import EncodedExample, TaskExample, TaskRows, TaskSpec
+from schemas.task import EncodedExample, TaskRows, TaskSpec
 
 Array = npt.NDArray[np.float64]
 Compute = Callable[[Batch], npt.NDArray[Any]]
@@ -91,7 +92,7 @@ class TaskLogits:
 
 
 class Predictor:
-    """The outputs of a fine-tuned model for examples, as often as it is asked.
+    """What a fine-tuned model says of examples, as often as it is asked.
 
     Args:
         is_compiled: False to compile nothing for a few rows, which changes rounding.
@@ -102,8 +103,8 @@ class Predictor:
         # The same model, compiled or not.
         self._logits: dict[bool, TaskLogits] = {}
 
-    def outputs(self, given: TaskRows) -> list[Any]:
-        """What the model says of each example, as `Task.prediction` takes it."""
+    def answers(self, given: TaskRows) -> Answered:
+        """What the model says of each example."""
         record = self._tuned.record
         is_compiled = self._is_compiled or len(given.rows) > FEW_ROWS
         if is_compiled not in self._logits:
@@ -119,31 +120,15 @@ class Predictor:
                 longest=record.max_seq_length,
                 compute=None if is_compiled else compute,
             )
-        return outputs_of(
-            task_of(record.spec),
-            given.examples,
-            given.rows,
-            self._logits[is_compiled].of_rows(given.rows),
-            max_answer_tokens=record.max_answer_tokens,
-        )
+        logits = self._logits[is_compiled].of_rows(given.rows)
+        return answers_of(recorded_task(record), given.examples, given.rows, logits)
 
 
-def prediction_lines(
-    spec: TaskSpec,
-    examples: Sequence[TaskExample],
-    outputs: Sequence[Any],
-    *,
-    threshold: float | None,
-) -> str:
+def prediction_lines(answered: Answered) -> str:
     """Predictions as JSON lines, each with the id of its example."""
-    task, pairs = task_of(spec), zip(examples, outputs, strict=True)
     return "".join(
-        json.dumps(
-            {"id": example.id, **task.shown(example, output, threshold=threshold)},
-            ensure_ascii=False,
-        )
-        + "\n"
-        for example, output in pairs
+        json.dumps({"id": example.id, **shown}, ensure_ascii=False) + "\n"
+        for example, shown in zip(answered.examples, answered.shown(), strict=True)
     )
 
 
@@ -152,14 +137,7 @@ def evaluate_tuned(tuned: TrainedModel, given: TaskRows) -> Result:
 
     The threshold is that of the model, not chosen on these examples.
     """
-    outputs, record = Predictor(tuned).outputs(given), tuned.record
-    return {
-        "step": tuned.step,
-        **evaluated(
-            Answered(task_of(record.spec), given.examples, outputs),
-            threshold=record.threshold,
-        ),
-    }
+    return {"step": tuned.step, **evaluated(Predictor(tuned).answers(given))}
 
 
 class _Stopped(Exception):
@@ -190,7 +168,8 @@ class TaskEvaluations:
     ) -> None:
         self._job, self._model, self._state = job, model, state
         self._log, self._progress = log, progress
-        self._task, labels = task_of(job.spec), len(job.spec.labels)
+        self._task = task_of(job.spec, max_answer_tokens=job.config.max_answer_tokens)
+        labels = len(job.spec.labels)
         self._measured = TaskModel(job.source.config, kind=job.spec.kind, labels=labels)
         self._logits = TaskLogits(
             self._measured, job.spec, longest=job.config.max_seq_length
@@ -232,17 +211,11 @@ class TaskEvaluations:
             logits = self._logits.of_rows(held_out.rows, on_rows=check_stop)
         except _Stopped:
             return None
-        outputs = outputs_of(
-            self._task,
-            held_out.examples,
-            held_out.rows,
-            logits,
-            max_answer_tokens=self._job.config.max_answer_tokens,
+        answered = with_chosen_threshold(
+            answers_of(self._task, held_out.examples, held_out.rows, logits)
         )
-        answered = Answered(self._task, held_out.examples, outputs)
-        state.threshold = chosen_threshold(answered)
-        predictions = answered.predictions(state.threshold)
-        measures = measured(self._task, answered.targets, predictions)
+        state.threshold = answered.task.threshold
+        measures = measured(self._task, answered.targets, answered.predictions)
         if state.losses[1]:
             # The line is of the steps that the checkpoint of this evaluation has.
             self._log.write(state.take_line())

@@ -25,12 +25,7 @@ from albert_tf.runs.metrics import Metrics, read_metrics
 from albert_tf.runs.progress import Progress
 from albert_tf.runs.task_record import write_record
 from albert_tf.tasks.baselines import baselines_of
-from albert_tf.tasks.evaluation import (
-    Answered,
-    chosen_threshold,
-    evaluated,
-    task_of,
-)
+from albert_tf.tasks.evaluation import evaluated, with_chosen_threshold
 from albert_tf.tasks.task import Result
 from albert_tf.training.evaluate import MetricsLog
 from albert_tf.training.loop import (
@@ -185,27 +180,22 @@ def finish(
 ) -> Result:
     """Measure the best checkpoint and write predictions, record, card and result."""
     tuned = read_tuned(job.run, say=progress.say)
-    outputs = Predictor(tuned).outputs(job.held_out)
-    answered = Answered(task_of(job.spec), job.held_out.examples, outputs)
-    threshold = chosen_threshold(answered)
+    answered = with_chosen_threshold(Predictor(tuned).answers(job.held_out))
     progress.say("Measuring what guessing and words alone give.")
     baselines = baselines_of(job.spec, job.train.examples, job.held_out.examples)
     result: dict[str, Any] = {
         "step": tuned.step,
         "training_examples": len(job.train.examples),
-        **evaluated(answered, threshold=threshold, baselines=baselines),
+        **evaluated(answered, baselines=baselines),
     }
     lines = [line for line in read_metrics(job.run) if line["split"] == EVAL]
     if is_improving(lines, job.spec.metrics[0], steps=job.config.steps):
         steps_of_epoch = -(-len(job.train.rows) // job.config.batch_size)
         epochs = -(-job.config.steps // steps_of_epoch)
         result["still_improving_after_epochs"] = epochs
-    record = dataclasses.replace(tuned.record, threshold=threshold)
+    record = dataclasses.replace(tuned.record, threshold=answered.task.threshold)
     write_record(job.run, record)
-    write_text(
-        job.run / TASK_PREDICTIONS,
-        prediction_lines(job.spec, job.held_out.examples, outputs, threshold=threshold),
-    )
+    write_text(job.run / TASK_PREDICTIONS, prediction_lines(answered))
     write_text(job.run / MODEL_CARD, tuned_card(record, job, result))
     before_end(dataclasses.replace(tuned, task=record))
     # Last, because it says that the run is finished.

@@ -293,21 +293,18 @@ class AnswerInPassage(Task):
         example: TaskExample,
         rows: Sequence[EncodedExample],
         logits: Sequence[Array],
-        *,
-        max_answer_tokens: int,
     ) -> AnswerScores:
         """The best answers of all windows of the passage."""
-        return answer_scores(example.text, rows, logits, max_tokens=max_answer_tokens)
+        longest = self.max_answer_tokens
+        return answer_scores(example.text, rows, logits, max_tokens=longest)
 
-    def prediction(self, output: Any, *, threshold: float | None) -> str:
+    def prediction(self, output: Any) -> str:
         """The best answer; "" if no answer scores more than it by over `threshold`."""
-        return _text(output.best(threshold))
+        return _text(output.best(self.threshold))
 
-    def shown(
-        self, example: TaskExample, output: Any, *, threshold: float | None
-    ) -> Result:
+    def shown(self, example: TaskExample, output: Any) -> Result:
         """The answer with its place, and the best ones with their probabilities."""
-        best = output.best(threshold)
+        best = output.best(self.threshold)
         scores = [span.score for span in output.spans]
         # As SQuAD's scripts print it.
         probabilities = softmax(np.array(scores)).tolist() if scores else []

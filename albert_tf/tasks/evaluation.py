@@ -7,7 +7,7 @@ it is chosen on half of them. The measures of a task are those of all examples.
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,14 @@ from albert_tf.tasks.answers import AnswerInPassage
 from albert_tf.tasks.tags import Tag
 from albert_tf.tasks.task import Array, Result, Targets, Task
 from albert_tf.tasks.text_labels import Choose, Classify, MultiLabel, Regress
-from schemas.task import EncodedExample, Kind, Metric, TaskExample, TaskSpec
+from schemas.task import (
+    EncodedExample,
+    Kind,
+    Metric,
+    TaskExample,
+    TaskRecord,
+    TaskSpec,
+)
 
 _KINDS: dict[Kind, type[Task]] = {
     "classify": Classify,
@@ -33,45 +40,29 @@ _KINDS: dict[Kind, type[Task]] = {
 _ERRORS, _CHARACTERS = 20, 300
 
 
-def task_of(spec: TaskSpec) -> Task:
+def task_of(
+    spec: TaskSpec, *, threshold: float | None = None, max_answer_tokens: int = 0
+) -> Task:
     """A task, as its kind computes and measures it."""
-    return _KINDS[spec.kind](spec)
+    of_kind = _KINDS[spec.kind]
+    return of_kind(spec, threshold=threshold, max_answer_tokens=max_answer_tokens)
 
 
-def outputs_of(
-    task: Task,
-    examples: Sequence[TaskExample],
-    rows: Sequence[EncodedExample],
-    logits: Sequence[Array],
-    *,
-    max_answer_tokens: int,
-) -> list[Any]:
-    """What a model computes for each example, in the form that `Task.prediction` takes.
-
-    Args:
-        rows: Of all examples, in any order.
-        logits: Of each row, from `TaskLogits`.
-    """
-    places: list[list[int]] = [[] for _ in examples]
-    for place, row in enumerate(rows):
-        places[row.example].append(place)
-    return [
-        task.output(
-            example,
-            [rows[place] for place in own],
-            [logits[place] for place in own],
-            max_answer_tokens=max_answer_tokens,
-        )
-        for example, own in zip(examples, places, strict=True)
-    ]
+def recorded_task(record: TaskRecord) -> Task:
+    """The task of a fine-tuned model."""
+    return task_of(
+        record.spec,
+        threshold=record.threshold,
+        max_answer_tokens=record.max_answer_tokens,
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class Answered:
-    """Examples whose labels are known, and what a model says of them.
+    """Examples, and what a model says of them.
 
     Attributes:
-        outputs: Of the model, for each example.
+        outputs: Of the model, for each example, as `Task.prediction` takes them.
     """
 
     task: Task
@@ -80,14 +71,43 @@ class Answered:
 
     @functools.cached_property
     def targets(self) -> list[Any]:
-        """What is right, in the form of predictions."""
+        """What is right, in the form of predictions, where labels are known."""
         return [self.task.target(example) for example in self.examples]
 
-    def predictions(self, threshold: float | None) -> list[Any]:
+    @functools.cached_property
+    def predictions(self) -> list[Any]:
         """What the model says of each, in the form of a target."""
-        return [
-            self.task.prediction(output, threshold=threshold) for output in self.outputs
-        ]
+        return [self.task.prediction(output) for output in self.outputs]
+
+    def shown(self) -> Iterator[Result]:
+        """What the model says of each, for a person and for JSON."""
+        return map(self.task.shown, self.examples, self.outputs)
+
+
+def answers_of(
+    task: Task,
+    examples: Sequence[TaskExample],
+    rows: Sequence[EncodedExample],
+    logits: Sequence[Array],
+) -> Answered:
+    """What a model says of each example.
+
+    Args:
+        rows: Of all examples, in any order.
+        logits: Of each row, from `TaskLogits`.
+    """
+    places: list[list[int]] = [[] for _ in examples]
+    for place, row in enumerate(rows):
+        places[row.example].append(place)
+    outputs = [
+        task.output(
+            example,
+            [rows[place] for place in own],
+            [logits[place] for place in own],
+        )
+        for example, own in zip(examples, places, strict=True)
+    ]
+    return Answered(task, examples, outputs)
 
 
 def halves(ids: list[str]) -> npt.NDArray[np.bool_]:
@@ -99,17 +119,19 @@ def halves(ids: list[str]) -> npt.NDArray[np.bool_]:
     return np.array([digest[0] % 2 == 0 for digest in digests], bool)
 
 
-def chosen_threshold(answered: Answered) -> float | None:
-    """The threshold that is best on half of the examples.
+def with_chosen_threshold(answered: Answered) -> Answered:
+    """The same with the threshold that is best on half of the examples.
 
     For `multilabel` and for `answer` with unanswerable questions, else None.
     """
     is_first = halves([example.id for example in answered.examples])
     rows = np.flatnonzero(is_first).tolist()
-    return answered.task.best_threshold(
+    threshold = answered.task.best_threshold(
         [answered.outputs[row] for row in rows],
         [answered.targets[row] for row in rows],
     )
+    task = dataclasses.replace(answered.task, threshold=threshold)
+    return dataclasses.replace(answered, task=task)
 
 
 def measured(task: Task, targets: Targets, predictions: Targets) -> dict[str, float]:
@@ -138,19 +160,15 @@ def interval_of(
 
 
 def evaluated(
-    answered: Answered,
-    *,
-    threshold: float | None,
-    baselines: Mapping[str, Sequence[Any]] | None = None,
+    answered: Answered, *, baselines: Mapping[str, Sequence[Any]] | None = None
 ) -> Result:
     """All that is reported of a model on some examples, as JSON has it.
 
     Args:
-        threshold: See `chosen_threshold`.
         baselines: What guessing says of the examples, by name.
     """
     task, targets = answered.task, answered.targets
-    predictions = answered.predictions(threshold)
+    predictions = answered.predictions
     result: Result = {
         "examples": len(answered.examples),
         "metric": task.spec.metrics[0],
@@ -163,19 +181,19 @@ def evaluated(
             name: measured(task, targets, guesses)
             for name, guesses in (baselines or {}).items()
         },
-        "threshold": threshold,
+        "threshold": task.threshold,
     }
     result |= task.by_label(targets, predictions)
-    return result | _errors(answered, predictions)
+    return result | _errors(answered)
 
 
-def _errors(answered: Answered, predictions: Sequence[Any]) -> Result:
+def _errors(answered: Answered) -> Result:
     """The errors that the model is surest of, with their text."""
     task, examples, targets = answered.task, answered.examples, answered.targets
     wrong = [
         (task.sureness(output, true, predicted), number)
         for number, (output, true, predicted) in enumerate(
-            zip(answered.outputs, targets, predictions, strict=True)
+            zip(answered.outputs, targets, answered.predictions, strict=True)
         )
         if not task.is_right(true, predicted)
     ]
@@ -191,6 +209,6 @@ def _errors(answered: Answered, predictions: Sequence[Any]) -> Result:
                 "sureness": sureness,
             }
             for sureness, number in wrong[:_ERRORS]
-            for true, predicted in [(targets[number], predictions[number])]
+            for true, predicted in [(targets[number], answered.predictions[number])]
         ]
     }

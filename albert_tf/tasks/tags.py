@@ -97,8 +97,6 @@ class Tag(Task):
         example: TaskExample,
         rows: Sequence[EncodedExample],
         logits: Sequence[Array],
-        *,
-        max_answer_tokens: int,
     ) -> Array:
         """The logits of each word's first token, from all parts of the sentence."""
         parts = [
@@ -107,15 +105,13 @@ class Tag(Task):
         ]
         return np.concatenate([np.zeros((0, len(self.spec.labels))), *parts])
 
-    def prediction(self, output: Any, *, threshold: float | None) -> tuple[int, ...]:
+    def prediction(self, output: Any) -> tuple[int, ...]:
         """The number of the most likely tag of each word."""
         return tuple(int(n) for n in output.argmax(axis=1))
 
-    def shown(
-        self, example: TaskExample, output: Any, *, threshold: float | None
-    ) -> Result:
+    def shown(self, example: TaskExample, output: Any) -> Result:
         """The words, their tags and the entities that these make."""
-        numbers = self.prediction(output, threshold=threshold)
+        numbers = self.prediction(output)
         tags = [self.spec.labels[number] for number in numbers]
         words = list(example.words[: len(tags)])
         shown: Result = {"words": words, "tags": tags}

@@ -1,6 +1,8 @@
 """What every kind of task asks of a model and of its measures."""
 
 import abc
+import dataclasses
+import functools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -19,6 +21,7 @@ Result = dict[str, Any]
 Measure = Callable[[Array | None], float]
 
 
+@dataclasses.dataclass(frozen=True)
 class Task(abc.ABC):
     """A task of one kind, with the labels of that task.
 
@@ -29,14 +32,21 @@ class Task(abc.ABC):
         does: What a model of this kind does, after "It".
         share_metrics: Measures that are the share of examples that are right.
         spec: The task.
+        threshold: See `best_threshold`.
+        max_answer_tokens: Of `answer`.
     """
 
     does: ClassVar[str]
     share_metrics: ClassVar[tuple[Metric, ...]] = ("accuracy",)
 
-    def __init__(self, spec: TaskSpec) -> None:
-        self.spec = spec
-        self._numbers = {label: number for number, label in enumerate(spec.labels)}
+    spec: TaskSpec
+    _: dataclasses.KW_ONLY
+    threshold: float | None = None
+    max_answer_tokens: int = 0
+
+    @functools.cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {label: number for number, label in enumerate(self.spec.labels)}
 
     def number_of(self, label: str) -> int:
         """The number of a label."""
@@ -56,8 +66,6 @@ class Task(abc.ABC):
         example: TaskExample,
         rows: Sequence[EncodedExample],
         logits: Sequence[Array],
-        *,
-        max_answer_tokens: int,
     ) -> Any:
         """What a model computes for an example, from all its rows.
 
@@ -67,17 +75,11 @@ class Task(abc.ABC):
         return logits[0]
 
     @abc.abstractmethod
-    def prediction(self, output: Any, *, threshold: float | None) -> Any:
-        """What a model says, in the form of a target.
-
-        Args:
-            threshold: See `best_threshold`.
-        """
+    def prediction(self, output: Any) -> Any:
+        """What a model says, in the form of a target."""
 
     @abc.abstractmethod
-    def shown(
-        self, example: TaskExample, output: Any, *, threshold: float | None
-    ) -> Result:
+    def shown(self, example: TaskExample, output: Any) -> Result:
         """A prediction for a person and for JSON."""
 
     @abc.abstractmethod

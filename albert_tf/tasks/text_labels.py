@@ -64,15 +64,13 @@ class Classify(Task):
         assert example.label is not None
         return self.number_of(example.label)
 
-    def prediction(self, output: Any, *, threshold: float | None) -> int:
+    def prediction(self, output: Any) -> int:
         """The number of the most likely label."""
         return int(np.argmax(output))
 
-    def shown(
-        self, example: TaskExample, output: Any, *, threshold: float | None
-    ) -> Result:
+    def shown(self, example: TaskExample, output: Any) -> Result:
         """The label, and the probability of each."""
-        label = self.spec.labels[self.prediction(output, threshold=threshold)]
+        label = self.spec.labels[self.prediction(output)]
         probabilities = softmax(output).tolist()
         named = dict(zip(self.spec.labels, probabilities, strict=True))
         return {"label": label, "probabilities": named}
@@ -129,16 +127,14 @@ class MultiLabel(Task):
         numbers = set(map(self.number_of, example.labels or ()))
         return tuple(int(n in numbers) for n in range(len(self.spec.labels)))
 
-    def prediction(self, output: Any, *, threshold: float | None) -> tuple[int, ...]:
+    def prediction(self, output: Any) -> tuple[int, ...]:
         """0 or 1 for each label, 1 from a probability of `threshold` on, or of half."""
-        least = 0.5 if threshold is None else threshold
+        least = 0.5 if self.threshold is None else self.threshold
         return tuple(int(p >= least) for p in sigmoid(output))
 
-    def shown(
-        self, example: TaskExample, output: Any, *, threshold: float | None
-    ) -> Result:
+    def shown(self, example: TaskExample, output: Any) -> Result:
         """The labels, and the probability of each."""
-        prediction = self.prediction(output, threshold=threshold)
+        prediction = self.prediction(output)
         probabilities = sigmoid(output).tolist()
         named = dict(zip(self.spec.labels, probabilities, strict=True))
         return {"labels": self._names(prediction), "probabilities": named}
@@ -213,15 +209,13 @@ class Regress(Task):
         """The score."""
         return example.score
 
-    def prediction(self, output: Any, *, threshold: float | None) -> float:
+    def prediction(self, output: Any) -> float:
         """The score."""
         return float(output[0])
 
-    def shown(
-        self, example: TaskExample, output: Any, *, threshold: float | None
-    ) -> Result:
+    def shown(self, example: TaskExample, output: Any) -> Result:
         """The score."""
-        return {"score": self.prediction(output, threshold=threshold)}
+        return {"score": self.prediction(output)}
 
     def measure(
         self, metric: Metric, targets: Targets, predictions: Targets
@@ -258,15 +252,13 @@ class Choose(Task):
         """The number of the right option."""
         return example.choice
 
-    def prediction(self, output: Any, *, threshold: float | None) -> int:
+    def prediction(self, output: Any) -> int:
         """The number of the most likely option."""
         return int(np.argmax(output))
 
-    def shown(
-        self, example: TaskExample, output: Any, *, threshold: float | None
-    ) -> Result:
+    def shown(self, example: TaskExample, output: Any) -> Result:
         """The option, and the probability of each."""
-        choice = self.prediction(output, threshold=threshold)
+        choice = self.prediction(output)
         return {
             "choice": choice,
             "option": example.options[choice],

@@ -357,22 +357,17 @@ def write_predictions(
 ) -> None:
     """Write predictions as the site of a task takes them, else as JSON lines."""
     from albert_tf.finetuning.evaluate import Predictor, prediction_lines
-    from albert_tf.tasks.evaluation import task_of
     from pipeline.encoding.encoding import encode_examples
     from pipeline.tasks.named_tasks import submission_text
 
-    record, spec, task = tuned.record, tuned.record.spec, task_of(tuned.record.spec)
-    threshold, predictor = record.threshold, Predictor(tuned)
+    record, spec, predictor = tuned.record, tuned.record.spec, Predictor(tuned)
     key = {"classify": "label", "regress": "score"}.get(spec.kind, "answer")
     for name, examples in tests.items():
         given = encode_examples(examples, record, tokenizer=tokenizer)
-        outputs = predictor.outputs(given)
+        answered = predictor.answers(given)
         if name in spec.submissions:
-            values = [
-                task.shown(example, output, threshold=threshold)[key]
-                for example, output in zip(examples, outputs, strict=True)
-            ]
+            values = [shown[key] for shown in answered.shown()]
             text = submission_text(spec, examples, values)
         else:
-            text = prediction_lines(spec, examples, outputs, threshold=threshold)
+            text = prediction_lines(answered)
         write_text(folder / name, text)

@@ -117,20 +117,19 @@ def predicted_lines(
     """
     with silent_stderr():
         from albert_tf.finetuning.evaluate import Predictor
-        from albert_tf.tasks.evaluation import task_of
     from cli.support.task_data import say_lost
     from pipeline.encoding.encoding import encode_examples
 
     record, predictor = tuned.record, Predictor(tuned, is_compiled=False)
-    task, lost = task_of(record.spec), list[str]()
+    lost: list[str] = []
     for examples in groups:
         given = encode_examples(examples, record, tokenizer=tokenizer)
         if not lost:
             say_lost(given, record, say=lost.append)
             for sentence in lost:
                 say(sentence)
-        for example, output in zip(examples, predictor.outputs(given), strict=True):
-            shown = task.shown(example, output, threshold=record.threshold)
+        answers = predictor.answers(given).shown()
+        for example, shown in zip(examples, answers, strict=True):
             if is_json:
                 yield json.dumps({"id": example.id, **shown}, ensure_ascii=False)
             else:

@@ -243,7 +243,7 @@ def test_scores_of_any_scale_are_learned_alike(tmp_path):
         given = TaskRows(examples, rows)
         result = trained(dataclasses.replace(job, train=given, held_out=given))
         pearsons.append(result["metrics"]["pearson"])
-        outputs = Predictor(read_tuned(job.run)).outputs(given)
+        outputs = Predictor(read_tuned(job.run)).answers(given).outputs
         scores = [float(output[0]) for output in outputs]
         assert np.mean(scores) == pytest.approx(7.5 * scale, abs=0.3 * scale)
     assert pearsons[1] == pytest.approx(pearsons[0], abs=0.01)
@@ -323,4 +323,4 @@ def test_64_rows_are_learned(kind, tmp_path):
     job = job_of(kind, tmp_path / "run", epochs=120, head_dropout=0.0)
     result = trained(job)
     assert result["metrics"][job.spec.metrics[0]] > 0.99
-    assert len(Predictor(read_tuned(job.run)).outputs(job.held_out)) == 64
+    assert len(Predictor(read_tuned(job.run)).answers(job.held_out).outputs) == 64

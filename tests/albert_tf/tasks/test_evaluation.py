@@ -44,7 +44,7 @@ def test_errors_of_tags_are_told_by_the_words_that_are_wrong():
     )
     output = np.array([[0.0, 0.0, 2.0], [2.0, 0.0, 0.0]])
     answered = Answered(task_of(spec), [example], [output])
-    (error,) = evaluated(answered, threshold=None)["errors"]
+    (error,) = evaluated(answered)["errors"]
     assert (error["predicted"], error["right"]) == (["Tom/I-PER"], ["Tom/B-PER"])
 
 
@@ -58,7 +58,7 @@ def test_errors_of_choices_are_told_by_the_text_of_the_options():
     ]
     outputs = [np.array([2.0, 0.0]), np.array([0.0, 1.0])]
     answered = Answered(task_of(spec), examples, outputs)
-    (error,) = evaluated(answered, threshold=None)["errors"]
+    (error,) = evaluated(answered)["errors"]
     assert (error["id"], error["predicted"], error["right"]) == ("0", "pears", "apples")
 
 
