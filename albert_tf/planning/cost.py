@@ -254,19 +254,11 @@ def free_memory_bytes(cgroup: Path = CGROUP) -> int:
         return free
 
 
-@dataclasses.dataclass(frozen=True)
-class Machine:
-    """A computer, and the operations a second that it sustains in training."""
-
-    name: str
-    flops: float
-
-
 def plan(
     config: ModelConfig,
     data: ResolvedDataConfig,
     train: TrainConfig,
-    machines: list[Machine],
+    machines: Mapping[str, float],
     *,
     length: int,
 ) -> dict[str, Any]:
@@ -274,7 +266,8 @@ def plan(
 
     Args:
         data: Gives the length S and the predictions P of the longest example.
-        machines: For which the time is estimated.
+        machines: For which the time is estimated, by name: the operations a second
+            that each sustains in training.
         length: Tokens in an average example; padding is not computed.
     """
     bert = same_shape_bert(config)
@@ -295,11 +288,11 @@ def plan(
         "tokens": sequences * length,
         "models": costs,
         "days": {
-            machine.name: {
-                name: of_model["training_flops"] / machine.flops / 86400
+            machine: {
+                name: of_model["training_flops"] / flops / 86400
                 for name, of_model in costs.items()
             }
-            for machine in machines
+            for machine, flops in machines.items()
         },
     }
 
@@ -349,12 +342,10 @@ def preset_name(config: ModelConfig) -> str | None:
     return None
 
 
-def accelerators() -> list[Machine]:
+def accelerators() -> dict[str, float]:
     """Two accelerators that many know, at a share of their peak."""
-    return [
-        Machine(
-            f"{name}, bfloat16, {SHARE_OF_PEAK:.0%} of {peak / 1e12:.0f} TFLOP/s",
-            SHARE_OF_PEAK * peak,
-        )
+    share = SHARE_OF_PEAK
+    return {
+        f"{name}, bfloat16, {share:.0%} of {peak / 1e12:.0f} TFLOP/s": share * peak
         for name, peak in PEAK_FLOPS.items()
-    ]
+    }

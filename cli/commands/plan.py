@@ -4,7 +4,7 @@ import json
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -41,9 +41,6 @@ from schemas.layout import TRAIN
 from schemas.manifest import read_manifest
 from schemas.readable import aligned, duration, percent, prefixed, rounded
 from schemas.settings import flag_name
-
-if TYPE_CHECKING:
-    from albert_tf.planning.cost import Machine
 
 # What the data set decides.
 DATA_FIELDS = ("max_seq_length", "max_predictions_per_seq")
@@ -197,10 +194,9 @@ def _machines(
     *,
     length: int,
     is_measured: bool,
-) -> "list[Machine]":
+) -> dict[str, float]:
     """What to tell the time for: this machine, or two known accelerators."""
     from albert_tf.planning.cost import (
-        Machine,
         accelerators,
         predictions_of,
         training_flops,
@@ -215,10 +211,8 @@ def _machines(
     flops = rate * training_flops(
         config, length=length, predictions=predictions_of(shape, length)
     )
-    described = (
-        f"this machine, {rounded(rate)} sequences/s, {prefixed(flops, 'FLOP')}/s"
-    )
-    return [Machine(described, flops)]
+    speed = f"{rounded(rate)} sequences/s, {prefixed(flops, 'FLOP')}/s"
+    return {f"this machine, {speed}": flops}
 
 
 def table(figures: dict[str, Any]) -> str:
