@@ -16,10 +16,13 @@ Tensor = Any
 _IDS = ("input_ids", "input_mask", "segment_ids")
 
 
-class ServedModel(tf.Module):
-    """What a SavedModel computes, for any number of sequences of any length."""
+class Served(tf.Module):
+    """What a SavedModel computes, for any number of sequences of any length.
 
-    def __init__(self, model: AlbertPretrainer) -> None:
+    Of a pretrained model all but `predict`, of a fine-tuned one that alone.
+    """
+
+    def __init__(self, model: Any) -> None:
         super().__init__(name="albert")
         self._model = model
         # What is saved with the functions below.
@@ -61,6 +64,13 @@ class ServedModel(tf.Module):
         assert self._model.sentence_head is not None
         return {"logits": self._model.sentence_head(outputs["pooled_output"])}
 
+    def predict(
+        self, input_ids: Tensor, input_mask: Tensor, segment_ids: Tensor
+    ) -> dict[str, Tensor]:
+        """`logits`, in the shape that `TaskModel` gives them."""
+        values = (input_ids, input_mask, segment_ids)
+        return {"logits": self._model(dict(zip(_IDS, values, strict=True)))}
+
 
 def write_saved_model(model: AlbertPretrainer, folder: Path) -> None:
     """Write a SavedModel with the signatures `encode`, `fill_mask`, `sentence_order`.
@@ -72,39 +82,10 @@ def write_saved_model(model: AlbertPretrainer, folder: Path) -> None:
         model: One that is not compiled: TensorFlow Serving may be built without XLA,
             and compiling would begin again with every other length.
     """
-    served = ServedModel(model)
     names = ["encode", "fill_mask"]
     if model.sentence_head is not None:
         names.append("sentence_order")
-    signatures = {name: _traced(served, name) for name in names}
-    signatures[tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY] = signatures["encode"]
-    _save(served, folder, signatures)
-
-
-def _traced(served: ServedModel, name: str) -> Any:
-    """One signature, for any batch and any length."""
-    function = tf.function(getattr(served, name), autograph=False)
-    inputs = (*_IDS, "masked_lm_positions") if name == "fill_mask" else _IDS
-    return function.get_concrete_function(
-        **{key: tf.TensorSpec([None, None], tf.int32, name=key) for key in inputs}
-    )
-
-
-class ServedTask(tf.Module):
-    """What a SavedModel of a fine-tuned model computes: the logits of its task."""
-
-    def __init__(self, model: TaskModel) -> None:
-        super().__init__(name="albert")
-        self._model = model
-        # What is saved with the function below.
-        self.weights = [variable.value for variable in model.trainable_variables]
-
-    def predict(
-        self, input_ids: Tensor, input_mask: Tensor, segment_ids: Tensor
-    ) -> dict[str, Tensor]:
-        """`logits`, in the shape that `TaskModel` gives them."""
-        values = (input_ids, input_mask, segment_ids)
-        return {"logits": self._model(dict(zip(_IDS, values, strict=True)))}
+    _save(Served(model), folder, names)
 
 
 def write_task_saved_model(model: TaskModel, folder: Path) -> None:
@@ -115,13 +96,8 @@ def write_task_saved_model(model: TaskModel, folder: Path) -> None:
     Args:
         model: One that is not compiled, see `write_saved_model`.
     """
-    served = ServedTask(model)
-    shape = [None] * (3 if model.kind == "choose" else 2)
-    predict = tf.function(served.predict, autograph=False).get_concrete_function(
-        **{key: tf.TensorSpec(shape, tf.int32, name=key) for key in _IDS}
-    )
-    key = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
-    _save(served, folder, {"predict": predict, key: predict})
+    axes = 3 if model.kind == "choose" else 2
+    _save(Served(model), folder, ["predict"], axes=axes)
 
 
 def example_call(folder: Path, ids: Sequence[int], *, options: int = 0) -> Call:
@@ -147,7 +123,21 @@ def example_call(folder: Path, ids: Sequence[int], *, options: int = 0) -> Call:
     )
 
 
-def _save(served: tf.Module, folder: Path, signatures: dict[str, Any]) -> None:
+def _save(served: Served, folder: Path, names: list[str], *, axes: int = 2) -> None:
+    """Write a SavedModel with these signatures, the first one its default as well.
+
+    Args:
+        axes: Of the inputs, each of any length.
+    """
+    signatures: dict[str, Any] = {}
+    for name in names:
+        function = tf.function(getattr(served, name), autograph=False)
+        inputs = (*_IDS, "masked_lm_positions") if name == "fill_mask" else _IDS
+        signatures[name] = function.get_concrete_function(
+            **{key: tf.TensorSpec([None] * axes, tf.int32, name=key) for key in inputs}
+        )
+    default = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+    signatures[default] = signatures[names[0]]
     try:
         tf.saved_model.save(served, str(folder), signatures=signatures)
     except tf.errors.OpError as error:
