@@ -150,8 +150,7 @@ def _step(path: Path) -> int:
 def _best(run: Path) -> Path | None:
     """The checkpoint with the least held-out loss; None if nothing was evaluated.
 
-    It is the newest that was the best when it was saved. Earlier versions only named it
-    in a file.
+    It is the newest that was the best when it was saved.
     """
     for path in _newest_first(run):
         try:
@@ -159,11 +158,7 @@ def _best(run: Path) -> Path | None:
                 return path
         except AlbertError:
             continue
-    named = run / CHECKPOINTS / BEST
-    name = ""
-    if named.is_file():
-        name = named.read_bytes().decode("utf-8", "replace").strip()
-    return named.with_name(name) if _NAME.fullmatch(name) else None
+    return None
 
 
 def newest_step(run: Path) -> int | None:

@@ -20,7 +20,6 @@ from schemas.task import KINDS, Columns, TaskRecord, TaskSpec
 EXPORTED_TASK = "task"
 
 Taken = TypeVar("Taken")
-_ADDED_LATER = ("first_option", "trained_length")
 # The types of single values in `task.json`.
 _PLAIN = (str, int, bool, str | None, int | None, float | None)
 
@@ -61,11 +60,9 @@ def _record_of(values: Any, *, path: Path) -> TaskRecord:
 
 
 def _taken(kind: type[Taken], values: dict[str, Any]) -> Taken:
-    """The fields of a dataclass in an object; older files lack some."""
+    """The fields of a dataclass in an object."""
     given = {}
     for field in dataclasses.fields(kind):  # type: ignore[arg-type]
-        if field.name in _ADDED_LATER and field.name not in values:
-            continue
         value = values[field.name]
         if isinstance(value, list):
             given[field.name] = tuple(value)

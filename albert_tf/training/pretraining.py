@@ -190,7 +190,7 @@ class Pretraining:
         )
 
     def parts(self, batch: Batch) -> tuple[Counts, Iterator[Batch]]:
-        """What this host computes of a step; without padding, unless begun with it.
+        """What this host computes of a step, without padding.
 
         Hosts compute a part with the same shapes, as devices do.
         """
@@ -206,10 +206,7 @@ class Pretraining:
         agreed = [Fill(*map(int, fill)) for fill in largest.max(axis=0).reshape(-1, 2)]
         return (
             dict(zip(own, counts.sum(axis=0).tolist(), strict=True)),
-            (
-                unpadded(part, fill) if self.state.unpadded else part
-                for part, fill in zip(rows, agreed, strict=True)
-            ),
+            (unpadded(part, fill) for part, fill in zip(rows, agreed, strict=True)),
         )
 
     def prepare(self, batch: Batch) -> None:

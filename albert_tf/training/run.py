@@ -142,7 +142,7 @@ class RunState:
     """Where pretraining stands; see `loop.State`.
 
     Attributes:
-        unpadded: Whether padding is left out where it can be, as when the run began.
+        unpadded: Whether the run began without padding, as all do since 0.2.0.
         examples: Training examples that the steps have had.
         landmark: Where reading can begin to reach the next one, if examples are made of
             documents; see `albert_tf.data.on_the_fly`.
@@ -151,7 +151,6 @@ class RunState:
     """
 
     micro_batch_size: int
-    # A state without this field is of a run that was begun with padding.
     unpadded: bool = False
     step: int = 0
     examples: int = 0
@@ -216,13 +215,12 @@ def begin(run: ResolvedRun, *, say: Say) -> tuple[TrainingSteps, RunState]:
             f"{run.folder}: the newest checkpoint is of no pretraining ({error}); "
             "start the run again with --overwrite."
         ) from error
-    size = run.config.micro_batch_size or state.micro_batch_size
-    if size > run.config.batch_size:
+    if not state.unpadded:
         raise AlbertError(
-            f"{run.folder}: the newest checkpoint was saved with micro-batches of "
-            f"{size}, more than the batch of {run.config.batch_size}; start the run "
-            "again with --overwrite."
+            f"{run.folder} was begun with padding, which is no longer computed; start "
+            f"a new run with --init-from {run.folder} --output NEW."
         )
+    size = run.config.micro_batch_size or state.micro_batch_size
     steps = training_steps(model, run.config, checkpoint=checkpoint)
     say(f"Continuing {run.folder} after step {state.step}.")
     if size != state.micro_batch_size:

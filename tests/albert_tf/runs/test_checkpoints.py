@@ -1,7 +1,6 @@
 """Checkpoints are whole or absent, and a damaged one is noticed."""
 
 import errno
-import json
 import shutil
 from pathlib import Path
 
@@ -232,19 +231,6 @@ def test_a_kill_after_the_checkpoint_has_its_name_does_not_lose_the_best(
     assert run_checkpoint(tmp_path, which="best").state["step"] == 2
     save(tmp_path, 3, 4, 5, 6)
     assert run_checkpoint(tmp_path, which="best").state["step"] == 2
-
-
-def test_the_best_of_a_run_of_an_earlier_version_is_the_one_its_file_names(tmp_path):
-    save(tmp_path, 1, 2, 3, best=[2])
-    for path in (tmp_path / "checkpoints").glob("step-*/state.json"):
-        state = json.loads(path.read_text())
-        del state["is_best"]
-        path.write_text(json.dumps(state))
-    assert run_checkpoint(tmp_path, which="best").state["step"] == 2
-    save(tmp_path, 4, 5, 6)
-    assert run_checkpoint(tmp_path, which="best").state["step"] == 2
-    save(tmp_path, 7, best=[7])
-    assert run_checkpoint(tmp_path, which="best").state["step"] == 7
 
 
 def test_checkpoints_are_in_the_order_of_their_steps_whatever_their_names(tmp_path):

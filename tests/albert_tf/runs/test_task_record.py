@@ -23,7 +23,7 @@ def test_from_what_options_are_counted_may_be_unknown_but_is_0_or_1(tmp_path):
     write_record(tmp_path, record)
     assert read_record(tmp_path) == record
     values = read_json(tmp_path / TASK)
-    del values["columns"]["first_option"]
+    values["columns"]["first_option"] = None
     write_json(tmp_path / TASK, values)
     assert read_record(tmp_path).spec.columns == Columns()
     values["columns"]["first_option"] = 2
