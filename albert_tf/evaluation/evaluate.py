@@ -178,9 +178,7 @@ class Yardstick:
         counts = None
         if training is not None:
             data, manifest = training.dataset, training.manifest
-            has_text = TRAIN in manifest.splits
-            copies = manifest.splits[TRAIN]["copies"] if has_text else ()
-            tokens = copies[0]["tokens"] if copies else 0
+            tokens = manifest.splits[TRAIN]["copies"][0]["tokens"]
             self._progress.start("counting", total=min(COUNTED_TOKENS, tokens))
             counts = NeighbourCounts(
                 training_text(data, manifest, on_tokens=self._progress.advance),

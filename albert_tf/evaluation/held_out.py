@@ -21,7 +21,7 @@ from albert_tf.model.unpadding import OF_SIZE, unpadded
 from albert_tf.planning.cost import MAX_TOKENS
 from albert_tf.runs.metrics import DEVIATIONS, Metrics, Sums, means
 from albert_tf.runs.progress import Progress
-from schemas.errors import AlbertError, SettingError
+from schemas.errors import AlbertError
 from schemas.layout import EVAL
 
 Tensor = Any
@@ -157,14 +157,6 @@ class HeldOut:
         return Measured(Sums(*total.tolist()), by_example[:, :number])
 
 
-def backend() -> str:
-    """The name of the backend that Keras runs on."""
-    name: str = keras.backend.backend()
-    if name not in ("tensorflow", "jax"):
-        raise SettingError(f"KERAS_BACKEND must be tensorflow or jax, not {name}.")
-    return name
-
-
 def compiled(
     function: Callable[[Any, Batch], Tensor], model: Model
 ) -> Callable[[Batch], Array]:
@@ -173,7 +165,7 @@ def compiled(
     Returns:
         A function of the batch alone, with the model's weights as they are at the call.
     """
-    if backend() == "jax":
+    if keras.backend.backend() == "jax":
         import jax
 
         @jax.jit

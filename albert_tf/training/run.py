@@ -4,10 +4,11 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import keras
+
 from albert_tf.data.data_check import check_settings_fit
 from albert_tf.data.input_pipeline import Records
 from albert_tf.data.on_the_fly import BEGINNING
-from albert_tf.evaluation.held_out import backend
 from albert_tf.evaluation.words import Vocabulary
 from albert_tf.hosts.hosts import (
     ONE_HOST,
@@ -116,9 +117,9 @@ def check_run(run: ResolvedRun) -> None:
 
 def check_can_recompute(config: TrainConfig) -> None:
     """Refuse recomputation that XLA would undo: it computes equal things once."""
-    name = backend()
     if not config.recompute:
         return
+    name = keras.backend.backend()
     if name == "tensorflow" and config.xla:
         raise SettingError(
             "--xla undoes --recompute on TensorFlow; leave one of them out."
@@ -181,7 +182,7 @@ def training_steps(
         "loss": loss,
     }
     steps: TrainingSteps
-    if backend() == "jax":
+    if keras.backend.backend() == "jax":
         from albert_tf.training.jax_steps import JaxSteps
 
         steps = JaxSteps(model, **settings)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.support.console import silent_stderr, tell
+from cli.support.console import tell
 from cli.support.options import Command
 from schemas.errors import SettingError
 from schemas.readable import printable
@@ -52,9 +52,8 @@ def joined(place: "HostSetting | None", *, debug: bool) -> "Iterator[Hosts]":
 
         yield ONE_HOST
         return
-    with silent_stderr():
-        from albert_tf.evaluation.held_out import backend
-    if backend() != "jax":
+    # Set by albert_tf, which the place comes from.
+    if os.environ["KERAS_BACKEND"] != "jax":
         raise SettingError(
             f"Several hosts train together on JAX only: set KERAS_BACKEND=jax on each "
             f"of the {place.num_hosts}, or give --num-hosts 1 to train alone."

@@ -4,7 +4,6 @@ import contextlib
 
 import pytest
 
-from albert_tf.evaluation import held_out
 from albert_tf.hosts.hosts import HostSetting
 from cli.support.several_hosts import joined
 
@@ -17,7 +16,7 @@ def test_what_is_said_last_does_nothing_to_a_terminal(monkeypatch, capsys):
         say_last(f"{place.coordinator} was lost.")
         return contextlib.nullcontext()
 
-    monkeypatch.setattr(held_out, "backend", lambda: "jax")
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
     monkeypatch.setattr(jax_hosts, "joined", lost)
     with joined(HostSetting("host\x1b[2J:1234", 2, 0), debug=True):
         pass
