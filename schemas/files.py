@@ -39,11 +39,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 def copy_whole(source: Path, target: Path) -> None:
     """Copy a small file so that no reader ever sees half of it."""
-    check_is_file(source)
-    try:
-        content = source.read_bytes()
-    except OSError as error:
-        raise AlbertError(f"{source} cannot be read: {error.strerror}.") from error
+    content = read_bytes(source)
     with whole_file(target) as file:
         file.write(content)
 

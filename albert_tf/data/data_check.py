@@ -3,12 +3,11 @@
 import dataclasses
 import hashlib
 from pathlib import Path
-from typing import Any
 
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError, SettingError
-from schemas.files import check_is_file, read_bytes
+from schemas.files import read_bytes
 from schemas.layout import (
     DATA_MANIFEST,
     EVAL,
@@ -144,29 +143,15 @@ def check_same_data(run: Path, *, data: Path) -> None:
         )
 
 
-def vocabulary_of(run: Path) -> dict[str, Any]:
-    """The vocabulary that a run keeps beside its weights, as a manifest names one."""
+def check_same_vocabulary(manifest: DatasetManifest, *, run: Path, data: Path) -> None:
+    """Refuse to use the weights of a run with tokens of another vocabulary."""
     if (run / WORDPIECE).is_file():
         raise AlbertError(
             f"{run} has BERT's {WORDPIECE}, with which no data can be made; it can be "
             "fine-tuned, queried and exported."
         )
-    check_is_file(run / SPM_MODEL)
-    try:
-        model = (run / SPM_MODEL).read_bytes()
-    except OSError as error:
-        raise AlbertError(
-            f"{run / SPM_MODEL} cannot be read: {error.strerror}; put back the "
-            "vocabulary that the model was trained with."
-        ) from error
-    return {"sha256": hashlib.sha256(model).hexdigest()}
-
-
-def check_same_vocabulary(
-    vocabulary: dict[str, Any], manifest: DatasetManifest, *, run: Path, data: Path
-) -> None:
-    """Refuse to use the weights of a run with tokens of another vocabulary."""
-    ours, theirs = vocabulary["sha256"], manifest.vocabulary["sha256"]
+    ours = hashlib.sha256(read_bytes(run / SPM_MODEL)).hexdigest()
+    theirs = manifest.vocabulary["sha256"]
     if ours != theirs:
         raise AlbertError(
             f"{data} was made with another vocabulary (sha256 {theirs[:12]}) than "

@@ -7,11 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from albert_tf.data.data_check import (
-    check_model_fits,
-    check_same_vocabulary,
-    vocabulary_of,
-)
+from albert_tf.data.data_check import check_model_fits, check_same_vocabulary
 from albert_tf.data.input_pipeline import Records
 from albert_tf.evaluation.counting import (
     COUNTED_TOKENS,
@@ -141,7 +137,7 @@ def _checked(records: Records, model: TrainedModel) -> Records:
     """Records that a model can read."""
     data, run = records.dataset, model.folder
     check_model_fits(model.config, records.manifest, data=data)
-    check_same_vocabulary(vocabulary_of(run), records.manifest, run=run, data=data)
+    check_same_vocabulary(records.manifest, run=run, data=data)
     return records
 
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from albert_tf.data.data_check import check_same_vocabulary, vocabulary_of
+from albert_tf.data.data_check import check_same_vocabulary
 from albert_tf.data.input_pipeline import Records, StepShape, training_batches
 from albert_tf.model.initial_weights import draw_first_weights
 from albert_tf.model.parameters import weight_shapes
@@ -304,5 +304,5 @@ def read_source(
             "needs; give the run that it was tuned from."
         )
     run_config(run)
-    check_same_vocabulary(vocabulary_of(run), manifest, run=run, data=data)
+    check_same_vocabulary(manifest, run=run, data=data)
     return read_trained(run, say=say)

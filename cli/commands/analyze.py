@@ -122,8 +122,7 @@ def measure(
     models = {}
     for path in paths:
         tokenizer = read_vocabulary(path)
-        vocabulary = {"sha256": tokenizer.sha256}
-        check_same_vocabulary(vocabulary, manifest, run=path, data=data)
+        check_same_vocabulary(manifest, run=path, data=data)
         trained = open_model(path, tokenizer, which=checkpoint, say=console.say)
         check_model_fits(trained.config, manifest, data=data)
         for line in untrained_positions(trained, manifest, data=data):
