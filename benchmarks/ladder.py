@@ -11,21 +11,17 @@ prints a line for each run that `albert evaluate` has measured, to be added to
 import argparse
 import csv
 import dataclasses
-import itertools
-import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
+from scipy.optimize import nnls
 
 from albert_tf.planning.budget import ALPHA, BETA, Law, effective_weights, ladder_model
 from albert_tf.runs.run_record import read_run
 
 TABLE = Path(__file__).parent / "ladder.csv"
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +81,7 @@ def fitted_law(runs: Sequence[LadderRun]) -> Law:
         [(run.weights ** -(ALPHA / BETA), 1 / run.tokens) for run in runs]
     )
     costs = np.array([run.share ** (1 / BETA) for run in runs])
-    a, b = _non_negative(columns / costs[:, None], np.ones_like(costs))
+    (a, b), _ = nnls(columns / costs[:, None], np.ones_like(costs))
     return Law(
         a=float(a),
         b=float(b),
@@ -94,22 +90,6 @@ def fitted_law(runs: Sequence[LadderRun]) -> Law:
         least_weights=min(run.weights for run in runs),
         least_tokens=min(run.tokens for run in runs),
     )
-
-
-def _non_negative(columns: Floats, target: Floats) -> Floats:
-    """The least-squares solution without negative parts, of a few columns."""
-    number = columns.shape[1]
-    best, least = np.zeros(number), math.inf
-    for size in range(1, number + 1):
-        for kept in itertools.combinations(range(number), size):
-            part = np.linalg.lstsq(columns[:, kept], target, rcond=None)[0]
-            if (part < 0).any():
-                continue
-            error = float(np.sum((columns[:, kept] @ part - target) ** 2))
-            if error < least:
-                least, best = error, np.zeros(number)
-                best[list(kept)] = part
-    return best
 
 
 def line_of(run: Path, *, corpus: str, language: str) -> LadderRun:

@@ -515,8 +515,22 @@ VOCABULARY_CASES = [
 
 DATA_CASES = [
     found("inspect text", "a finished data set"),
-    found("evaluate run --data run", "a data set"),
-    found(PRETRAIN, "finished data set", without("data/manifest.json")),
+    found(
+        "evaluate run --data run",
+        "run is the output of albert pretrain and not a data set; give a folder made "
+        "by albert make-data.",
+    ),
+    found(
+        PRETRAIN,
+        "data has no manifest.json, so it is not a finished data set; run albert "
+        "make-data again to finish it.",
+        without("data/manifest.json"),
+    ),
+    found(
+        "pretrain --data text --output out",
+        "text has no manifest.json, so it is not a data set; give a folder made by "
+        "albert make-data.",
+    ),
     found(
         "inspect data",
         "not valid JSON",

@@ -1,5 +1,6 @@
 """Commands in processes of their own: what they start, and when that has ended."""
 
+import contextlib
 import subprocess
 import sys
 import time
@@ -68,9 +69,25 @@ def is_running(number):
     return state != "Z"
 
 
-def await_end_of(numbers):
-    """Wait for processes that end with another, which takes them a moment."""
-    end = time.monotonic() + LONG
-    while left := [number for number in numbers if is_running(number)]:
-        assert time.monotonic() < end, left
+def session_of(leader):
+    """The processes of a session that still run."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state = (process / "stat").read_text().rpartition(")")[2].split()
+            if int(state[3]) == leader and state[0] != "Z":
+                found.append(int(process.name))
+    return found
+
+
+def wait_until(holds, *, seconds=LONG):
+    """Wait for something that takes others a moment."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
         time.sleep(0.05)
+
+
+def await_end_of(numbers):
+    """Wait for processes that end with another."""
+    wait_until(lambda: not any(map(is_running, numbers)))

@@ -3,15 +3,11 @@
 import dataclasses
 import json
 import os
-import shutil
 import signal
-from pathlib import Path
 
 import safetensors.numpy
 
 from albert_tf.data.data_check import check_data
-from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from albert_tf.runs.metrics import read_metrics
 from albert_tf.training.pretraining import pretrain
 from albert_tf.training.run import check_run
@@ -22,14 +18,11 @@ from schemas.files import write_json
 from schemas.layout import (
     CONFIG,
     DATA_MANIFEST,
-    MANIFEST,
     METRICS,
     MODEL_CONFIG,
-    SPM_MODEL,
 )
-from schemas.manifest import ShardFile, read_manifest
+from schemas.manifest import ShardFile
 from tests import manifests
-from tests.huggingface_albert import lively_model
 from tests.training_data import TINY, resolved_run
 
 SETTINGS = TrainConfig(
@@ -161,27 +154,3 @@ def write_records(folder, *, lines=LINES, held_out=100, **changes):
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (folder / METRICS).write_text(text, encoding="utf-8")
     return folder
-
-
-def write_run(run: Path, *, data: Path, seed=7, **changes) -> AlbertPretrainer:
-    """A run on a data set, of a small model with lively weights; returns the model."""
-    config = ModelConfig(
-        **{
-            "vocab_size": read_manifest(data).vocabulary["size"],
-            "embedding_size": 8,
-            "hidden_size": 16,
-            "num_hidden_layers": 3,
-            "num_attention_heads": 2,
-            "intermediate_size": 24,
-            "max_position_embeddings": 64,
-        }
-        | changes
-    )
-    model = lively_model(config, seed=seed)
-    weights = arrays_of(model.weights_by_path)
-    run.mkdir(parents=True)
-    write_json(run / MODEL_CONFIG, {name: v for name, v in vars(config).items()})
-    shutil.copy(data / SPM_MODEL, run / SPM_MODEL)
-    shutil.copy(data / MANIFEST, run / DATA_MANIFEST)
-    save_checkpoint(run, Checkpoint(weights, {}, {"step": 3}), is_best=True)
-    return model

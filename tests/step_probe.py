@@ -61,7 +61,9 @@ def three_steps(*, dropout, without_padding=False):
     config = dataclasses.replace(
         SMALL, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout
     )
-    steps = training_steps(lively_model(config), TrainConfig(seed=7))
+    steps = training_steps(
+        lively_model(config), TrainConfig(seed=7, bias_correction=True)
+    )
     devices = steps.num_devices
     results = {"devices": devices}
     for step in range(3):

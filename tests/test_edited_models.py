@@ -1,6 +1,7 @@
 """Edited and damaged models are refused in one sentence, before anything is built.
 
-A row for each kind of check; wording is tested where the check is.
+A row for each check without which memory would be filled; the others, and wording, are
+tested where the check is.
 """
 
 import contextlib
@@ -21,10 +22,8 @@ from albert_tf.convert.model_card import model_card
 from albert_tf.convert.reading import load_pretrainer, read_external
 from albert_tf.evaluation import evaluate as evaluation
 from albert_tf.evaluation.held_out import Measured
-from albert_tf.model.parameters import weight_shapes
 from albert_tf.model.trained_model import read_trained
 from albert_tf.reporting.run_report import runs_section
-from albert_tf.runs.checkpoints import newest_step
 from albert_tf.runs.metrics import Sums
 from albert_tf.runs.run_record import finished_step, read_run
 from cli.commands.export import load
@@ -36,7 +35,6 @@ from tests.exported_runs import SMALL_RUN
 STATE = "checkpoints/step-00000007/state.json"
 WEIGHTS = "checkpoints/step-00000007/model.safetensors"
 INDEX = "model.safetensors.index.json"
-DEEP = b'{"a":' * 100_000
 # What a model is imported with.
 VOCABULARY = SimpleNamespace(
     path="spiece.model",
@@ -59,18 +57,8 @@ def measure(run, data):
 
 
 def values(**changes):
-    """Other values in a JSON object; None takes one out."""
-
-    def edit(content):
-        edited = json.loads(content) | changes
-        kept = {k: v for k, v in edited.items() if v is not None}
-        return json.dumps(kept).encode() + b"\n"
-
-    return edit
-
-
-def content(data):
-    return lambda _: data
+    """Other values in a JSON object."""
+    return lambda content: json.dumps(json.loads(content) | changes).encode() + b"\n"
 
 
 def header(**changes):
@@ -94,7 +82,7 @@ def length(size):
 
 def divided(name):
     """An index of tensors in several files, in the place of their one file."""
-    return content(json.dumps({"weight_map": {"a": name}}).encode())
+    return lambda _: json.dumps({"weight_map": {"a": name}}).encode()
 
 
 def edit_file(path, edit):
@@ -109,21 +97,11 @@ def edit_file(path, edit):
 
 # What reads, the file, its edit, and what the sentence has to say.
 EDITS = [
-    (export, f"run/{STATE}", values(step=8), "no checkpoint that can be read"),
-    (export, f"run/{STATE}", values(sha256=["a"]), "is not what was written"),
-    (export, f"run/{STATE}", content(DEEP), "state.json is not valid JSON"),
     (export, f"run/{WEIGHTS}", length(2**63), "header too large"),
     (export, f"run/{WEIGHTS}", header(dtype="I32"), "is of type I32, and only BF16"),
     (export, f"run/{WEIGHTS}", header(shape=[2, -4]), "no checkpoint that can be"),
     (export, "run/model.json", values(num_hidden_layers=10**9), "at most 1024"),
     (export, "run/model.json", values(intermediate_size=200_000), "and (200000,) in"),
-    (export, "run/model.json", values(hidden_size="wide"), "must be of type int"),
-    (export, "run/model.json", values(layer_norm_eps=math.inf), "must be less than"),
-    (export, "run/model.json", values(width=3), "'width' is not a setting"),
-    (export, "run/model.json", content(DEEP), "model.json is not valid JSON"),
-    (export, "run/config.json", values(learning_rate="high"), "of type float, not"),
-    (report, "run/metrics.jsonl", values(step=-1), "line 1 is not a line of metrics"),
-    (report, "run/metrics.jsonl", content(DEEP + b"\n"), "is not a line of metrics"),
     (read_external, "hf/config.json", values(num_hidden_layers=10**9), "at most 1024"),
     (
         read_external,
@@ -137,9 +115,6 @@ EDITS = [
         values(embedding_size=4096, hidden_size=4096),
         "has shape (400, 8), but the configuration says (400, 4096)",
     ),
-    (read_external, "hf/config.json", values(model_type=["a"]), "of type ['a'], and"),
-    (read_external, "hf/config.json", values(hidden_act={}), "hidden_act is {}; only"),
-    (read_external, "hf/config.json", content(DEEP), "is not valid JSON"),
     (read_external, "hf/model.safetensors", length(2**40), "is not whole: Error while"),
     (read_external, "hf/model.safetensors", header(shape=[0, 2**62]), "is not whole"),
     (read_external, f"hf/{INDEX}", divided(3), "names 3, which is not the name of a"),
@@ -156,7 +131,6 @@ EDITS = [
         values(intermediate_size=10**5),
         "has shape (16, 24), but the configuration says (16, 100000)",
     ),
-    (read_external, "google/model.ckpt.index", content(b"no"), "ckpt is not whole"),
 ]
 
 
@@ -180,17 +154,6 @@ def test_an_edited_file_is_refused_in_a_sentence(
     assert words in said
     assert said.endswith(".")
     assert "\n" not in said
-
-
-def test_the_readers_take_what_was_not_edited(models, small):
-    export(models / "run")
-    report(models / "run")
-    assert newest_step(models / "run") is not None
-    for kind in ("hf", "google"):
-        model = read_external(models / kind)
-        assert {n: a.shape for n, a in model.weights.items()} == weight_shapes(
-            SMALL_RUN
-        )
 
 
 # What a value of a file is replaced by.

@@ -2,6 +2,9 @@
 
 import dataclasses
 import hashlib
+import itertools
+import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +13,7 @@ import tensorflow as tf
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
+from albert_tf.training import pretraining
 from albert_tf.training.run import ResolvedRun
 from schemas.architecture import ModelConfig
 from schemas.config import DataConfig
@@ -155,6 +159,18 @@ def make_manifest(
     ).resolved(input_bytes=0)
     sha256 = hashlib.sha256(b"pieces").hexdigest()
     return manifest_of(files, config, sha256=sha256, vocab_size=VOCAB_SIZE)
+
+
+def signal_at_step(number, *, which=signal.SIGTERM):
+    """Have this process signalled at its n-th batch, of which one is no step yet."""
+    begun, counts_of = itertools.count(), pretraining.pretraining_counts
+
+    def signalled(batch):
+        if next(begun) == number:
+            os.kill(os.getpid(), which)
+        return counts_of(batch)
+
+    pretraining.pretraining_counts = signalled
 
 
 def resolved_run(data, folder, config, **changes):

@@ -11,7 +11,13 @@ import pytest
 
 from schemas.files import scratch_folder
 from schemas.layout import LOCK
-from tests.processes import LONG, await_end_of, children_of, ended, needs_proc
+from tests.processes import (
+    await_end_of,
+    children_of,
+    ended,
+    needs_proc,
+    wait_until,
+)
 
 
 @pytest.fixture
@@ -67,11 +73,8 @@ sentencepiece.SentencePieceTrainer.Train = train
 def killed_while_it_trains(albert, arguments, scratch):
     """A vocab command that was killed in its training, and its processes."""
     command = albert(*arguments, before=ENDLESS)
-    end = time.monotonic() + LONG
-    while not list(scratch.glob("*/training")):
-        assert command.poll() is None
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    wait_until(lambda: command.poll() is not None or [*scratch.glob("*/training")])
+    assert command.poll() is None
     children = children_of(command)
     command.kill()
     ended(command)

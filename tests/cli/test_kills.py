@@ -19,7 +19,7 @@ import pytest
 from cli.main import cli
 from schemas.files import TEMPORARY
 from tests.commands import LITTLE_MODEL
-from tests.processes import LONG, left_in
+from tests.processes import left_in, session_of, wait_until
 
 KILLS = int(os.environ.get("ALBERT_KILLS", "5"))
 
@@ -104,19 +104,6 @@ def command(arguments, folder, scratch, said):
     cli()
 
 
-def session_of(leader):
-    """The processes of a session that still run."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            state = (process / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(state[3]) == leader and state[0] != "Z":
-            found.append(int(process.name))
-    return found
-
-
 def contents(folder):
     """The files of a result, without times."""
     return {
@@ -180,10 +167,7 @@ class Place:
         process.kill()
         process.join()
         assert process.exitcode in (0, -signal.SIGKILL), self.said.read_text()
-        end = time.monotonic() + LONG
-        while left := session_of(process.pid):
-            assert time.monotonic() < end, left
-            time.sleep(0.05)
+        wait_until(lambda: not session_of(process.pid))
         return process.exitcode != 0
 
     def check_finished(self, expected):

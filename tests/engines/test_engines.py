@@ -1,10 +1,8 @@
 """Engines that nobody here wrote make the bytes of the default runner."""
 
-import contextlib
 import json
 import os
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -13,10 +11,13 @@ from pipeline.job.runners import KEEP_WORKERS_MS
 from tests.commands import contents, make_data, run
 from tests.engines import start
 from tests.engines.install import PRISM, missing_tools
+from tests.processes import session_of, wait_until
 from tests.servers import HERE
 
 pytestmark = pytest.mark.slow
 
+# Engines keep workers that they started for a while after the job.
+SECONDS_TO_END = 2 * KEEP_WORKERS_MS / 1000
 SETTINGS = ("--max-seq-length", 32, "--dupe-factor", 2, "--num-shards", 4)
 SETTINGS += ("--eval-fraction", 0.3)
 
@@ -102,7 +103,7 @@ def test_an_engine_writes_the_bytes_of_one_process(
         assert not [line for line in said.splitlines() if is_of_beam(line)]
         for name in ("data", "removed"):
             assert_same(output.with_name(name), expected[what].with_name(name))
-        await_end(lambda: processes_that_name(folder))
+        wait_until(lambda: not processes_that_name(folder), seconds=SECONDS_TO_END)
 
 
 def assert_same(output, expected):
@@ -152,14 +153,6 @@ def is_of_beam(line):
     return "WARNING" in line or "Traceback" in line or "apache_beam" in line
 
 
-def await_end(find_processes):
-    """Engines keep workers that they started for a while after the job."""
-    end = time.monotonic() + 2 * KEEP_WORKERS_MS / 1000
-    while left := find_processes():
-        assert time.monotonic() < end, left
-        time.sleep(0.2)
-
-
 def processes_that_name(folder):
     """Command lines that are left of those that a folder's programs started."""
     found = []
@@ -190,17 +183,5 @@ def run_there(small, output, options, *, given=None):
     ) as job:
         said = job.communicate(timeout=400)[1]
     # A worker of LOOPBACK ends a moment after the engine has let it go.
-    await_end(lambda: processes_of_session(job.pid))
+    wait_until(lambda: not session_of(job.pid), seconds=SECONDS_TO_END)
     return job.returncode, said
-
-
-def processes_of_session(leader):
-    """What is left of all that a process has started."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            *_, fields = path.read_text().rpartition(")")
-            state, _, _, session = fields.split()[:4]
-            if int(session) == leader and state != "Z":
-                found.append(path.with_name("cmdline").read_text())
-    return found

@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 import urllib.request
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pytest
 from tests.commands import run, write_topics
 from tests.engines import start
 from tests.engines.test_engines import assert_same, installed, is_of_beam  # noqa: F401
+from tests.processes import children_of, wait_until
 from tests.servers import HERE, free_port
 
 pytestmark = pytest.mark.slow
@@ -100,7 +100,7 @@ class Job:
             assert self.process.poll() is None, self._log.read_text()
             return holds()
 
-        wait_until(holds_while_it_runs)
+        wait_until(holds_while_it_runs, seconds=SECONDS)
 
     def end(self, seconds=2 * SECONDS):
         """The exit code, and the last line of what was said."""
@@ -136,24 +136,17 @@ def processes(word, folder):
     return sorted(found)
 
 
-def wait_until(holds):
-    end = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 @contextlib.contextmanager
 def stopped(process):
     """Let a process and those that it has started do nothing for a while."""
-    os.kill(process, signal.SIGSTOP)
-    below = children(process)
+    process.send_signal(signal.SIGSTOP)
+    below = children_of(process)
     for each in below:
         os.kill(each, signal.SIGSTOP)
     try:
         yield
     finally:
-        for each in (*below, process):
+        for each in (*below, process.pid):
             os.kill(each, signal.SIGCONT)
 
 
@@ -169,17 +162,11 @@ def is_at_work(engine, folder):
     return any(job["state"] not in ("FAILED", "CANCELED", "FINISHED") for job in jobs)
 
 
-def children(process):
-    """The numbers of the processes that a process has started."""
-    lists = Path(f"/proc/{process}/task").glob("*/children")
-    return [int(child) for each in lists for child in each.read_text().split()]
-
-
 def test_a_worker_that_is_killed_costs_no_byte(flink, start_job, tmp_path, expected):
     with start.pool_process(tmp_path) as (there, pool):
         job = start_job((*flink[1], *there))
         job.await_shard()
-        os.kill(children(pool.pid)[-1], signal.SIGKILL)
+        os.kill(children_of(pool)[-1], signal.SIGKILL)
         code, said = job.end()
     assert code == 0, said
     assert_same(job.output, expected)
@@ -222,9 +209,9 @@ def test_a_job_ends_with_its_command(
     folder, options, *_ = request.getfixturevalue(engine)
     with start.pool_process(tmp_path) as (there, pool):
         job = start_job((*options, *there))
-        job.await_that(lambda: children(pool.pid))
+        job.await_that(lambda: children_of(pool))
         # So that the job cannot end before its command, whatever happens when.
-        with stopped(pool.pid):
+        with stopped(pool):
             job.process.send_signal(number)
             assert job.end(seconds=SECONDS_TO_END) == (
                 code,
@@ -232,7 +219,7 @@ def test_a_job_ends_with_its_command(
                 "have finished what they are at. Run the same command again: what is "
                 "finished is kept.",
             )
-        wait_until(lambda: not is_at_work(engine, folder))
+        wait_until(lambda: not is_at_work(engine, folder), seconds=SECONDS)
         assert not (job.output / "manifest.json").exists()
         code, said = start_job((*options, *there)).end()
     assert code == 0, said

@@ -8,76 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.config import DataConfig
 from schemas.errors import AlbertError
 from schemas.files import json_text, read_json, write_json
 from schemas.manifest import (
-    DatasetManifest,
-    ShardFile,
     fingerprint_of,
     parse_manifest,
     read_manifest,
 )
-from tests.manifests import STATISTICS, places, with_fingerprint
+from tests.manifests import places, with_fingerprint
 
 GOLDEN = Path(__file__).parent / "golden" / "manifest-1.json"
 
-CONFIG = DataConfig(
-    max_seq_length=128,
-    max_predictions_per_seq=19,
-    dupe_factor=2,
-    num_shards=2,
-    near_duplicates="keep",
-).resolved(input_bytes=0)
 
-
-def shard_of(copy, shard, *, examples):
-    """One of the two files of a copy of the training split."""
-    return ShardFile(
-        name=f"train/copy-{copy:02d}/part-{shard:05d}-of-00002.tfrecord",
-        examples=examples,
-        bytes=200 * examples,
-        sha256=f"{copy}{shard}" * 32,
-    )
-
-
-MANIFEST = with_fingerprint(
-    DatasetManifest(
-        config=CONFIG,
-        vocabulary={"file": "spiece.model", "sha256": "5e" * 32, "size": 30000},
-        fingerprint="",
-        versions={"albert": "0.1.0"},
-        inputs=(
-            {
-                "name": "text.txt",
-                "kind": "text",
-                "format": "prose",
-                "language": "en",
-                "bytes": 7,
-                "sha256": "7e" * 32,
-            },
-        ),
-        splits={
-            "train": {
-                "documents": 3,
-                "copies": [
-                    {"examples": 4, "tokens": 400, "masked_tokens": 60},
-                    {"examples": 5, "tokens": 410, "masked_tokens": 61},
-                ],
-            },
-            "eval": {"documents": 0, "copies": []},
-        },
-        statistics=STATISTICS,
-        dropped={"document of one word": 1},
-        changed={},
-        shards=(
-            shard_of(0, 0, examples=4),
-            shard_of(0, 1, examples=0),
-            shard_of(1, 0, examples=3),
-            shard_of(1, 1, examples=2),
-        ),
-    )
-)
+MANIFEST = parse_manifest(read_json(GOLDEN), GOLDEN)
 
 
 @pytest.fixture
@@ -104,12 +47,10 @@ def test_a_manifest_is_read_back_as_it_was(dataset):
     assert read_manifest(dataset) == MANIFEST
 
 
-def test_a_manifest_of_format_version_1_is_read(tmp_path):
-    (tmp_path / "manifest.json").write_bytes(GOLDEN.read_bytes())
-    assert read_manifest(tmp_path) == MANIFEST
-
-
 def test_a_manifest_is_written_as_it_always_was():
+    # One that says nothing of near-copies has them.
+    assert MANIFEST.config.near_duplicates == "keep"
+    assert MANIFEST.num_examples("train") == 9
     assert json_text(MANIFEST.to_dict()) == GOLDEN.read_text(encoding="utf-8")
 
 
@@ -117,17 +58,17 @@ def of_documents(**changes):
     """The manifest of the same data set with examples on the fly, and its changes."""
     documents = tuple(
         dataclasses.replace(
-            shard_of(0, shard, examples=examples),
-            name=f"train/documents/part-{shard:05d}-of-00002.tfrecord",
-            bytes=2 * examples,
+            shard,
+            name=shard.name.replace("copy-00", "documents"),
+            bytes=2 * shard.examples,
         )
-        for shard, examples in enumerate((4, 0))
+        for shard in MANIFEST.shard_files("train", 0)
     )
     train = MANIFEST.splits["train"] | {
         "copies": MANIFEST.splits["train"]["copies"][:1]
     }
     given = {
-        "config": dataclasses.replace(CONFIG, examples="on-the-fly"),
+        "config": dataclasses.replace(MANIFEST.config, examples="on-the-fly"),
         "splits": MANIFEST.splits | {"train": train},
         "shards": documents,
     }
@@ -207,32 +148,6 @@ def test_the_manifest_of_something_else_is_refused(dataset, other):
         f"{dataset}/manifest.json describes no data set of albert make-data; give the "
         "folder of one."
     )
-
-
-@pytest.mark.parametrize(
-    ("config", "what"),
-    [
-        (
-            None,
-            "has no manifest.json, so it is not a data set; give a folder made by "
-            "albert make-data.",
-        ),
-        (
-            {"command": "make-data"},
-            "has no manifest.json, so it is not a finished data set; run albert "
-            "make-data again to finish it.",
-        ),
-        (
-            {"command": "pretrain"},
-            "is the output of albert pretrain and not a data set; give a folder made "
-            "by albert make-data.",
-        ),
-    ],
-)
-def test_a_folder_without_a_manifest_is_no_data_set(tmp_path, config, what):
-    if config:
-        (tmp_path / "config.json").write_text(json.dumps(config))
-    assert error_of(tmp_path) == f"{tmp_path} {what}"
 
 
 def test_a_manifest_that_is_not_a_file_is_not_waited_for(tmp_path):

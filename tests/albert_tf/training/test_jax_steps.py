@@ -10,7 +10,7 @@ import pytest
 from tests.training_data import write_dataset
 
 TRAINING = """
-import itertools, json, logging, os, signal, sys
+import json, logging, sys
 from pathlib import Path
 import jax
 
@@ -25,22 +25,12 @@ class Compilations(logging.Handler):
 jax.config.update("jax_log_compiles", True)
 logging.getLogger("jax").addHandler(Compilations())
 
-from albert_tf.training import pretraining
 from albert_tf.training.pretraining import pretrain
 from schemas.config import TrainConfig
-from tests.training_data import resolved_run
+from tests.training_data import resolved_run, signal_at_step
 data, run = map(Path, sys.argv[1:])
 config = TrainConfig(batch_size=8, micro_batch_size=2, steps=8, eval_every=2)
-
-begun = itertools.count()
-pretraining_counts = pretraining.pretraining_counts
-
-def signalled(batch):
-    if next(begun) == 3:
-        os.kill(os.getpid(), signal.SIGTERM)
-    return pretraining_counts(batch)
-
-pretraining.pretraining_counts = signalled
+signal_at_step(3)
 
 def steps_and_compiled():
     compiled.clear()

@@ -1,5 +1,6 @@
 """`albert analyze layers`: what is printed, drawn and refused."""
 
+import dataclasses
 import json
 import sys
 import xml.etree.ElementTree as ET
@@ -11,7 +12,7 @@ from albert_tf.evaluation.held_out import LayerSimilarity
 from cli.commands.analyze import table
 from cli.report.plots import draw_layers
 from tests.commands import attempt, contents, run
-from tests.runs import write_run
+from tests.exported_runs import SMALL_RUN, write_run
 
 MEASURED = {
     Path("run"): [LayerSimilarity(1, 12.5, 0.5, 60.0)],
@@ -23,12 +24,11 @@ MEASURED = {
 
 
 @pytest.fixture(scope="module")
-def runs(small, tmp_path_factory):
+def runs(models, small, tmp_path_factory):
     """Two runs of different depths and the data they fit."""
-    folder = tmp_path_factory.mktemp("analyze")
-    write_run(folder / "one", data=small / "data")
-    write_run(folder / "two", data=small / "data", num_hidden_layers=4, seed=8)
-    return folder / "one", folder / "two", small / "data"
+    folder = tmp_path_factory.mktemp("analyze") / "one"
+    write_run(folder, dataclasses.replace(SMALL_RUN, num_hidden_layers=3), small)
+    return folder, models / "run", small / "data"
 
 
 def test_programs_get_every_layer_of_both_models_and_the_figure(runs, tmp_path):

@@ -8,7 +8,6 @@ import pytest
 
 from albert_tf.evaluation import evaluate as evaluate_module
 from albert_tf.evaluation.minimal_pairs import MinimalPair
-from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 from albert_tf.runs.evaluations import WORD_LOSSES, read_evaluations
 from cli.commands.evaluate import run_text
 from schemas.layout import EVALUATIONS
@@ -76,15 +75,6 @@ def test_labels_of_another_sentence_task_are_said(
     assert line == lines
 
 
-def test_the_best_checkpoint_can_be_measured(small, tmp_path, measured):
-    weights = write_run(tmp_path / "run", SMALL_RUN, small)
-    later = Checkpoint(weights, {}, {"step": 9})
-    save_checkpoint(tmp_path / "run", later, is_best=False)
-    said(tmp_path / "run", small / "data", "--checkpoint", "best")
-    said(tmp_path / "run", small / "data")
-    assert [arguments["step"] for arguments in measured] == [7, 9]
-
-
 def test_a_person_reads_at_a_glance_whether_the_model_beats_counting():
     assert run_text(METRICS).splitlines() == [
         "Step 7, 300 held-out examples of the data set (abababababab), float32",
@@ -110,12 +100,6 @@ def test_a_person_reads_at_a_glance_whether_the_model_beats_counting():
         "agreement  60.0% (31.3 to 83.2%)        10",
         "order      80.0% (49.0 to 94.3%)        10",
     ]
-
-
-def test_the_result_is_kept_in_the_run(small, tmp_path, measured):
-    write_run(tmp_path / "run", SMALL_RUN, small)
-    said(tmp_path / "run", small / "data")
-    assert read_evaluations(tmp_path / "run") == [METRICS]
 
 
 @pytest.mark.parametrize("flags", [(), ("--quiet",)])

@@ -3,24 +3,19 @@
 import json
 import shutil
 
-import numpy as np
 import pytest
-import tensorflow as tf
 
 from albert_tf.convert.reading import load_pretrainer
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from cli.commands import export as export_command
-from tests.batches import random_batch
 from tests.commands import attempt, contents, run
-from tests.exported_runs import SMALL_RUN, write_run
+from tests.exported_runs import SMALL_RUN
 
 
 @pytest.fixture(scope="module")
-def trained(small, tmp_path_factory):
+def trained(models):
     """A run with random weights."""
-    folder = tmp_path_factory.mktemp("trained") / "run"
-    write_run(folder, SMALL_RUN, small)
-    return folder
+    return models / "run"
 
 
 @pytest.fixture
@@ -60,22 +55,6 @@ def test_an_export_to_hugging_face_has_all_that_is_read_there(trained, tmp_path)
     assert len(vocabulary) == SMALL_RUN.vocab_size
     config = json.loads((out / "tokenizer_config.json").read_text())
     assert config["model_max_length"] == 32
-
-
-def test_an_export_to_a_saved_model_fills_masks(trained, tmp_path):
-    run("export", trained, "--to", "saved-model", "--output", tmp_path / "out")
-    names = contents(tmp_path / "out")
-    for name in ("README.md", "export.json", "saved_model.pb", "spiece.model"):
-        assert name in names
-    loaded = tf.saved_model.load(str(tmp_path / "out"))
-    batch = random_batch(SMALL_RUN)
-    inputs = ("input_ids", "input_mask", "segment_ids", "masked_lm_positions")
-    logits = loaded.signatures["fill_mask"](
-        **{n: tf.constant(batch[n]) for n in inputs}
-    )
-    expected, _ = load_pretrainer(trained)(batch)
-    found = np.reshape(logits["logits"], expected.shape)
-    np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
 def test_an_export_stands_beside_its_run(copied):
@@ -138,6 +117,8 @@ def test_an_export_never_replaces_what_no_export_wrote(copied, monkeypatch):
     (output / ".git").rename(copied.parent / "elsewhere")
     run("export", *arguments)
     assert not (output / "model.safetensors").exists()
+    names = {"README.md", "export.json", "saved_model.pb", "spiece.model"}
+    assert names <= set(contents(output))
 
 
 def test_a_saved_model_is_not_written_by_another_backend(trained, monkeypatch):

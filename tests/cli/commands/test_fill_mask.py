@@ -2,7 +2,6 @@
 
 import io
 import json
-import shutil
 import subprocess
 import sys
 
@@ -14,19 +13,16 @@ from albert_tf.model.trained_model import (
     pretrainer_of,
     read_trained,
 )
-from albert_tf.runs.checkpoints import Checkpoint, run_checkpoint, save_checkpoint
 from pipeline.encoding.queries import encode_masked
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.readable import percent
 from tests.commands import attempt, run
 from tests.processes import ALBERT
-from tests.runs import write_run
 
 
 @pytest.fixture(scope="module")
-def trained(small, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("fill") / "run"
-    write_run(folder, data=small / "data")
+def trained(models):
+    folder = models / "run"
     return folder, pretrainer_of(read_trained(folder), is_compiled=False)
 
 
@@ -119,17 +115,6 @@ def test_a_line_that_cannot_be_answered_is_named_and_the_next_ones_are(
         f'Line 5: "{lines[4]}" has 43 tokens with [CLS] and [SEP] and the model reads '
         "32; give less text.",
     ]
-
-
-def test_the_best_weights_of_a_run_can_be_asked(trained, tmp_path):
-    folder = shutil.copytree(trained[0], tmp_path / "run")
-    best = run("fill-mask", folder, "A [MASK].", "--json")
-    newest = run_checkpoint(folder)
-    weights = {path: array * 2 for path, array in newest.weights.items()}
-    save_checkpoint(folder, Checkpoint(weights, {}, {"step": 9}), is_best=False)
-    ask = ("fill-mask", folder, "A [MASK].", "--json")
-    assert run(*ask) != best
-    assert run(*ask, "--checkpoint", "best") == best
 
 
 def test_a_text_without_mask_is_refused_before_any_is_answered(trained):

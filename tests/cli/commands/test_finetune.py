@@ -25,11 +25,9 @@ FAST = ("--epochs", 1, "--batch-size", 8, "--max-seq-length", 16, "--quiet")
 
 
 @pytest.fixture(scope="module")
-def encoder(small, tmp_path_factory):
+def encoder(models):
     """A run with random weights."""
-    folder = tmp_path_factory.mktemp("finetune") / "run"
-    write_run(folder, SMALL_RUN, small)
-    return folder
+    return models / "run"
 
 
 @pytest.fixture(scope="module")

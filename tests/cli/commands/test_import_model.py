@@ -84,25 +84,6 @@ def test_what_to_type_next_can_be_typed(models, tmp_path):
     assert f"--vocab '{folder}', then train on it with --init-from '{folder}'." in said
 
 
-@pytest.mark.parametrize("changes", [{}, {"sharing": "none"}, {"embedding_size": 16}])
-def test_import_then_export_gives_the_same_bytes(small, tmp_path, changes):
-    write_run(tmp_path / "run", dataclasses.replace(SMALL_RUN, **changes), small)
-    run("export", tmp_path / "run", "--to", "hf", "--output", tmp_path / "first")
-    run("import", tmp_path / "first", "--output", tmp_path / "imported")
-    run("export", tmp_path / "imported", "--to", "hf", "--output", tmp_path / "second")
-    for name in (
-        "model.safetensors",
-        "config.json",
-        "spiece.model",
-        "tokenizer.json",
-        "tokenizer_config.json",
-    ):
-        first, second = (
-            (tmp_path / folder / name).read_bytes() for folder in ("first", "second")
-        )
-        assert first == second, name
-
-
 @pytest.mark.parametrize(
     ("said", "length"),
     [
@@ -143,12 +124,6 @@ def test_an_imported_model_is_measured_and_gone_on_from(models, small, tmp_path)
     for name in ("mlm_loss", "mlm_accuracy", "sentence_loss", "sentence_accuracy"):
         assert before[name] == imported[name] == pytest.approx(first[name], rel=1e-6)
     assert load_pretrainer(tmp_path / "run").config == SMALL_RUN
-
-
-def test_an_import_is_made_once(models, tmp_path):
-    arguments = ("import", models / "hf", "--output", tmp_path / "out")
-    run(*arguments)
-    assert run(*arguments) == f"{tmp_path}/out is finished already; nothing to do.\n"
 
 
 def test_a_vocabulary_alone_becomes_a_vocabulary(small, tmp_path):

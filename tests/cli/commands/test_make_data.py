@@ -191,21 +191,6 @@ def test_what_follows_from_a_setting_follows_from_the_one_that_replaces_it(
     assert "derived: --max-predictions-per-seq 10 --num-shards 8\n" in said
 
 
-def test_a_plan_is_printed_for_programs_too(small):
-    given = ("--text", small / "text", "--vocab", small / "vocab")
-    done = albert("make-data", *given, "--plan", "--quiet")
-    assert (done.returncode, done.stderr) == (0, "")
-    plan, size, seconds, joined = done.stdout.splitlines()
-    assert plan == (
-        "plan: 1 chunk to read, 8 shards to train on and 1 held out, 10 copies"
-    )
-    assert size.startswith("about ")
-    assert " with 1 worker on this machine" in seconds
-    assert re.fullmatch(
-        r"text: \d+\.\d% of its lines were joined to paragraphs", joined
-    )
-
-
 def test_a_cache_that_cannot_be_written_is_named_with_what_chooses_it(
     small, memory, tmp_path, monkeypatch
 ):

@@ -13,13 +13,11 @@ from pipeline.encoding.queries import pair_passages
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.readable import percent
 from tests.commands import run
-from tests.runs import write_run
 
 
 @pytest.fixture(scope="module")
-def trained(small, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("order") / "run"
-    write_run(folder, data=small / "data", max_position_embeddings=512)
+def trained(models):
+    folder = models / "run"
     return folder, pretrainer_of(read_trained(folder), is_compiled=False)
 
 

@@ -109,6 +109,7 @@ def test_a_run_becomes_longer_and_another_starts_from_it(command, tmp_path):
     folder, other = tmp_path / "run", tmp_path / "other"
     constant = ("--schedule", "constant-cooldown", "--cooldown-share", 0)
     said = run(*command, *constant, "--warmup-steps", 1)
+    assert "the square-root rule gives 3.9e-05 for 2 (--scale-lr-to-batch)." in said
     assert said.splitlines()[-4] == f"{folder}: finished, 2 steps"
     assert "began" not in config_of(folder)
 
@@ -121,6 +122,7 @@ def test_a_run_becomes_longer_and_another_starts_from_it(command, tmp_path):
     assert config["began"] == {"steps": 2, "micro_batch_size": None}
     again = run(*command, *constant, "--steps", 3)
     assert again.splitlines()[-1] == f"{folder} is finished already; nothing to do."
+    assert config_of(folder) == config
 
     code, said = attempt(*command, *constant, "--steps", 2)
     assert code == 2

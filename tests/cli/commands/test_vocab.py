@@ -8,7 +8,7 @@ from cli.commands.vocab import next_command
 from cli.support import data_summary
 from cli.support.inputs import INPUT_OPTIONS
 from pipeline.reading.formats import KINDS
-from tests.commands import VOCAB, run
+from tests.commands import VOCAB, contents, run
 
 SMALL = "--max-seq-length 128 --examples on-the-fly"
 GIVEN = dict.fromkeys((*KINDS, *INPUT_OPTIONS), ())
@@ -40,6 +40,14 @@ def test_the_next_command_is_said_last_and_quoted_for_the_shell(small, tmp_path)
     assert said.splitlines()[-1].startswith(
         f"next: albert make-data --text {small / 'text'} --vocab '{output}' --output "
     )
+    assert contents(output) == [
+        "config.json",
+        "manifest.json",
+        "spiece.model",
+        "spiece.vocab",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    ]
 
 
 def test_what_a_person_should_know_of_the_text_is_said(small, tmp_path):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 import time
 
 import pytest
@@ -19,9 +20,8 @@ from schemas.manifest import read_manifest
 from tests.commands import LITTLE_MODEL, attempt, run
 
 
-@pytest.fixture(autouse=True)
-def machine(monkeypatch):
-    """A machine on which so many steps fit that a test has time for."""
+def slow_down(monkeypatch):
+    """Let so many steps fit into a budget that a test has time for."""
     for command in (plan, pretrain):
         monkeypatch.setattr(command, "STARTED", time.monotonic())
     monkeypatch.setattr(budget, "OVERHEAD_SECONDS", 0.0)
@@ -30,23 +30,31 @@ def machine(monkeypatch):
     monkeypatch.setattr(budget, "matrix_rate", {"bfloat16": 1.0, "float32": 1.0}.get)
 
 
-@pytest.fixture
-def command(small, tmp_path):
+@pytest.fixture(autouse=True)
+def machine(monkeypatch):
+    slow_down(monkeypatch)
+
+
+def command_of(small, folder):
     return (
-        *("pretrain", "--data", small / "data", "--output", tmp_path / "run"),
+        *("pretrain", "--data", small / "data", "--output", folder / "run"),
         *("--eval-examples", 2, "--batch-size", 2),
     )
+
+
+@pytest.fixture
+def command(small, tmp_path):
+    return command_of(small, tmp_path)
 
 
 def config_of(folder):
     return json.loads((folder / "config.json").read_bytes())
 
 
-def test_the_choice_is_frozen_so_that_the_same_command_goes_on(command, tmp_path):
-    given = (*command, "--model", "tiny", "--budget", "80s")
-    given = (*given, "--recipe", "small-budget")
+def test_the_choice_is_frozen_so_that_the_same_command_goes_on(little, tmp_path):
+    given = (*little, "--budget", "80s", "--recipe", "small-budget")
     said = run(*given)
-    assert "chosen: 4 layers of 256, sharing none, 3 steps of 2 sequences" in said
+    assert "chosen: 1 layer of 32, sharing none, 3 steps of 2 sequences" in said
     config = config_of(tmp_path / "run")
     assert (config["steps"], config["batch_size"]) == (3, 2)
     assert (config["optimizer"], config["initializer"]) == ("muon", "positional-heads")
@@ -54,7 +62,7 @@ def test_the_choice_is_frozen_so_that_the_same_command_goes_on(command, tmp_path
     again = run(*given)
     assert again.splitlines()[-1].endswith("is finished already; nothing to do.")
     assert "chosen:" not in again
-    code, said = attempt(*command, "--model", "tiny", "--budget", "2h")
+    code, said = attempt(*little, "--budget", "2h")
     assert code == 2
     assert said == (
         f"Error: {tmp_path}/run was begun with --budget 80s; give the same to go on, "
@@ -130,9 +138,22 @@ def little(command):
     return (*command, *LITTLE_MODEL)
 
 
-def test_a_run_of_a_budget_goes_on_with_the_flags_that_may_change(little, tmp_path):
+@pytest.fixture(scope="module")
+def begun(small, tmp_path_factory):
+    """A run of a budget of which a step is done; to be copied."""
+    folder = tmp_path_factory.mktemp("begun")
+    with pytest.MonkeyPatch.context() as patch:
+        slow_down(patch)
+        budget_flags = ("--budget", "80s", "--max-time", "1s")
+        run(*command_of(small, folder), *LITTLE_MODEL, *budget_flags)
+    return folder / "run"
+
+
+def test_a_run_of_a_budget_goes_on_with_the_flags_that_may_change(
+    begun, little, tmp_path
+):
+    shutil.copytree(begun, tmp_path / "run")
     given = (*little, "--budget", "80s")
-    run(*given, "--max-time", "1s")
     holds = f"Error: {tmp_path}/run holds a run with other settings:"
     for flag, value in (("--learning-rate", 0.5), ("--set", "hidden_size=64")):
         code, said = attempt(*given, flag, value)
@@ -170,14 +191,13 @@ def test_what_would_be_refused_later_is_refused_before_anything_is_timed(
 
 
 def test_a_run_of_a_budget_keeps_its_record_when_it_goes_on_without_one(
-    little, tmp_path
+    begun, tmp_path
 ):
-    run(*little, "--budget", "80s", "--max-time", "1s")
-    begun = config_of(tmp_path / "run")
-    file, output = tmp_path / "run/config.json", tmp_path / "run"
+    output = shutil.copytree(begun, tmp_path / "run")
+    file = output / "config.json"
     run("pretrain", "--config", file, "--output", output, "--max-time", "1s")
-    again = config_of(tmp_path / "run")
-    assert again["chosen_for_budget"] == begun["chosen_for_budget"] is not None
+    again, before = config_of(output), config_of(begun)
+    assert again["chosen_for_budget"] == before["chosen_for_budget"] is not None
 
 
 def test_a_budget_chooses_the_steps_in_place_of_those_of_a_file(
@@ -207,20 +227,15 @@ def test_a_budget_that_is_over_before_the_first_step_is_refused_at_once(
 
 
 def test_the_model_of_other_weights_is_the_one_whose_steps_are_counted(
-    command, little, tmp_path
+    command, models, tmp_path
 ):
-    run(*little, "--steps", 1)
-    other = tmp_path / "other"
-    said = run(
-        *(*command, "--output", other, "--init-from", tmp_path / "run"),
-        *("--budget", "80s"),
-    )
-    assert "chosen: 1 layer of 32" in said
+    said = run(*command, "--init-from", models / "run", "--budget", "80s")
+    assert "chosen: 4 layers of 16" in said
     # The table is of models that began anew.
     assert "expected:" not in said
     assert "albert import" not in said
-    models = [folder / "model.json" for folder in (tmp_path / "run", other)]
-    assert models[0].read_bytes() == models[1].read_bytes()
+    chosen = (tmp_path / "run/model.json").read_bytes()
+    assert chosen == (models / "run/model.json").read_bytes()
 
 
 def asked_with(small, *overrides, config=None):

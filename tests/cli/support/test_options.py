@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import shutil
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import click
 import pytest
 
 from cli.commands import make_data, pretrain
-from cli.commands.vocab import VOCAB, vocab
+from cli.commands.vocab import VOCAB
 from cli.main import cli
 from cli.support import output_folder
 from cli.support.options import Duration, UserPath
@@ -120,13 +119,6 @@ def test_a_number_stands_for_a_schedule_of_one_value(small, tmp_path):
     code, said = attempt("pretrain", "--config", path, *data, "--output", output)
     assert code == 2
     assert "leave --max-seq-length, --masked-lm-prob out" in said
-
-
-def test_workers_are_as_many_as_the_cores_that_this_process_may_use(monkeypatch):
-    monkeypatch.setattr(os, "cpu_count", lambda: 64)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2, 3, 7}, raising=False)
-    options = [option for option in vocab.params if option.name == "workers"]
-    assert [option.get_default(click.Context(vocab)) for option in options] == [3]
 
 
 REFUSED = "old is 2, and the setting is gone; leave it out."

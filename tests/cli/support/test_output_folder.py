@@ -60,6 +60,12 @@ def test_a_vocabulary_without_its_model_is_not_finished(tmp_path):
     assert claim(tmp_path) is False
 
 
+def test_a_lock_left_by_a_dead_process_does_not_matter(tmp_path):
+    (tmp_path / ".lock").write_text("4711\n", encoding="utf-8")
+    assert claim(tmp_path) is False
+    assert contents(tmp_path) == ["config.json"]
+
+
 def test_a_temporary_folder_of_a_dead_process_is_removed(tmp_path):
     (tmp_path / "v/spiece.model.tmp-4711").mkdir(parents=True)
     (tmp_path / "v/spiece.model.tmp-4711/half").touch()
@@ -122,9 +128,11 @@ def test_a_data_set_that_lacks_a_file_is_finished_again(small, tmp_path):
     part.unlink()
     assert "is finished already" not in run(*command, "--workers", 1)
     assert part.read_bytes() == whole
+    before = (tmp_path / "d/manifest.json").stat().st_mtime_ns
     assert run(*command, "--workers", 1).splitlines()[-1] == (
         f"{tmp_path}/d is finished already; nothing to do."
     )
+    assert (tmp_path / "d/manifest.json").stat().st_mtime_ns == before
 
 
 def claimed(folder, monkeypatch, *, at, **settings):

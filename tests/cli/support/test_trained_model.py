@@ -1,5 +1,6 @@
 """Models as commands read them: what is refused, and what fine-tuning takes."""
 
+import dataclasses
 import json
 import shutil
 
@@ -11,9 +12,13 @@ from cli.support.trained_model import Start, read_start
 from schemas.errors import AlbertError, SettingError
 from schemas.task import TaskSpec
 from tests.commands import attempt, run
-from tests.exported_runs import SMALL_RUN, TUNED_LABELS, TUNED_LENGTH, write_tuned
-from tests.exported_runs import write_run as write_small_run
-from tests.runs import write_run
+from tests.exported_runs import (
+    SMALL_RUN,
+    TUNED_LABELS,
+    TUNED_LENGTH,
+    write_run,
+    write_tuned,
+)
 
 SPEC = TaskSpec(
     name="mood", kind="classify", labels=TUNED_LABELS, metrics=("accuracy",)
@@ -27,27 +32,25 @@ ASK = [
 
 
 @pytest.fixture
-def trained(small, tmp_path):
-    write_run(tmp_path / "run", data=small / "data")
-    return tmp_path / "run"
+def trained(models, tmp_path):
+    """A run of one's own to spoil."""
+    return shutil.copytree(models / "run", tmp_path / "run")
 
 
 def test_where_the_training_is_not_known_the_positions_are_the_limit(trained):
     (trained / "data_manifest.json").unlink()
-    text = "[MASK]" + " ." * 30
+    text = "[MASK]" + " ." * 20
     assert len(json.loads(run("fill-mask", trained, text, "--json"))["masks"]) == 1
-    code, said = attempt("fill-mask", trained, text + " ." * 30)
+    code, said = attempt("fill-mask", trained, text + " ." * 20)
     assert code == 1
-    assert "has 123 tokens with [CLS] and [SEP] and the model reads 64;" in said
+    assert "has 83 tokens with [CLS] and [SEP] and the model reads 48;" in said
 
 
-def test_an_export_answers_as_its_run(trained, tmp_path):
-    export = tmp_path / "export"
-    run("export", trained, "--to", "hf", "--output", export)
+def test_an_export_answers_as_its_run(models):
     for command, texts in ASK:
         answers = [
-            json.loads(run(command, folder, *texts, "--json"))
-            for folder in (trained, export)
+            json.loads(run(command, models / name, *texts, "--json"))
+            for name in ("run", "hf")
         ]
         assert answers[1] == answers[0]
 
@@ -63,7 +66,7 @@ def test_a_damaged_checkpoint_is_passed_over_in_silence_if_that_is_asked_for(
     trained, small, command, arguments
 ):
     checkpoints = trained / "checkpoints"
-    shutil.copytree(checkpoints / "step-00000003", checkpoints / "step-00000009")
+    shutil.copytree(checkpoints / "step-00000007", checkpoints / "step-00000009")
     (checkpoints / "step-00000009" / "model.safetensors").write_bytes(b"half")
     given = [small / "data" if each == "DATA" else each for each in arguments]
     asked = (*command, trained, *given)
@@ -82,7 +85,7 @@ def test_a_model_from_elsewhere_whose_vocabulary_needs_help_is_told(small, tmp_p
         pad_piece="<pad>",
         control_symbols=["[CLS]", "[SEP]", "[MASK]"],
     )
-    write_run(tmp_path / "run", data=small / "data", vocab_size=21)
+    write_run(tmp_path / "run", dataclasses.replace(SMALL_RUN, vocab_size=21), small)
     (tmp_path / "run/data_manifest.json").unlink()
     shutil.copy(tmp_path / "spiece.model", tmp_path / "run")
     run("export", tmp_path / "run", "--to", "hf", "--output", tmp_path / "export")
@@ -103,7 +106,7 @@ def read(folder, **start):
 
 
 def test_from_scratch_a_run_needs_no_weights(small, tmp_path):
-    write_small_run(tmp_path / "run", SMALL_RUN, small, initializer="positional-heads")
+    write_run(tmp_path / "run", SMALL_RUN, small, initializer="positional-heads")
     shutil.rmtree(tmp_path / "run" / "checkpoints")
     assert read(tmp_path / "run", from_scratch=True) == TrainedModel(
         folder=tmp_path / "run",

@@ -2,8 +2,6 @@
 
 import dataclasses
 import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -33,19 +31,6 @@ def plot(manifest, title):
 
 def with_statistics(manifest, **changes):
     return dataclasses.replace(manifest, statistics=manifest.statistics | changes)
-
-
-def test_reading_a_data_set_needs_neither_beam_nor_tensorflow(small):
-    program = (
-        "import sys; from pathlib import Path\n"
-        "from pipeline.dataset.report import dataset_section\n"
-        f"dataset_section(Path({str(small / 'data')!r}), title='data', examples=1)\n"
-        "print(sorted({'apache_beam', 'keras', 'tensorflow'} & set(sys.modules)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"
 
 
 def test_the_facts_are_those_of_the_manifest(small, manifest):

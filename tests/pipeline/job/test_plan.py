@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+import re
 from pathlib import Path
 
 import pytest
@@ -112,12 +113,13 @@ def test_a_packed_file_is_as_large_as_it_would_be_unpacked(
 
 def test_plan_prints_and_makes_nothing(small, tmp_path):
     given = ("--text", small / "text", "--vocab", small / "vocab")
-    code, said = attempt(
+    command = (
         *("make-data", *given, "--output", tmp_path / "d", "--plan"),
         *("--max-seq-length", 32, "--dupe-factor", 1),
     )
+    code, said = attempt(*command)
     assert code == 0
-    text, derived, plan, size, seconds, _ = said.splitlines()
+    text, derived, plan, size, seconds, joined = said.splitlines()
     assert text.startswith("text: 24 files, ")
     assert derived == "derived: --max-predictions-per-seq 5 --num-shards 8"
     assert plan == (
@@ -125,4 +127,9 @@ def test_plan_prints_and_makes_nothing(small, tmp_path):
     )
     assert size.startswith("about ")
     assert "with 1 worker on this machine" in seconds
+    assert re.fullmatch(
+        r"text: \d+\.\d% of its lines were joined to paragraphs", joined
+    )
+    _, for_programs = attempt(*command, "--quiet")
+    assert for_programs.splitlines()[::3] == [plan, joined]
     assert not (tmp_path / "d").exists()

@@ -1,6 +1,4 @@
 import os
-import subprocess
-import sys
 from collections import Counter
 
 import pytest
@@ -319,21 +317,6 @@ def test_a_disk_that_fails_is_not_taken_for_a_damaged_file():
 
 def test_a_very_long_name_is_no_file():
     assert files.find_files("x" * 10_000) == []
-
-
-@pytest.mark.parametrize(
-    ("module", "unwanted"),
-    [
-        ("pipeline.reading.read", {"apache_beam", "fsspec", "pyarrow"}),
-        ("pipeline.reading.formats", {"fsspec", "pyarrow", "numpy", "zstandard"}),
-    ],
-)
-def test_local_text_is_read_without_beam_and_fsspec(module, unwanted):
-    program = f"import sys, {module}; print(*sys.modules)"
-    result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert unwanted.isdisjoint(result.stdout.split())
 
 
 def test_hashing_tells_how_far_it_is(tmp_path):
