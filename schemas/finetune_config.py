@@ -8,7 +8,7 @@ from schemas.errors import SettingError
 from schemas.settings import check_bounds, check_micro_batch, option, same_as
 
 # The learning rate by the width of a model: the first whose width is not above it.
-RATES = ((768, 3e-5), (256, 1e-4), (0, 1e-3))
+RATES = ((768, 3e-5), (512, 1e-4), (256, 3e-4), (0, 1e-3))
 
 # Training sets with fewer rows are gone through more often.
 FEW_ROWS, EPOCHS, EPOCHS_OF_FEW = 5000, 3, 10
@@ -152,7 +152,7 @@ class FineTuneConfig:
 
         >>> config = FineTuneConfig().resolved(rows=640, width=256, max_seq_length=128)
         >>> config.steps, config.warmup_steps, config.learning_rate, config.eval_every
-        (200, 20, 0.0001, 20)
+        (200, 20, 0.0003, 20)
         """
         steps_of_epoch = -(-rows // self.batch_size)
         epochs = self.epochs or (EPOCHS if rows >= FEW_ROWS else EPOCHS_OF_FEW)

@@ -216,13 +216,16 @@ def _comments_of(rows: Sequence[_Line]) -> Callable[[_Line], bool]:
     widths = Counter(len(cells) for _, _, cells in plain or rows)
     usual = max(widths, key=lambda width: (widths[width], width), default=1)
     has_tabs = sum("\t" in line for _, line, _ in plain) * 2 > len(plain)
-    tags = {cells[-1] for _, _, cells in plain}
+    # Of words alone none is a tag.
+    tags = {cells[-1] for _, _, cells in plain} if usual > 1 else set[str]()
+    has_entities = tags <= {"O"} or are_entities(tags)
 
     def is_comment(row: _Line) -> bool:
         _, line, cells = row
         is_other = len(cells) != usual or (has_tabs and "\t" not in line)
         # Of two columns, as "# newdoc": no word has that tag.
-        is_other = is_other or (bool(tags) and cells[-1] not in tags)
+        has_tag = cells[-1] in tags or (has_entities and are_entities(cells[-1:]))
+        is_other = is_other or (bool(tags) and not has_tag)
         return is_other and _COMMENT.match(line) is not None
 
     return is_comment
@@ -328,13 +331,17 @@ def _check_lines(
 def _check_columns(blocks: list[Block], *, path: str) -> None:
     """Refuse running text: only the first word of each line would be read."""
     width = len(blocks[0][0][1])
+    remedy = (
+        "give one word a line, or send running text to standard input, one text a line."
+    )
     for number, cells in itertools.chain.from_iterable(blocks):
         if len(cells) != width:
             raise AlbertError(
                 f"{path}, line {number} has {counted(len(cells), 'column')} and the "
-                f"first has {width}; give one word a line, or send running text to "
-                "standard input, one text a line."
+                f"first has {width}; {remedy}"
             )
+    if width > 1 and all(len(block) == 1 for block in blocks):
+        raise AlbertError(f"{path} has no sentence of two lines; {remedy}")
 
 
 def _check_words(blocks: list[Block], places: _Places, *, path: str) -> None:

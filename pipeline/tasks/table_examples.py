@@ -3,6 +3,7 @@
 import functools
 import math
 import re
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -42,14 +43,18 @@ _LABEL_DIVIDERS = re.compile(r"[,;|]")
 # Signs that divide labels only between such as stand alone elsewhere: C# is one label.
 _OTHER_DIVIDERS = re.compile(r"[#/+&]")
 
+# 0 or 1 for each label, written without brackets.
+_BARE_MARKS = re.compile(r"[01](?:\.0?)?(?:[\s,;|]+[01](?:\.0?)?)+")
+
 
 def examples_of_table(
-    table: Table, kind: Kind, *, columns: Columns
+    table: Table, kind: Kind, *, columns: Columns, num_labels: int = 0
 ) -> list[TaskExample]:
     """The examples in a table.
 
     Args:
         columns: Of the table; without a label, nothing is known of what to predict.
+        num_labels: That a model knows, if there is one.
 
     >>> from collections import Counter
     >>> row = Row("a.csv, line 2", {"text": "Good.", "label": "1"}, 0)
@@ -59,7 +64,7 @@ def examples_of_table(
     >>> example.id, example.text, example.label
     ('0', 'Good.', '1')
     """
-    label, target = columns.label, _target_of(table, kind, columns)
+    label, target = columns.label, _target_of(table, kind, columns, num_labels)
     if kind == "classify" and label is not None:
         values = {label_text(row.cells.get(label)) for row in table.rows}
         label = None if values == {_HIDDEN} else label
@@ -79,7 +84,9 @@ def examples_of_table(
     return located(examples, table.counts) if kind == "answer" else examples
 
 
-def _target_of(table: Table, kind: Kind, columns: Columns) -> Callable[..., Known]:
+def _target_of(
+    table: Table, kind: Kind, columns: Columns, num_labels: int
+) -> Callable[..., Known]:
     """What reads the target of a row, as all rows together show it is written."""
     target, label = _TARGETS[kind], columns.label
     if kind == "choose":
@@ -89,7 +96,7 @@ def _target_of(table: Table, kind: Kind, columns: Columns) -> Callable[..., Know
         return functools.partial(target, are_spans=has_spans(table, label))
     if kind == "multilabel" and label is not None:
         is_one = len(label_names(table.columns, label)) == 1
-        cells = label_cells(table, label) if is_one else None
+        cells = label_cells(table, label, num_labels) if is_one else None
         if cells is not None and cells.are_marks:
             table.counts[VECTOR] += len(table.rows)
         return functools.partial(target, cells=cells)
@@ -169,7 +176,13 @@ def label_text(value: Any) -> str | None:
 
 
 def _label(row: Row, name: str, _: Known) -> Known:
-    label = label_text(row.cells.get(name))
+    cell = row.cells.get(name)
+    if isinstance(listed_value(cell), list | dict):
+        raise AlbertError(
+            f"{row.place}: the label {cell!r:.60} is a list or an object; give one "
+            "label a row, or --task multilabel for any number of them."
+        )
+    label = label_text(cell)
     is_agreed = label != _NO_AGREEMENT or name.strip().lower() != _AGREED_LABEL
     return {"label": label if is_agreed else None}
 
@@ -185,19 +198,45 @@ class LabelCells(NamedTuple):
     alone: frozenset[str]
 
 
-def label_cells(table: Table, name: str) -> LabelCells:
+def label_cells(table: Table, name: str, num_labels: int) -> LabelCells:
     """How a column of labels is written, from all its rows."""
-    values = [listed_value(row.cells.get(name)) for row in table.rows]
-    lists = [value for value in values if isinstance(value, list)]
-    numbers = [each for value in lists for each in value]
-    are_marks = (
-        len(lists) == len(values)
-        and len({len(value) for value in lists}) == 1
-        and len(lists[0]) > 1
-        and all(isinstance(each, int | float) and each in (0, 1) for each in numbers)
-    )
-    alone = frozenset(value.strip() for value in values if isinstance(value, str))
+    rows = [row for row in table.rows if _is_filled(row.cells.get(name))]
+    marks = [_marks_of(row.cells.get(name)) for row in rows]
+    found = [own for own in marks if own is not None]
+    are_marks = len(found) == len(rows) and any(len(set(m)) < len(m) for m in found)
+    widths = Counter(map(len, found))
+    if not are_marks and len(widths) == 1 and len(found) == len(rows):
+        # No row has a mark twice: of two labels, or the numbers of two among more.
+        are_marks = num_labels in (0, *widths)
+    if are_marks and len(widths) > 1:
+        usual, _ = widths.most_common(1)[0]
+        row = next(r for r, own in zip(rows, found, strict=True) if len(own) != usual)
+        raise AlbertError(
+            f"{row.place}: {name!r} has another number of marks than the {usual} of "
+            "the other rows, 0 or 1 for each label; correct the row."
+        )
+    cells = (row.cells.get(name) for row in rows)
+    alone = frozenset(cell.strip() for cell in cells if isinstance(cell, str))
     return LabelCells(are_marks, alone)
+
+
+def _is_filled(cell: Any) -> bool:
+    return isinstance(cell, list | dict) or label_text(cell) is not None
+
+
+def _marks_of(cell: Any) -> list[float] | None:
+    """0 or 1 for each label, if a cell has nothing else.
+
+    >>> _marks_of("[0, 1, 1]"), _marks_of("0,1"), _marks_of("1"), _marks_of("[1, 2]")
+    ([0, 1, 1], [0.0, 1.0], None, None)
+    """
+    value = listed_value(cell)
+    if isinstance(value, str) and _BARE_MARKS.fullmatch(value.strip()):
+        value = [float(mark) for mark in re.split(r"[\s,;|]+", value.strip())]
+    if not isinstance(value, list) or len(value) < 2:
+        return None
+    are_marks = all(isinstance(each, int | float) and each in (0, 1) for each in value)
+    return value if are_marks else None
 
 
 def _labels(row: Row, name: str, _: Known, *, cells: LabelCells | None) -> Known:
@@ -206,20 +245,26 @@ def _labels(row: Row, name: str, _: Known, *, cells: LabelCells | None) -> Known
     if cells is None:
         found = [each for each in names if _is_marked(row, each)]
         return {"labels": tuple(found)}
-    value = listed_value(row.cells.get(name))
+    cell = row.cells.get(name)
     if cells.are_marks:
-        return {"labels": tuple(str(n) for n, mark in enumerate(value) if mark)}
-    if isinstance(value, str):
+        marks = enumerate(_marks_of(cell) or ())
+        return {"labels": tuple(str(n) for n, mark in marks if mark)}
+    value = listed_value(cell)
+    if isinstance(value, dict) and _marks_of([*value.values(), 0]):
+        value = [each for each, mark in value.items() if mark]
+    is_text = isinstance(value, str)
+    if is_text:
         value = _divided_labels(value, cells.alone)
     if value is not None and not isinstance(value, list):
         value = [value]
     found = [text for each in value or [] if (text := label_text(each))]
-    for label in found:
-        if label[0] in "[({'\"" and label[-1] not in "])}'\"":
-            raise AlbertError(
-                f"{row.place}: the labels {row.cells.get(name)!r:.60} are neither a "
-                "list nor divided by commas; correct the row."
-            )
+    if any(isinstance(each, list | dict) for each in value or []) or (
+        is_text and any(w[0] in "[({'\"" and w[-1] not in "])}'\"" for w in found)
+    ):
+        raise AlbertError(
+            f"{row.place}: the labels {cell!r:.60} are neither a list of texts nor "
+            "divided by commas; correct the row."
+        )
     return {"labels": tuple(dict.fromkeys(found))}
 
 
@@ -240,8 +285,8 @@ def _divided_labels(value: str, alone: frozenset[str]) -> list[str]:
 
 
 def _is_marked(row: Row, name: str) -> bool:
-    value = label_text(row.cells.get(name))
-    if value not in ("0", "1", "true", "false", None):
+    value = (label_text(row.cells.get(name)) or "0").lower().removesuffix(".0")
+    if value not in ("0", "1", "true", "false"):
         raise AlbertError(
             f"{row.place}: {name!r} is {value!r:.60}, where 0 or 1 says whether the "
             "row has this label; correct the row."

@@ -1,6 +1,7 @@
 """Files of rows with named columns, read whole: TSV, CSV, JSON lines, JSON, parquet."""
 
 import ast
+import contextlib
 import csv
 import io
 import itertools
@@ -40,11 +41,19 @@ _HIGHEST_RATIO, _ALWAYS_READ = 50, 64 << 20
 
 # What is counted of rows that are not read as they stand.
 TOO_FEW_CELLS = "row with too few cells, left out"
-TOO_MANY_CELLS = "row with too many cells, the last ones not read"
+TOO_MANY_CELLS = "row with too many cells, left out"
 
-
-# How NumPy writes a vector of numbers.
-_NUMPY_VECTOR = re.compile(r"\[\s*[0-9]+\.?[0-9]*(?:\s+[0-9]+\.?[0-9]*)+\s*\]")
+# How NumPy writes a list of numbers, texts, or true and false: nothing but white space
+# is between them. And what else programs write around a list.
+_ITEM = re.compile(
+    r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|True|False"
+    r"|-?[0-9]+(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?"
+)
+_NUMPY_LIST = re.compile(rf"\[\s*(?:{_ITEM.pattern})(?:\s+(?:{_ITEM.pattern}))+\s*\]")
+_WRAPPED = re.compile(
+    r"(?:array|tensor|frozenset)\((.*?)(?:, dtype=[\w.]+)?\)", re.DOTALL
+)
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]*)?")
 
 
 class Row(NamedTuple):
@@ -111,9 +120,10 @@ def parse_table(
 ) -> Table:
     r"""The rows of a table of lines.
 
-    Cells divided by tabs are quoted only if all those with a quotation mark are and one
-    of them doubles a mark inside, or has a tab or line feed; in GLUE's files, which are
-    named tasks, a quotation mark is text. All others are quoted as in CSV.
+    Cells divided by tabs are quoted only if all those with a quotation mark are, and
+    either one of them doubles a mark inside, or has a tab or line feed, or there are no
+    others but numbers. In GLUE's files, which are named tasks, a quotation mark is
+    text. All others are quoted as in CSV.
 
     Args:
         header: The names of the columns if the first line does not have one of them;
@@ -142,7 +152,10 @@ def parse_table(
         if len(cells) < len(columns):
             counts[TOO_FEW_CELLS] += 1
             continue
-        counts[TOO_MANY_CELLS] += len(cells) > len(columns)
+        if any(map(str.strip, cells[len(columns) :])):
+            # A divider inside a text, mostly: all cells after it are in the next place.
+            counts[TOO_MANY_CELLS] += 1
+            continue
         rows.append(Row(place, dict(zip(columns, cells, strict=False)), number))
     return Table(path, columns, rows, +counts)
 
@@ -165,11 +178,15 @@ def _divided(
 
 
 def _has_to_be_quoted(text: str) -> bool:
-    """Whether some quoted cell has a quotation mark, a tab or a line end inside."""
-    return any(
+    """Whether quoted cells hide something, or are all there are but numbers."""
+    if any(
         '""' in cell[1] or "\t" in cell[1] or "\n" in cell[1]
         for cell in _CELL.finditer(text)
-    )
+    ):
+        return True
+    rows = text.partition("\n")[2]
+    others = _CELL.sub("", rows)
+    return others != rows and all(map(_NUMBER.fullmatch, others.split()))
 
 
 def parse_parquet(data: bytes, path: str, *, are_named: bool = True) -> Table:
@@ -327,25 +344,35 @@ def as_texts(value: Any) -> tuple[str, ...]:
 
 
 def listed_value(value: Any) -> Any:
-    """A cell, read if it is a list as JSON, Python or NumPy writes it.
+    """A cell, read if it is a list as JSON, Python, NumPy or PyTorch writes it.
 
     >>> listed_value('["Arts, crafts"]'), listed_value("{'a'}"), listed_value("[0. 1.]")
     (['Arts, crafts'], ['a'], [0.0, 1.0])
+    >>> listed_value("['Ada' 'ran']"), listed_value("tensor([0., 1.])")
+    (['Ada', 'ran'], [0.0, 1.0])
     >>> listed_value("a, b")
     'a, b'
     """
     if isinstance(value, tuple | set):
         return list(value)
-    if not (isinstance(value, str) and value.strip()[:1] in ("[", "(", "{")):
+    if not isinstance(value, str):
         return value
     text = value.strip()
-    if _NUMPY_VECTOR.fullmatch(text):
-        return [float(part) for part in text[1:-1].split()]
+    if wrapped := _WRAPPED.fullmatch(text):
+        text = wrapped[1].strip()
+    if text[:1] not in ("[", "(", "{"):
+        return value
+    if _NUMPY_LIST.fullmatch(text):
+        return [ast.literal_eval(item) for item in _ITEM.findall(text)]
+    found = _parsed(text)
+    if isinstance(found, set):
+        return sorted(found, key=str)
+    return list(found) if isinstance(found, list | tuple) else value
+
+
+def _parsed(text: str) -> Any:
+    """A value as JSON or Python writes it; None for other texts."""
     for read in (json.loads, ast.literal_eval):
-        try:
-            found = read(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
-        if isinstance(found, list | tuple | set):
-            return sorted(found, key=str) if isinstance(found, set) else list(found)
-    return value
+        with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            return read(text)
+    return None

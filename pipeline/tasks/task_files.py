@@ -58,6 +58,9 @@ _SAMPLE_ROWS = 200
 # What is said of a file to predict without a line of names.
 PLAIN = "no table, so each line is a text"
 
+# How a text of JSON begins; one that begins with a bracket may be words.
+_JSON = re.compile(r"\{\s*[\"'}]|\[\s*[\[{\"'\]]")
+
 # The first line of a file of columns whose first word is a bracket.
 _COLUMNS = re.compile(r"[\[{](?:[ \t]+[^\s\[\]{}\"]+)+\s*")
 _RACE_FOLDERS = ("train", "dev", "test")
@@ -181,9 +184,9 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     elif task.kind == "tag":
         return _of_words(text, task, path=path, is_labelled=is_labelled, counts=counts)
     else:
-        named = NAMED_TASKS.get(task.name)
-        if not (is_labelled or named) and _is_plain(text, task):
+        if not is_labelled and _is_plain(text, task):
             return TaskFile(_plain_texts(text, path), task.columns, counts, (PLAIN,))
+        named = NAMED_TASKS.get(task.name)
         header = named.header if named else ()
         table = parse_table(text, path=path, header=header, may_be_quoted=named is None)
     table.counts.update(counts)
@@ -265,15 +268,18 @@ def _is_plain(text: str, task: TaskSpec) -> bool:
     """Whether a file to predict is no table: its first line names no column."""
     if task.kind not in ("classify", "multilabel", "regress") or task.columns.pair:
         return False
-    first = text.lstrip().partition("\n")[0]
+    first, _, others = text.strip().partition("\n")
     known = {*TEXT_COLUMNS, (task.columns.text or "").lower()}
     names = {cell.strip(' "').lower() for cell in re.split("[\t,;]", first)}
-    if names & known or "\t" in first:
+    if names & known or ("\t" in first and others):
         return False
+    if task.name in NAMED_TASKS:
+        # The lines of TREC begin with a label; others have tabs.
+        return first.partition(" ")[0] not in task.labels
     # In a table all lines have as many cells as the first, which has several.
     rows = itertools.islice(divide_lines(io.StringIO(text, newline="")), _SAMPLE_ROWS)
     widths = {len(cells) for _, cells in rows if not isinstance(cells, csv.Error)}
-    return len(widths) != 1 or widths == {1}
+    return len(widths) != 1 or widths == {1} or not others
 
 
 def _plain_texts(text: str, path: str) -> list[TaskExample]:
@@ -287,10 +293,11 @@ def _plain_texts(text: str, path: str) -> list[TaskExample]:
 
 def _is_json(text: str, task: TaskSpec) -> bool:
     """Whether a text is JSON; in a file of columns [ and { are words too."""
-    start = text.lstrip()[:2]
-    is_column = task.kind == "tag" and start[1:] in (" ", "\t")
-    line = text.lstrip().partition("\n")[0]
-    return start[:1] in ("{", "[") and not (is_column and _COLUMNS.fullmatch(line))
+    start = text.lstrip()
+    is_column = task.kind == "tag" and start[1:2] in (" ", "\t")
+    if is_column and _COLUMNS.fullmatch(start.partition("\n")[0]):
+        return False
+    return _JSON.match(start) is not None
 
 
 def _of_own_form(
@@ -319,7 +326,9 @@ def _of_table(table: Table, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
         first = first_option_of(table, columns)
         columns = dataclasses.replace(columns, first_option=first)
     read = columns if is_labelled else dataclasses.replace(columns, label=None)
-    examples = examples_of_table(table, task.kind, columns=read)
+    examples = examples_of_table(
+        table, task.kind, columns=read, num_labels=len(task.labels)
+    )
     return TaskFile(examples, columns, table.counts)
 
 

@@ -82,6 +82,11 @@ def test_cluener_marks_the_first_and_last_character_of_entities(tmp_path):
     assert example.tags == ("O", "O", "B-address", "I-address")
 
 
+def test_words_alone_may_begin_as_comments_do(tmp_path):
+    file = read(tmp_path, "#Oslo\nwins\n\n%\n", task="tag", is_labelled=False)
+    assert [example.words for example in file.examples] == [("#Oslo", "wins"), ("%",)]
+
+
 def test_words_alone_have_no_tags(tmp_path):
     file = read(tmp_path, "Ada\nran\n\n", task="tag", is_labelled=False)
     assert (file.examples[0].words, file.examples[0].tags) == (("Ada", "ran"), None)
@@ -100,6 +105,8 @@ def test_running_text_is_not_taken_for_columns(tmp_path):
         f"{tmp_path}/file, line 2 has 2 columns and the first has 3; give one word a "
         "line, or send running text to standard input, one text a line."
     )
+    with pytest.raises(AlbertError, match="file has no sentence of two lines; give"):
+        read(tmp_path, "Ada ran home.\n", task="tag", is_labelled=False)
 
 
 @pytest.mark.parametrize(
@@ -171,13 +178,21 @@ WORLD = {
         "# O\n1 O\nb B-P\n",
         [("# 1 b", "O O B-P")],
     ),
+    "a number sign before an entity": (
+        "# sent_id = 1\n#Oslo B-LOC\nwins O\n\nAda B-PER\n",
+        [("#Oslo wins", "B-LOC O"), ("Ada", "B-PER")],
+    ),
     "numbers that are words": (
         "1 CD O\n2 CD O\n\n4 CD O\n",
         [("1 2", "O O"), ("4", "O")],
     ),
     "brackets that are words": (
-        "[ O\nReuters B-ORG\n] O\n",
-        [("[ Reuters ]", "O B-ORG O")],
+        "[ O\nReuters B-ORG\n] O\n\n{{ O\n\n[Ulm] B-LOC\n",
+        [("[ Reuters ]", "O B-ORG O"), ("{{", "O"), ("[Ulm]", "B-LOC")],
+    ),
+    "a word in brackets at the beginning": (
+        "[Ulm] B-LOC\nis O\n",
+        [("[Ulm] is", "B-LOC O")],
     ),
     "comments that open a sentence": (
         "# id 7\tdomain=en\nAda _ _ B-PER\n# _ _ O\n\n# newdoc\n\nran _ _ O\n",
@@ -226,6 +241,10 @@ WORLD = {
     ),
     "CSV with lists of Python": (
         "tokens,ner_tags\n\"['Ada', 'ran']\",\"['B-P', 'O']\"\n\"['Bo']\",\"['O']\"\n",
+        [("Ada ran", "B-P O"), ("Bo", "O")],
+    ),
+    "CSV with lists of NumPy": (
+        "tokens,ner_tags\n\"['Ada' 'ran']\",\"['B-P' 'O']\"\n['Bo'],['O']\n",
         [("Ada ran", "B-P O"), ("Bo", "O")],
     ),
     "CSV with spaces between words": (

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import math
 
@@ -5,7 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipeline.tasks.named_tasks import task_called
 from pipeline.tasks.table_files import TOO_FEW_CELLS, TOO_MANY_CELLS
+from pipeline.tasks.task_files import read_task_file
 from schemas.errors import AlbertError, SettingError
 from tests.pipeline.tasks.task_file import read
 
@@ -29,6 +32,14 @@ TABLES = {
     "cells between tabs are quoted where a program quoted them": (
         'text\tlabel\n"a ""b""\tc\nd"\tx\nplain\ty\n',
         [('a "b"\tc\nd', "x"), ("plain", "y")],
+    ),
+    "cells between tabs are quoted where all are": (
+        'text\tlabel\n"Good."\t"pos"\n"Bad."\t"neg"\n',
+        [("Good.", "pos"), ("Bad.", "neg")],
+    ),
+    "cells between tabs are quoted where all but numbers are": (
+        '"text"\t"label"\n"Good."\t1\n"Bad."\t0\n',
+        [("Good.", "1"), ("Bad.", "0")],
     ),
     "cells between commas may be quoted": (
         'text,label\r\n"One, ""two""\nthree",good\r\nFour,bad\r\n',
@@ -121,13 +132,13 @@ def test_the_columns_of_every_glue_file_are_found_by_their_names(tmp_path):
     }
 
 
-def test_a_short_line_is_left_out_and_counted(tmp_path):
-    content = "text\ttext_pair\tlabel\na\tb\t1\nc\nd\te\t0\tmore\n"
+def test_a_row_with_too_few_or_too_many_cells_is_left_out_and_counted(tmp_path):
+    content = "text,text_pair,label\na,b,1\nc\nGood, but long,d,0\ne,f,0,\n"
     file = read(tmp_path, content)
-    assert labelled(file) == [("a", "1"), ("d", "0")]
+    assert labelled(file) == [("a", "1"), ("e", "0")]
     assert file.counts == {TOO_FEW_CELLS: 1, TOO_MANY_CELLS: 1}
-    # They are called by their places in the file, the one left out included.
-    assert [example.id for example in file.examples] == ["0", "2"]
+    # They are called by their places in the file, those left out included.
+    assert [example.id for example in file.examples] == ["0", "3"]
 
 
 @pytest.mark.parametrize(
@@ -189,9 +200,14 @@ def test_a_missing_number_is_no_label_and_the_word_nan_is_one(tmp_path):
         ("text,labels\nGo.,rude;loud\nCome.,\n", {}),
         ("text,labels\nGo.,\"['rude', 'loud']\"\nCome.,[]\n", {}),
         ('{"text": "Go.", "labels": ["rude", "loud"]}\n{"text": "Come."}', {}),
-        ("text,rude,loud\nGo.,1,1\nCome.,0,0\n", {"label": "rude,loud"}),
+        ("text,rude,loud\nGo.,1.0,True\nCome.,0,0\n", {"label": "rude,loud"}),
+        (
+            '{"text": "Go.", "labels": {"rude": 1, "calm": 0, "loud": true}}\n'
+            '{"text": "Come.", "labels": {"rude": 0, "calm": 0, "loud": false}}\n',
+            {},
+        ),
     ],
-    ids=["divided", "written as a list", "list", "columns"],
+    ids=["divided", "written as a list", "list", "columns", "object"],
 )
 def test_several_labels_are_written_in_many_ways(tmp_path, content, columns):
     file = read(tmp_path, content, task="multilabel", **columns)
@@ -259,6 +275,7 @@ def test_the_right_option_is_a_letter_a_number_or_a_text(
         ("classify", '{"text": "a"}\n{"text": \n', "line 2 is not a JSON record"),
         ("classify", '{"text": "a"', "is not valid JSON"),
         ("classify", "text,label\na,\nb,\n", "holds no examples."),
+        ("classify", '{"text": "a", "label": ["b"]}', "give one label a row, or"),
         ("regress", "text,score\na,nan\n", "line 2: the score 'nan' is not a number"),
         ("regress", "text,score\na,high\n", "line 2: the score 'high' is not a number"),
         ("choose", "article,question,answer\na,b,A\n", "has no columns of options"),
@@ -274,6 +291,11 @@ def test_the_right_option_is_a_letter_a_number_or_a_text(
         ),
         ("multilabel", "text,a,b\nc,1,2\n", "line 2: 'b' is '2', where 0 or 1 says"),
         (
+            "multilabel",
+            'text,labels\na,"[0, 1, 1]"\nb,"[1, 0, 0]"\nc,"[0, 1]"\n',
+            "line 4: 'labels' has another number of marks than the 3",
+        ),
+        (
             "tag",
             '{"tokens": ["a"], "tags": ["O", "O"]}',
             "the number of tags (2) is not that of the words (1)",
@@ -283,7 +305,7 @@ def test_the_right_option_is_a_letter_a_number_or_a_text(
 def test_a_file_that_is_not_what_the_task_has_is_refused(
     tmp_path, task, content, sentence
 ):
-    columns = {"label": "a,b"} if task == "multilabel" else {}
+    columns = {"label": "a,b"} if ",a,b" in content else {}
     with pytest.raises(AlbertError) as error:
         read(tmp_path, content, task=task, **columns)
     assert sentence in str(error.value)
@@ -319,6 +341,15 @@ def test_marks_of_a_text_between_tabs_stay(tmp_path, text):
         (["C#", "C"], [("C#",), ("C",)]),
         (['"[0, 1, 1]"', '"[1, 0, 0]"'], [("1", "2"), ("0",)]),
         (["[0. 1.]", "[1. 0.]"], [("1",), ("0",)]),
+        (["[False  True]", "[ True False]"], [("1",), ("0",)]),
+        (['"tensor([0., 1.])"', '"tensor([1., 0.])"'], [("1",), ("0",)]),
+        (['"0,1,1"', '"1,0,0"'], [("1", "2"), ("0",)]),
+        (['"[0, 1, 1]"', "", '"[1, 0, 0]"'], [("1", "2"), (), ("0",)]),
+        (
+            ["\"['Arts, crafts' 'Food']\"", "['Food']"],
+            [("Arts, crafts", "Food"), ("Food",)],
+        ),
+        (['"[""(old) music""]"', '"[""Food""]"'], [("(old) music",), ("Food",)]),
         (['"a, b"', "a"], [("a", "b"), ("a",)]),
         (['"[a, b]"', "a"], [("a", "b"), ("a",)]),
         (["[]", "[a]"], [(), ("a",)]),
@@ -328,6 +359,14 @@ def test_labels_are_read_as_they_are_written(tmp_path, cells, labels):
     rows = "".join(f"t{n},{cell}\n" for n, cell in enumerate(cells))
     file = read(tmp_path, f"text,labels\n{rows}", task="multilabel")
     assert [example.labels for example in file.examples] == labels
+
+
+def test_numbers_of_labels_are_no_marks_for_a_model_with_more_labels(tmp_path):
+    rows = '{"text": "a", "labels": [0, 1]}\n{"text": "b", "labels": [1, 0]}\n'
+    spec = dataclasses.replace(task_called("multilabel"), labels=("0", "1", "2"))
+    (tmp_path / "file").write_text(rows)
+    examples = read_task_file(str(tmp_path / "file"), spec).examples
+    assert [example.labels for example in examples] == [("0", "1"), ("1", "0")]
 
 
 def test_what_looks_like_a_list_and_is_none_is_refused(tmp_path):
@@ -348,6 +387,21 @@ def test_a_file_to_predict_may_be_texts_alone(tmp_path):
     assert file.remarks == ("no table, so each line is a text",)
     (example,) = read(tmp_path, "text\nthe list\n", is_labelled=False).examples
     assert example.text == "the list"
+
+
+@pytest.mark.parametrize("task", ["classify", "cola", "sst-2", "trec"])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["[Applause] Thank you.", "Yes."],
+        ["{laughs} Well, so it is.", "Yes."],
+        ["Well, so it is."],
+        ["He came home late.", "I do not know."],
+    ],
+)
+def test_lines_to_predict_are_texts_whatever_they_begin_with(tmp_path, task, texts):
+    file = read(tmp_path, "\n".join(texts), task=task, is_labelled=False)
+    assert [example.text for example in file.examples] == texts
 
 
 def test_a_table_to_predict_with_other_columns_is_no_list_of_texts(tmp_path):
