@@ -1,11 +1,13 @@
 """Which columns of a table a task reads, and what its options are called."""
 
+import ast
 import dataclasses
+import json
 import re
 from collections.abc import Container, Sequence
 from typing import Any
 
-from pipeline.tasks.table_files import Row, Table
+from pipeline.tasks.table_files import Row, Table, listed_value
 from schemas.errors import AlbertError, SettingError
 from schemas.task import Columns, Kind
 
@@ -193,21 +195,89 @@ def _listed(columns: Sequence[str]) -> str:
 _LETTERS = "ABCDEFGHIJ"
 
 
+# A list as pandas writes it inside an object.
+_ARRAY = re.compile(r"array\((\[[^\[\]]*\])(?:,\s*dtype=[\w']+)?\)")
+
+
+def object_value(value: Any) -> Any:
+    """A cell, read if it is an object as JSON, Python or pandas writes it.
+
+    >>> object_value("{'text': array(['Ada'], dtype=object)}")
+    {'text': ['Ada']}
+    >>> object_value("{b}")
+    '{b}'
+    """
+    if not (isinstance(value, str) and value.strip().startswith("{")):
+        return value
+    text = value.strip()
+    for read, written in (
+        (json.loads, text),
+        (ast.literal_eval, _ARRAY.sub(r"\1", text)),
+    ):
+        try:
+            found = read(written)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            return found
+    return value
+
+
+def text_of_part(part: Any, *, place: str) -> str:
+    """A word or an option; of an object, as Prodigy has them, its text.
+
+    >>> text_of_part({"text": "Ada", "start": 0}, place=""), text_of_part(7, place="")
+    ('Ada', '7')
+    """
+    text = part.get("text") if isinstance(part, dict) else part
+    if not isinstance(text, str | int | float):
+        raise AlbertError(
+            f"{place}: {part!r:.60} is neither a text nor an object with a text; "
+            "correct the row."
+        )
+    return str(text)
+
+
 def options_of(row: Row, columns: Columns) -> tuple[str, ...]:
     """The options of a row: one column with a list, or a column each.
 
     Empty ones at the end are absent.
     """
-    cells = [row.cells.get(name) for name in columns.options]
-    if len(cells) == 1 and isinstance(cells[0], dict):
-        # ARC has the options under text, and what each is called under label.
-        cells = [cells[0].get("text")]
-    if len(cells) == 1 and isinstance(cells[0], list):
-        cells = list(cells[0])
+    cells, _ = _named_options(row, columns)
     while cells and cells[-1] in (None, ""):
         cells.pop()
-    options = tuple("" if cell is None else str(cell) for cell in cells)
+    options = tuple(
+        "" if cell is None else text_of_part(cell, place=row.place) for cell in cells
+    )
     return two_or_more(options, place=row.place)
+
+
+def names_of_options(row: Row, columns: Columns) -> list[str]:
+    """What the options of a row are called, if it says so."""
+    _, names = _named_options(row, columns)
+    return [str(name) for name in names]
+
+
+def _named_options(row: Row, columns: Columns) -> tuple[list[Any], list[Any]]:
+    """The options of a row as it has them, and their names if it says so."""
+    if len(columns.options) != 1:
+        return [row.cells.get(name) for name in columns.options], []
+    cell = row.cells.get(columns.options[0])
+    value = object_value(listed_value(cell))
+    if isinstance(value, dict) and isinstance(value.get("text"), list):
+        # As in ARC.
+        names = value.get("label")
+        return list(value["text"]), names if isinstance(names, list) else []
+    if isinstance(value, dict):
+        return list(value.values()), list(value)
+    if not isinstance(value, list):
+        raise AlbertError(
+            f"{row.place}: the options {cell!r:.60} are no list; write them as in JSON "
+            '(["red", "blue"]), or in a column each.'
+        )
+    named = [each for each in value if isinstance(each, dict) and "label" in each]
+    names = [each["label"] for each in named]
+    return list(value), names if len(names) == len(value) else []
 
 
 def two_or_more(options: tuple[str, ...], *, place: str) -> tuple[str, ...]:

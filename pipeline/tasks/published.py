@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.tasks.columns import choice_of, two_or_more
+from pipeline.tasks.columns import choice_of, object_value, two_or_more
 from pipeline.tasks.table_files import (
     Row,
     Table,
@@ -104,7 +104,7 @@ def answers_of(
     """
     if record.get("is_impossible"):
         return ()
-    found = record.get(key)
+    found = object_value(record.get(key))
     if found is None:
         return None
     if isinstance(found, dict) and isinstance(found["text"], list):

@@ -12,7 +12,9 @@ from pipeline.tasks.columns import (
     answers_are_numbers,
     choice_of,
     label_names,
+    names_of_options,
     options_of,
+    text_of_part,
 )
 from pipeline.tasks.published import answers_of, located
 from pipeline.tasks.table_files import Row, Table, listed_value
@@ -93,7 +95,8 @@ def _target_of(
         are_numbers = answers_are_numbers(table, columns)
         return functools.partial(target, columns=columns, are_numbers=are_numbers)
     if kind == "tag" and label is not None:
-        return functools.partial(target, are_spans=has_spans(table, label))
+        are_spans = has_spans(table, label)
+        return functools.partial(target, are_spans=are_spans, counts=table.counts)
     if kind == "multilabel" and label is not None:
         is_one = len(label_names(table.columns, label)) == 1
         cells = label_cells(table, label, num_labels) if is_one else None
@@ -108,8 +111,10 @@ def _texts(row: Row, kind: Kind, columns: Columns) -> Known:
     if kind == "tag":
         value = _cell(row, columns.text)
         if isinstance(listed := listed_value(value), list):
-            words = tuple(map(str, listed))
-            return {"words": words, "text": " ".join(words)}
+            words = tuple(text_of_part(each, place=row.place) for each in listed)
+            # Spans count the characters of a text that stands beside the words.
+            text = row.cells.get("text") if _is_marked_text(row, columns) else None
+            return {"words": words, "text": text or " ".join(words)}
         if not isinstance(value, str):
             raise AlbertError(
                 f"{row.place}: {columns.text!r} is neither a list of words nor a text; "
@@ -125,6 +130,13 @@ def _texts(row: Row, kind: Kind, columns: Columns) -> Known:
     if columns.pair is not None:
         texts["text_pair"] = _text(row, columns.pair)
     return texts
+
+
+def _is_marked_text(row: Row, columns: Columns) -> bool:
+    """Whether a row has spans of the characters of its text."""
+    spans = listed_value(row.cells.get(columns.label or ""))
+    are_spans = isinstance(spans, list) and spans and isinstance(spans[0], dict | list)
+    return bool(are_spans) and isinstance(row.cells.get("text"), str)
 
 
 def _text(row: Row, name: str | None) -> str:
@@ -320,11 +332,7 @@ def _answers(row: Row, name: str, _: Known) -> Known:
 def _choice(
     row: Row, name: str, known: Known, *, columns: Columns, are_numbers: bool
 ) -> Known:
-    answer = row.cells.get(name)
-    # ARC says what its options are called.
-    cell = row.cells.get(columns.options[0]) if len(columns.options) == 1 else None
-    names = cell.get("label") if isinstance(cell, dict) else None
-    called = [str(each) for each in names] if isinstance(names, list) else []
+    answer, called = row.cells.get(name), names_of_options(row, columns)
     if str(answer) in called:
         return {"choice": called.index(str(answer))}
     choice = choice_of(
@@ -337,9 +345,11 @@ def _choice(
     return {"choice": choice}
 
 
-def _tags(row: Row, name: str, known: Known, *, are_spans: bool) -> Known:
-    words, text = known["words"], known["text"]
-    return {"tags": tags_of_row(row, name, words, text, are_spans=are_spans)}
+def _tags(
+    row: Row, name: str, known: Known, *, are_spans: bool, counts: Counter[str]
+) -> Known:
+    texts = known["words"], known["text"]
+    return {"tags": tags_of_row(row, name, *texts, are_spans=are_spans, counts=counts)}
 
 
 _TARGETS: dict[Kind, Callable[..., Known]] = {

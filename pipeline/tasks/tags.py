@@ -4,7 +4,6 @@ import dataclasses
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
 
 from pipeline.tasks.table_files import Row, Table, listed_value
 from schemas.errors import AlbertError
@@ -21,6 +20,11 @@ from schemas.task import TaskExample
 
 # What is counted of tags that break the rules of IOB2 or IOBES.
 NO_BEGINNING = "entity that begins with I-, read as if with B-"
+
+# What is counted of spans that give no tag.
+OUTSIDE = "span outside its text, or that ends before it begins, left out"
+OVERLAPPING = "span inside or across a longer one, left out"
+NO_WORD = "span that has no word of its own, left out"
 
 # Brackets around an entity, as CoNLL-2005 and 2012 have them: (PER*, *, *), (PER).
 _BRACKETED = re.compile(r"(?:\(([^()*\s]+))?(\*?)(\)?)")
@@ -87,45 +91,53 @@ def in_scheme_of(
     ]
 
 
-def tags_of_spans(text: str, entities: dict[str, Any]) -> list[str]:
-    """The tags of the characters of a text, from CLUENER's spans.
-
-    Args:
-        entities: By type, then by their text: the first and the last character of each.
-
-    >>> tags_of_spans("in Rome", {"LOC": {"Rome": [[3, 6]]}})
-    ['O', 'O', 'O', 'B-LOC', 'I-LOC', 'I-LOC', 'I-LOC']
-    """
-    tags = ["O"] * len(text)
-    for kind, spans in entities.items():
-        for start, last in (span for found in spans.values() for span in found):
-            tags[start : last + 1] = [f"B-{kind}"] + [f"I-{kind}"] * (last - start)
-    return tags
-
-
 def tags_of_marked(
-    text: str, words: Sequence[str], spans: Sequence[tuple[int, int, str]]
+    text: str,
+    words: Sequence[str],
+    spans: Iterable[tuple[int, int, str]],
+    *,
+    counts: Counter[str],
 ) -> tuple[str, ...]:
     """The tags of words, from spans of characters `[start, end)` with their types.
 
-    A word that is in a span in part belongs to it.
+    A word that is in a span in part belongs to it, and to the first of several.
 
-    >>> tags_of_marked("in New York.", ["in", "New", "York."], [(3, 11, "LOC")])
+    >>> spans = [(3, 11, "LOC")]
+    >>> tags_of_marked("in New York.", ["in", "New", "York."], spans, counts=Counter())
     ('O', 'B-LOC', 'I-LOC')
     """
     tags, place, before = [], 0, None
-    ordered = sorted(spans)
+    apart = _apart(spans, length=len(text), counts=counts)
     for word in words:
         start = text.index(word, place)
         place = start + len(word)
-        inside = (s for s in ordered if s[0] < place and s[1] > start)
+        inside = (s for s in apart if s[0] < place and s[1] > start)
         found = next(inside, None)
         if found is None:
             tags.append("O")
         else:
             tags.append(f"{'I' if found is before else 'B'}-{found[2]}")
+            apart[found] = True
         before = found
+    if lost := list(apart.values()).count(False):
+        counts[NO_WORD] += lost
     return tuple(tags)
+
+
+def _apart(
+    spans: Iterable[tuple[int, int, str]], *, length: int, counts: Counter[str]
+) -> dict[tuple[int, int, str], bool]:
+    """The spans that do not overlap, in order, each false; the longer one stays."""
+    kept: list[tuple[int, int, str]] = []
+    for span in sorted(set(spans), key=lambda s: (s[0] - s[1], s)):
+        start, end, _ = span
+        if not 0 <= start < min(end, length):
+            counts[OUTSIDE] += 1
+        elif any(start < other[1] and other[0] < end for other in kept):
+            counts[OVERLAPPING] += 1
+        else:
+            kept.append(span)
+    return dict.fromkeys(sorted(kept), False)
 
 
 def has_spans(table: Table, name: str) -> bool:
@@ -138,13 +150,26 @@ def has_spans(table: Table, name: str) -> bool:
 
 
 def tags_of_row(
-    row: Row, name: str, words: Sequence[str], text: str, *, are_spans: bool
+    row: Row,
+    name: str,
+    words: Sequence[str],
+    text: str,
+    *,
+    are_spans: bool,
+    counts: Counter[str],
 ) -> tuple[str, ...]:
     """The tags of the words of a row: a list, a text with spaces, or marked spans."""
     value = row.cells.get(name)
     if isinstance(value, dict):
+        # As in CLUENER: by type, then by their text, the first and the last character.
         try:
-            return tuple(tags_of_spans(text, value))
+            spans = [
+                (int(start), int(last) + 1, str(kind))
+                for kind, found in value.items()
+                for places in found.values()
+                for start, last in places
+            ]
+            return tags_of_marked(text, words, spans, counts=counts)
         except (AttributeError, OverflowError, TypeError, ValueError):
             value = None
     value = listed_value(value)
@@ -163,7 +188,7 @@ def tags_of_row(
             for each in value
         ]
         found = [(int(start), int(end), str(kind)) for start, end, kind in listed]
-        return tags_of_marked(text, words, found)
+        return tags_of_marked(text, words, found, counts=counts)
     except (KeyError, OverflowError, TypeError, ValueError):
         raise AlbertError(
             f"{row.place}: the spans are not of the form [start, end, type] with "

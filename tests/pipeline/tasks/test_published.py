@@ -160,6 +160,47 @@ def test_options_with_names_of_their_own_are_chosen_by_these(tmp_path, record):
     ]
 
 
+IN_CELLS = [
+    '"[""red"", ""blue""]"',
+    "\"['red', 'blue']\"",
+    '"{""text"": [""red"", ""blue""], ""label"": [""A"", ""B""]}"',
+    "\"{'text': array(['red', 'blue'], dtype=object), 'label': array(['A', 'B'], "
+    'dtype=object)}"',
+    '"{""A"": ""red"", ""B"": ""blue""}"',
+    '"[{""text"": ""red"", ""label"": ""A""}, {""text"": ""blue"", ""label"": ""B""}]"',
+]
+
+
+@pytest.mark.parametrize("cell", IN_CELLS)
+def test_options_in_a_cell_are_a_list_or_an_object(tmp_path, cell):
+    rows = f"question,choices,answerKey\nWhich?,{cell},B\n"
+    (example,) = read(tmp_path, rows, task="choose").examples
+    assert (example.options, example.choice) == (("red", "blue"), 1)
+
+
+@pytest.mark.parametrize("cell", ["red|blue", '"{red, blue}"'])
+def test_options_in_a_cell_of_another_form_are_refused_with_one_that_is_read(
+    tmp_path, cell
+):
+    rows = f"question,choices,answer\nWhich?,{cell},B\n"
+    with pytest.raises(AlbertError, match="are no list; write them as in JSON"):
+        read(tmp_path, rows, task="choose")
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        '"{""text"": [""Ada""], ""answer_start"": [0]}"',
+        "\"{'text': array(['Ada'], dtype=object), 'answer_start': array([0], "
+        'dtype=int32)}"',
+    ],
+)
+def test_answers_of_squad_in_a_cell_are_read(tmp_path, cell):
+    rows = f"id,context,question,answers\n1,Ada ran,Who?,{cell}\n"
+    (example,) = read(tmp_path, rows, task="answer").examples
+    assert example.answers == (Answer("Ada", 0),)
+
+
 PASSAGE = "Ada wrote the first program. She wrote it in 1843."
 
 

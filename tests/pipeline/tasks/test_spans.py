@@ -1,0 +1,48 @@
+"""Entities that are marked as spans of characters."""
+
+import json
+
+import pytest
+
+from pipeline.tasks import tags
+from schemas.errors import AlbertError
+from tests.pipeline.tasks.task_file import read
+
+
+def test_words_of_prodigy_have_the_spans_of_the_text_beside_them(tmp_path):
+    words = [{"text": word, "id": n} for n, word in enumerate(["Ada", ",", "Rome"])]
+    record = {"text": "Ada, Rome", "tokens": words}
+    record["spans"] = [{"start": 5, "end": 9, "label": "LOC", "token_start": 2}]
+    (example,) = read(tmp_path, json.dumps(record), task="tag").examples
+    assert example.words == ("Ada", ",", "Rome")
+    assert example.tags == ("O", "O", "B-LOC")
+
+
+def test_a_word_that_is_no_text_is_refused(tmp_path):
+    record = {"tokens": [{"form": "Ada"}], "tags": ["O"]}
+    with pytest.raises(AlbertError, match="is neither a text nor an object with a"):
+        read(tmp_path, json.dumps(record), task="tag")
+
+
+CLUENER = "B-ORG" + " I-ORG" * 5 + " O" * 8
+
+
+@pytest.mark.parametrize(
+    ("spans", "found", "reason"),
+    [
+        ([[100, 120, "P"], [0, 3, "P"]], "B-P O O", tags.OUTSIDE),
+        ([[3, 0, "P"], [0, 3, "P"]], "B-P O O", tags.OUTSIDE),
+        ([[0, 3, "LOC"], [0, 10, "ORG"]], "B-ORG I-ORG O", tags.OVERLAPPING),
+        ([[4, 6, "P"], [7, 10, "P"]], "O B-P O", tags.NO_WORD),
+        (
+            {"LOC": {"New": [[0, 2]]}, "ORG": {"New": [[0, 5]]}},
+            CLUENER,
+            tags.OVERLAPPING,
+        ),
+    ],
+)
+def test_a_span_without_tags_is_counted_by_its_reason(tmp_path, spans, found, reason):
+    record = {"text": "New Yo-Yos ran", "label": spans}
+    file = read(tmp_path, json.dumps(record), task="tag")
+    assert file.counts == {reason: 1}
+    assert file.examples[0].tags == tuple(found.split())
