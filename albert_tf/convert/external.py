@@ -36,6 +36,11 @@ _WHOLE = (
     "head at all with albert import"
 )
 
+_OTHER = (
+    "it is a model of another kind, such as BERT or albert_zh of brightmart; those of "
+    "google-research/albert and of Hugging Face's AlbertModel can be read"
+)
+
 NEW_MASKED_LM_HEAD = (
     "It has no masked-LM head, so it gets a new one: fine-tune the model, or train it "
     "further before it fills masks."
@@ -291,7 +296,9 @@ def take_over(
         else:
             config = dataclasses.replace(config, sentence_task="none")
     shapes = weight_shapes(config)
-    model = model_of(tensors, config, naming, shapes, absent=absent, remedy=_WHOLE)
+    blocks = {naming.name(path) for path in shapes if _BLOCK.search(path)}
+    remedy = _WHOLE if blocks & found else _OTHER
+    model = model_of(tensors, config, naming, shapes, absent=absent, remedy=remedy)
     return dataclasses.replace(model, notes=(*notes, *model.notes))
 
 

@@ -236,6 +236,15 @@ def _unreadable(path: Path, error: TensorFileError) -> AlbertError:
     return AlbertError(f"{path} is not whole: {error}; copy it again.")
 
 
+def _class_of(folder: Path) -> str:
+    """The class that keeps all of a model, its head included."""
+    config = folder / CONFIG
+    names = read_json(config).get("architectures") if config.exists() else None
+    name = names[0] if isinstance(names, list) and names else None
+    is_albert = isinstance(name, str) and name.startswith("AlbertFor")
+    return name if is_albert and name.isidentifier() else "AlbertForPreTraining"
+
+
 def _weight_files(folder: Path) -> list[Path]:
     """The one file of a model's tensors, or those that its index names."""
     if (folder / MODEL_WEIGHTS).exists():
@@ -246,7 +255,7 @@ def _weight_files(folder: Path) -> list[Path]:
         raise AlbertError(
             f"{pickles[0]} is a pickle, which can run any program when it is read; "
             "convert the model to safetensors first (in transformers "
-            'AlbertForPreTraining.from_pretrained("FOLDER").save_pretrained("NEW")).'
+            f'{_class_of(folder)}.from_pretrained("FOLDER").save_pretrained("NEW")).'
             if pickles
             else f"{folder} has no {MODEL_WEIGHTS}; give the whole folder of a model."
         )

@@ -193,6 +193,7 @@ def finish(
         steps_of_epoch = -(-len(job.train.rows) // job.config.batch_size)
         epochs = -(-job.config.steps // steps_of_epoch)
         result["still_improving_after_epochs"] = epochs
+        result["still_improving_after_steps"] = job.config.steps
     record = dataclasses.replace(tuned.record, threshold=answered.task.threshold)
     write_record(job.run, record)
     write_text(job.run / TASK_PREDICTIONS, prediction_lines(answered))

@@ -149,18 +149,35 @@ def verdict(result: dict[str, Any]) -> Iterator[str]:
     majority = guesses.get("majority", {}).get(name)
     words = guesses.get("words", {}).get(name)
     if majority is not None and value <= majority:
-        is_same = result["metrics"] == guesses["majority"]
-        relation = "stuck at" if is_same else "no better than"
-        yield (
-            f"The model is {relation} the majority: {name} {shown(value)}, and always "
-            f"giving the same answer scores {shown(majority)}."
-        )
+        yield _beside_majority(result, name, value=value, majority=majority)
     elif words is not None and value <= words:
         yield (
             f"Words alone give {shown(words)}: the model is no better than they are."
         )
     if epochs := result.get("still_improving_after_epochs"):
+        steps = result.get("still_improving_after_steps")
+        either = f" or --steps {2 * steps}" if steps else ""
         yield (
-            f"It was still improving at the last step: give --epochs {2 * epochs} "
-            f"instead of {epochs}, or a higher --learning-rate."
+            "It was still improving at the last step: train twice as long (--epochs "
+            f"{2 * epochs}{either}) or with a higher --learning-rate."
         )
+
+
+def _beside_majority(
+    result: dict[str, Any], name: str, *, value: float, majority: float
+) -> str:
+    """What is said of a model that is no better than always the same answer."""
+    if name in ("pearson", "spearman"):
+        return (
+            "The model predicts no better than the mean: its scores do not follow the "
+            f"right ones ({name} {shown(value)})."
+        )
+    if name == "entity_f1" and value == 0:
+        return f"No entity that the model finds is right: {name} {shown(value)}."
+    # At 0 both are wrong, each in its way.
+    is_same = value > 0 and result["metrics"] == result["baselines"]["majority"]
+    relation = "stuck at" if is_same else "no better than"
+    return (
+        f"The model is {relation} the majority: {name} {shown(value)}, and always "
+        f"giving the same answer scores {shown(majority)}."
+    )

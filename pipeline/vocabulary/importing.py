@@ -33,6 +33,7 @@ from pipeline.vocabulary.wordpiece_rules import (
     OF_FILE,
     added_tokens,
     check_post_processing,
+    named_tokens,
     tokenizer_class,
     wordpieces_of,
 )
@@ -190,6 +191,7 @@ def _check_tokens(folder: Path, *, size: int) -> None:
     values = [read_json(file) if file.exists() else {} for file in (config, path)]
     with undamaged(folder, remedy="copy it again"):
         names = {token.content for token in added_tokens(*values)}
+        names |= named_tokens(folder).keys()
     if (older := folder / ADDED_TOKENS).exists():
         names |= read_json(older).keys()
     if added := sorted(names - set(SPECIAL_TOKENS)):

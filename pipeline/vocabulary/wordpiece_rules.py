@@ -38,6 +38,9 @@ _IN_BRACKETS = re.compile(r"\[\w+\]")
 _OF_BERT = ("BertTokenizer", "AlbertTokenizer")
 
 _ADDED = "added_tokens_decoder"
+
+# Special tokens that are more than those of every vocabulary.
+_MORE_TOKENS = ("additional_special_tokens", "extra_special_tokens")
 _REMEDY = "copy it again"
 
 # Where older versions of transformers keep added tokens, with their ids.
@@ -213,6 +216,29 @@ def added_tokens(
         yield _token(int(number), token)
 
 
+def named_tokens(folder: Path) -> dict[str, dict[str, Any]]:
+    """The flags of the special tokens that the settings of a folder call so.
+
+    They are found whole in a text too, whether or not they are among the added ones.
+    """
+    values: dict[str, Any] = {}
+    for path in (folder / _SPECIAL_TOKENS_MAP, folder / HF_TOKENIZER_CONFIG):
+        settings = read_json(path) if path.exists() else {}
+        is_token = {n for n in settings if n.endswith("_token") or n in _MORE_TOKENS}
+        values |= {name: settings[name] for name in is_token if settings[name]}
+    named: dict[str, dict[str, Any]] = {}
+    for value in values.values():
+        # One token, a list of them, or each under a name of its own.
+        if isinstance(value, dict) and "content" not in value:
+            value = list(value.values())
+        for token in value if isinstance(value, list) else [value]:
+            if isinstance(token, str):
+                token = {"content": token, "normalized": False}
+            if isinstance(token, dict):
+                named[token["content"]] = {**token, "special": True}
+    return named
+
+
 def _added(
     config: Mapping[str, Any],
     tokenizer: Mapping[str, Any],
@@ -227,6 +253,15 @@ def _added(
         for content, number in read_json(older).items():
             found.setdefault(content, AddedToken(int(number), content))
     special = (*SPECIAL_TOKENS, "[PAD]", "[UNK]")
+    for content, flags in named_tokens(folder).items():
+        if content in found or content in special:
+            continue
+        if content not in pieces:
+            raise AlbertError(
+                f"{folder}: its special token {content!r:.60} has no place in its "
+                "vocabulary; give the files of one model."
+            )
+        found[content] = _token(pieces.index(content), flags)
     tokens = sorted(token for name, token in found.items() if name not in special)
     # Each has a place of its own.
     new = [token for token in tokens if token.id >= len(pieces)]

@@ -315,6 +315,25 @@ def test_a_folder_without_weights_is_refused(tmp_path):
         read_huggingface(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("architectures", "named"),
+    [
+        (["AlbertForTokenClassification"], "AlbertForTokenClassification"),
+        (None, "AlbertForPreTraining"),
+    ],
+)
+def test_a_pickle_is_converted_by_the_class_that_keeps_its_head(
+    tmp_path, architectures, named
+):
+    save(tmp_path, SMALL)
+    (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
+    config = tmp_path / "config.json"
+    values = json.loads(config.read_text()) | {"architectures": architectures}
+    config.write_text(json.dumps(values))
+    with pytest.raises(AlbertError, match=rf"in transformers {named}\.from_pretrained"):
+        read_huggingface(tmp_path)
+
+
 def divide(folder):
     """Put the tensors into two files with an index, as large models are saved."""
     tensors = safetensors.numpy.load_file(folder / "model.safetensors")

@@ -151,6 +151,22 @@ def test_another_architecture_is_refused(tmp_path, change, message):
         read_google(tmp_path)
 
 
+@pytest.mark.parametrize("layer", ["layer_shared", "layer_0"])
+def test_a_checkpoint_of_another_kind_of_model_is_refused_as_such(tmp_path, layer):
+    save(tmp_path)
+    names = [f"bert/encoder/{layer}/attention/self/query/kernel"]
+    tf.raw_ops.SaveV2(
+        prefix=str(tmp_path / "model.ckpt"),
+        tensor_names=names,
+        shape_and_slices=[""],
+        tensors=[tf.zeros([16, 16])],
+    )
+    with pytest.raises(
+        AlbertError, match=r"lacks .*; it is a model of another kind, s"
+    ):
+        read_google(tmp_path, needs_head=False)
+
+
 def test_a_checkpoint_needs_one_configuration(tmp_path):
     save(tmp_path)
     config = tmp_path / "albert_config.json"

@@ -68,10 +68,10 @@ def test_errors_of_choices_are_told_by_the_text_of_the_options():
         ((0.9, 0.5, 0.7), {}, []),
         (
             (0.9, 0.5, 0.7),
-            {"still_improving_after_epochs": 10},
+            {"still_improving_after_epochs": 10, "still_improving_after_steps": 50},
             [
-                "It was still improving at the last step: give --epochs 20 instead of "
-                "10, or a higher --learning-rate."
+                "It was still improving at the last step: train twice as long "
+                "(--epochs 20 or --steps 100) or with a higher --learning-rate."
             ],
         ),
         (
@@ -104,3 +104,34 @@ def test_a_verdict_says_what_the_measures_say_and_what_to_change(
     guesses = {"majority": majority, "words": words}
     result = {"metric": "f1", "metrics": model, "baselines": guesses, **more}
     assert list(verdict(result)) == sentences
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "sentence"),
+    [
+        (
+            "pearson",
+            -0.03,
+            "The model predicts no better than the mean: its scores do not follow the "
+            "right ones (pearson -0.0300).",
+        ),
+        (
+            "entity_f1",
+            0.0,
+            "No entity that the model finds is right: entity_f1 0.0000.",
+        ),
+        (
+            "f1",
+            0.0,
+            "The model is no better than the majority: f1 0.0000, and always giving "
+            "the same answer scores 0.0000.",
+        ),
+    ],
+)
+def test_a_model_without_a_right_answer_is_not_called_stuck(metric, value, sentence):
+    result = {
+        "metric": metric,
+        "metrics": {metric: value},
+        "baselines": {"majority": {metric: 0.0}},
+    }
+    assert list(verdict(result)) == [sentence]

@@ -97,6 +97,25 @@ def test_added_tokens_are_found_before_anything_is_done(tmp_path):
     assert (found.starts, found.ends) == ([0, 5, 9], [4, 9, 13])
 
 
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "special_tokens_map.json"])
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"additional_special_tokens": ["Cafe"]},
+        {"extra_special_tokens": ["Cafe"]},
+        {"extra_special_tokens": {"place_token": "Cafe"}},
+        {"bos_token": "Cafe", "eos_token": None, "add_bos_token": True},
+        {"bos_token": {"content": "Cafe", "normalized": False}},
+    ],
+)
+def test_special_tokens_that_are_only_named_are_found_whole(tmp_path, file, named):
+    wordpiece(tmp_path, config=LOWER)
+    (tmp_path / file).write_text(json.dumps({**LOWER, **named}))
+    vocabulary = read_wordpiece(tmp_path / "vocab.txt")
+    (ids,) = vocabulary.encode(["Café Cafecafe"])
+    assert [vocabulary.piece(token) for token in ids] == ["cafe", "Cafe", "cafe"]
+
+
 def test_what_is_written_of_the_rules_reads_as_the_same(tmp_path):
     config = {
         **CASED,
@@ -123,6 +142,7 @@ def test_what_is_written_of_the_rules_reads_as_the_same(tmp_path):
         (None, tokenizer_json(model={"vocab": {"a": 0}}), "has other pieces than"),
         (None, tokenizer_json(model={"vocab": {"a": 5}}), "not numbered from 0"),
         (None, tokenizer_json(tokens=[added("<e1>", 40)]), "added tokens (<e1>)"),
+        ({"bos_token": "<e1>"}, None, "its special token '<e1>' has no place"),
         (None, tokenizer_json(tokens=[{"id": 16}]), "is damaged"),
         (None, {}, "is damaged: it has no 'model'"),
     ],
