@@ -101,7 +101,7 @@ def find_columns(
     if found.label is None and is_labelled:
         rest = _others(table, found)
         if len(rest) != 1 or kind == "answer":
-            raise _unclear(table, "label")
+            raise _unclear(table, "label", kind=kind)
         found = dataclasses.replace(found, label=rest[0])
     if kind == "choose" and not options:
         raise SettingError(
@@ -136,9 +136,9 @@ def _with_texts(table: Table, kind: Kind, found: Columns) -> Columns:
         if text is None and len(rest) == 1:
             (text,) = rest
     if text is None:
-        raise _unclear(table, "text")
+        raise _unclear(table, "text", kind=kind)
     if kind == "answer" and pair is None:
-        raise _unclear(table, "pair")
+        raise _unclear(table, "pair", kind=kind)
     return dataclasses.replace(found, text=text, pair=None if pair == text else pair)
 
 
@@ -178,11 +178,20 @@ def _require(table: Table, name: str | None, *, flag: str = "") -> None:
         )
 
 
-def _unclear(table: Table, what: str) -> SettingError:
+# What is a number, or has as many words as a sentence, names no column.
+_NO_NAME = re.compile(r"\s*[-+]?[0-9.]+\s*|\s*(?:\S+\s+){3,}\S+\s*")
+
+
+def _unclear(table: Table, what: str, *, kind: Kind) -> SettingError:
     names = {"text": "text", "pair": "question", "label": "label"}
+    more = ""
+    if any(map(_NO_NAME.fullmatch, table.columns)):
+        more = "; if these are no names, put a line of names above the first row"
+    elif what == "label" and kind == "multilabel":
+        more = ", which takes several names with commas between"
     return SettingError(
         f"{table.path}: the columns {_listed(table.columns)} do not show which one is "
-        f"the {names[what]}; name it with {_FLAGS[what]}."
+        f"the {names[what]}; name it with {_FLAGS[what]}{more}."
     )
 
 

@@ -198,9 +198,10 @@ def _of_words(
 ) -> TaskFile:
     """Words with their tags: a table, with a sentence or a word a row, or columns."""
     _, first = next(divide_lines([text.partition("\n")[0]]), (1, []))
+    # Words to be tagged may stand alone, in the lists or texts of one column.
     if (
         not isinstance(first, csv.Error)
-        and len(first) > 1
+        and len(first) > is_labelled
         and names_words(first, has_tags=is_labelled)
     ):
         table = parse_table(text, path=path)

@@ -46,3 +46,20 @@ def test_a_span_without_tags_is_counted_by_its_reason(tmp_path, spans, found, re
     file = read(tmp_path, json.dumps(record), task="tag")
     assert file.counts == {reason: 1}
     assert file.examples[0].tags == tuple(found.split())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "tokens\n\"['Ada', 'ran']\"\n\"['Bo', 'sat']\"\n",
+        "text\nAda ran\nBo sat\n",
+    ],
+)
+def test_a_table_to_tag_may_be_one_column(tmp_path, content):
+    file = read(tmp_path, content, task="tag", is_labelled=False)
+    assert [e.words for e in file.examples] == [("Ada", "ran"), ("Bo", "sat")]
+
+
+def test_a_word_a_line_is_no_table_because_its_first_is_a_name(tmp_path):
+    file = read(tmp_path, "word\nis\n\nform\n", task="tag", is_labelled=False)
+    assert [e.words for e in file.examples] == [("word", "is"), ("form",)]

@@ -266,6 +266,12 @@ def test_the_right_option_is_a_letter_a_number_or_a_text(
         ),
         (
             "classify",
+            "I love it,1\nI hate it,0\n",
+            "name it with --text-column; if these are no names, put a line of names "
+            "above the first row.",
+        ),
+        (
+            "classify",
             "text,text,label\na,b,c\n",
             "has 2 columns 'text'; rename all but",
         ),
@@ -309,6 +315,11 @@ def test_a_file_that_is_not_what_the_task_has_is_refused(
     with pytest.raises(AlbertError) as error:
         read(tmp_path, content, task=task, **columns)
     assert sentence in str(error.value)
+
+
+def test_labels_in_a_column_each_are_asked_for_by_name(tmp_path):
+    with pytest.raises(AlbertError, match="--label-column, which takes several names"):
+        read(tmp_path, "text,rude,loud\na,0,1\n", task="multilabel")
 
 
 def test_a_score_is_a_number_in_every_format(tmp_path):
