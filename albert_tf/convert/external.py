@@ -297,7 +297,9 @@ def take_over(
             config = dataclasses.replace(config, sentence_task="none")
     shapes = weight_shapes(config)
     blocks = {naming.name(path) for path in shapes if _BLOCK.search(path)}
-    remedy = _WHOLE if blocks & found else _OTHER
+    unknown = found - {naming.name(path) for path in shapes}
+    is_other = not blocks & found and any("encoder" in name for name in unknown)
+    remedy = _OTHER if is_other else _WHOLE
     model = model_of(tensors, config, naming, shapes, absent=absent, remedy=remedy)
     return dataclasses.replace(model, notes=(*notes, *model.notes))
 
