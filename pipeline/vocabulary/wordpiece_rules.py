@@ -224,8 +224,8 @@ def named_tokens(folder: Path) -> dict[str, dict[str, Any]]:
     values: dict[str, Any] = {}
     for path in (folder / _SPECIAL_TOKENS_MAP, folder / HF_TOKENIZER_CONFIG):
         settings = read_json(path) if path.exists() else {}
-        is_token = {n for n in settings if n.endswith("_token") or n in _MORE_TOKENS}
-        values |= {name: settings[name] for name in is_token if settings[name]}
+        names = (n for n in settings if n.endswith("_token") or n in _MORE_TOKENS)
+        values |= {name: settings[name] for name in names if settings[name]}
     named: dict[str, dict[str, Any]] = {}
     for value in values.values():
         # One token, a list of them, or each under a name of its own.
