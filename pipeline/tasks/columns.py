@@ -1,13 +1,11 @@
 """Which columns of a table a task reads, and what its options are called."""
 
-import ast
 import dataclasses
-import json
 import re
 from collections.abc import Container, Sequence
 from typing import Any
 
-from pipeline.tasks.table_files import Row, Table, listed_value
+from pipeline.tasks.table_files import Row, Table, listed_value, parsed_value
 from schemas.errors import AlbertError, SettingError
 from schemas.task import Columns, Kind
 
@@ -218,16 +216,8 @@ def object_value(value: Any) -> Any:
     """
     if not (isinstance(value, str) and value.strip().startswith("{")):
         return value
-    text = value.strip()
-    for read, written in (
-        (json.loads, text),
-        (ast.literal_eval, _ARRAY.sub(r"\1", text)),
-    ):
-        try:
-            found = read(written)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
-        if isinstance(found, dict):
+    for written in (value, _ARRAY.sub(r"\1", value)):
+        if isinstance(found := parsed_value(written.strip()), dict):
             return found
     return value
 

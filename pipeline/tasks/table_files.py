@@ -364,13 +364,13 @@ def listed_value(value: Any) -> Any:
         return value
     if _NUMPY_LIST.fullmatch(text):
         return [ast.literal_eval(item) for item in _ITEM.findall(text)]
-    found = _parsed(text)
+    found = parsed_value(text)
     if isinstance(found, set):
         return sorted(found, key=str)
     return list(found) if isinstance(found, list | tuple) else value
 
 
-def _parsed(text: str) -> Any:
+def parsed_value(text: str) -> Any:
     """A value as JSON or Python writes it; None for other texts."""
     for read in (json.loads, ast.literal_eval):
         with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
