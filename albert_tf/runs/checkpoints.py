@@ -158,7 +158,12 @@ def _best(run: Path) -> Path | None:
                 return path
         except AlbertError:
             continue
-    return None
+    # A damaged one does not say so itself.
+    named = run / CHECKPOINTS / BEST
+    name = ""
+    if named.is_file():
+        name = named.read_bytes().decode("utf-8", "replace").strip()
+    return named.with_name(name) if _NAME.fullmatch(name) else None
 
 
 def newest_step(run: Path) -> int | None:
