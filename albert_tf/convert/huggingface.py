@@ -240,9 +240,9 @@ def _class_of(folder: Path) -> str:
     """The class that keeps all of a model, its head included."""
     config = folder / CONFIG
     names = read_json(config).get("architectures") if config.exists() else None
-    name = names[0] if isinstance(names, list) and names else None
-    is_albert = isinstance(name, str) and name.startswith("AlbertFor")
-    return name if is_albert and name.isidentifier() else "AlbertForPreTraining"
+    name = str(names[0]) if isinstance(names, list) and names else ""
+    is_albert = name.startswith("AlbertFor") and name.isidentifier()
+    return name if is_albert else "AlbertForPreTraining"
 
 
 def _weight_files(folder: Path) -> list[Path]:
