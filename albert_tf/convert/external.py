@@ -6,7 +6,7 @@ They share whole layers only, so the paths are those of a model whose groups sha
 
 import dataclasses
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -296,12 +296,16 @@ def take_over(
         else:
             config = dataclasses.replace(config, sentence_task="none")
     shapes = weight_shapes(config)
-    blocks = {naming.name(path) for path in shapes if _BLOCK.search(path)}
-    unknown = found - {naming.name(path) for path in shapes}
-    is_other = not blocks & found and any("encoder" in name for name in unknown)
-    remedy = _OTHER if is_other else _WHOLE
+    remedy = _OTHER if _is_other(found, shapes, naming) else _WHOLE
     model = model_of(tensors, config, naming, shapes, absent=absent, remedy=remedy)
     return dataclasses.replace(model, notes=(*notes, *model.notes))
+
+
+def _is_other(found: Set[str], shapes: Iterable[str], naming: Naming) -> bool:
+    """Whether tensors are of a model with layers of another kind."""
+    blocks = {naming.name(path) for path in shapes if _BLOCK.search(path)}
+    unknown = found - {naming.name(path) for path in shapes}
+    return not blocks & found and any("encoder" in name for name in unknown)
 
 
 def model_of(

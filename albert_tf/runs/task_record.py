@@ -174,8 +174,9 @@ def _beside_majority(
         )
     if name == "entity_f1" and value == 0:
         return f"No entity that the model finds is right: {name} {shown(value)}."
-    # At 0 both are wrong, each in its way.
-    is_same = value > 0 and result["metrics"] == result["baselines"]["majority"]
+    # Two that are always wrong are so each in its way.
+    metrics = result["metrics"]
+    is_same = any(metrics.values()) and metrics == result["baselines"]["majority"]
     relation = "stuck at" if is_same else "no better than"
     return (
         f"The model is {relation} the majority: {name} {shown(value)}, and always "

@@ -143,7 +143,7 @@ class RunState:
     """Where pretraining stands; see `loop.State`.
 
     Attributes:
-        unpadded: Whether the run began without padding, as all do since 0.2.0.
+        unpadded: Whether the run began without padding; others are not continued.
         examples: Training examples that the steps have had.
         landmark: Where reading can begin to reach the next one, if examples are made of
             documents; see `albert_tf.data.on_the_fly`.

@@ -203,7 +203,7 @@ _LETTERS = "ABCDEFGHIJ"
 
 
 # A list as pandas writes it inside an object.
-_ARRAY = re.compile(r"array\((\[[^\[\]]*\])(?:,\s*dtype=[\w']+)?\)")
+_ARRAY = re.compile(r"array\((\[[^\[\]]*\])(?:,\s*dtype=[^()]+)?\)")
 
 
 def object_value(value: Any) -> Any:
@@ -274,9 +274,10 @@ def _named_options(row: Row, columns: Columns) -> tuple[list[Any], list[Any]]:
             f"{row.place}: the options {cell!r:.60} are no list; write them as in JSON "
             '(["red", "blue"]), or in a column each.'
         )
-    named = [each for each in value if isinstance(each, dict) and "label" in each]
-    names = [each["label"] for each in named]
-    return list(value), names if len(names) == len(value) else []
+    # Numbers say which option is right, as two that are the same do.
+    names = {each.get("label") for each in value if isinstance(each, dict)}
+    are_names = len(names) == len(value) and all(isinstance(n, str) for n in names)
+    return list(value), [each["label"] for each in value] if are_names else []
 
 
 def two_or_more(options: tuple[str, ...], *, place: str) -> tuple[str, ...]:

@@ -94,7 +94,7 @@ def read_conll(
     if not has_tags:
         places = places._replace(tag=places.word)
         if not is_universal:
-            _check_columns(blocks, path=path)
+            _check_columns(blocks, path=path, has_tabs="\t" in text)
     is_equal = has_tags and not is_universal and columns.label is None
     _check_lines(blocks, places, is_equal=is_equal, path=path)
     if columns.text is None:
@@ -328,7 +328,7 @@ def _check_lines(
                 )
 
 
-def _check_columns(blocks: list[Block], *, path: str) -> None:
+def _check_columns(blocks: list[Block], *, path: str, has_tabs: bool) -> None:
     """Refuse running text: only the first word of each line would be read."""
     width = len(blocks[0][0][1])
     remedy = (
@@ -340,7 +340,7 @@ def _check_columns(blocks: list[Block], *, path: str) -> None:
                 f"{path}, line {number} has {counted(len(cells), 'column')} and the "
                 f"first has {width}; {remedy}"
             )
-    if width > 1 and all(len(block) == 1 for block in blocks):
+    if width > 1 and not has_tabs and all(len(block) == 1 for block in blocks):
         raise AlbertError(f"{path} has no sentence of two lines; {remedy}")
 
 

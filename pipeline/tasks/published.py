@@ -14,6 +14,7 @@ from pipeline.tasks.table_files import (
     as_texts,
     decode_text,
     json_records,
+    listed_value,
     read_data,
     table_of_records,
 )
@@ -102,11 +103,14 @@ def answers_of(
     >>> answers_of({"answers": [{"text": "", "answer_start": 0}]})
     ()
     """
-    if record.get("is_impossible"):
+    # A text in CSV.
+    if str(record.get("is_impossible")).lower() in ("true", "1", "1.0"):
         return ()
-    found = object_value(record.get(key))
+    found = object_value(listed_value(record.get(key)))
     if found is None:
         return None
+    if isinstance(found, str) and found.lstrip()[:1] in ("[", "{"):
+        raise ValueError(f"{found!r:.60} cannot be read")
     if isinstance(found, dict) and isinstance(found["text"], list):
         starts = found["answer_start"]
         pairs = list(zip(found["text"], starts, strict=True))

@@ -13,6 +13,7 @@ from pipeline.tasks.columns import (
     choice_of,
     label_names,
     names_of_options,
+    object_value,
     options_of,
     text_of_part,
 )
@@ -233,7 +234,7 @@ def label_cells(table: Table, name: str, num_labels: int) -> LabelCells:
 
 
 def _is_filled(cell: Any) -> bool:
-    return isinstance(cell, list | dict) or label_text(cell) is not None
+    return label_text(cell) is not None and listed_value(cell) != []
 
 
 def _marks_of(cell: Any) -> list[float] | None:
@@ -261,8 +262,8 @@ def _labels(row: Row, name: str, _: Known, *, cells: LabelCells | None) -> Known
     if cells.are_marks:
         marks = enumerate(_marks_of(cell) or ())
         return {"labels": tuple(str(n) for n, mark in marks if mark)}
-    value = listed_value(cell)
-    if isinstance(value, dict) and _marks_of([*value.values(), 0]):
+    value = object_value(listed_value(cell))
+    if isinstance(value, dict) and (not value or _marks_of([*value.values(), 0])):
         value = [each for each, mark in value.items() if mark]
     is_text = isinstance(value, str)
     if is_text:

@@ -51,9 +51,12 @@ _ITEM = re.compile(
 )
 _NUMPY_LIST = re.compile(rf"\[\s*(?:{_ITEM.pattern})(?:\s+(?:{_ITEM.pattern}))+\s*\]")
 _WRAPPED = re.compile(
-    r"(?:array|tensor|frozenset)\((.*?)(?:, dtype=[\w.]+)?\)", re.DOTALL
+    r"(?:array|tensor|frozenset)\((.*?)(?:,\s*dtype=[^()]+)?\)", re.DOTALL
 )
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]*)?")
+
+# Of texts that only look like JSON or Python.
+_UNPARSED = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 
 
 class Row(NamedTuple):
@@ -149,12 +152,10 @@ def parse_table(
             columns = column_names(cells, path=path)
             continue
         number = next(numbers)
-        if len(cells) < len(columns):
-            counts[TOO_FEW_CELLS] += 1
-            continue
-        if any(map(str.strip, cells[len(columns) :])):
-            # A divider inside a text, mostly: all cells after it are in the next place.
-            counts[TOO_MANY_CELLS] += 1
+        # Mostly for a divider inside a text: all cells after it are in the next place.
+        are_too_many = any(map(str.strip, cells[len(columns) :]))
+        if are_too_many or len(cells) < len(columns):
+            counts[TOO_MANY_CELLS if are_too_many else TOO_FEW_CELLS] += 1
             continue
         rows.append(Row(place, dict(zip(columns, cells, strict=False)), number))
     return Table(path, columns, rows, +counts)
@@ -363,7 +364,8 @@ def listed_value(value: Any) -> Any:
     if text[:1] not in ("[", "(", "{"):
         return value
     if _NUMPY_LIST.fullmatch(text):
-        return [ast.literal_eval(item) for item in _ITEM.findall(text)]
+        items = [parsed_value(item) for item in _ITEM.findall(text)]
+        return value if None in items else items
     found = parsed_value(text)
     if isinstance(found, set):
         return sorted(found, key=str)
@@ -373,6 +375,6 @@ def listed_value(value: Any) -> Any:
 def parsed_value(text: str) -> Any:
     """A value as JSON or Python writes it; None for other texts."""
     for read in (json.loads, ast.literal_eval):
-        with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+        with contextlib.suppress(*_UNPARSED):
             return read(text)
     return None

@@ -4,6 +4,7 @@ import dataclasses
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from pipeline.tasks.table_files import Row, Table, listed_value
 from schemas.errors import AlbertError
@@ -149,6 +150,28 @@ def has_spans(table: Table, name: str) -> bool:
     )
 
 
+def _spans_of(value: dict[str, Any] | list[Any]) -> list[tuple[int, int, str]]:
+    """Spans of characters `[start, end)` with their types.
+
+    >>> _spans_of({"LOC": {"Rome": [[3, 6]]}}), _spans_of([[3, 7, "LOC"]])
+    ([(3, 7, 'LOC')], [(3, 7, 'LOC')])
+    """
+    if isinstance(value, dict):
+        # As in CLUENER: by type, then by their text, the first and the last character.
+        return [
+            (int(start), int(last) + 1, str(kind))
+            for kind, found in value.items()
+            for places in found.values()
+            for start, last in places
+        ]
+    # As in Doccano and spaCy.
+    listed = [
+        [each["start"], each["end"], each["label"]] if isinstance(each, dict) else each
+        for each in value
+    ]
+    return [(int(start), int(end), str(kind)) for start, end, kind in listed]
+
+
 def tags_of_row(
     row: Row,
     name: str,
@@ -159,38 +182,18 @@ def tags_of_row(
     counts: Counter[str],
 ) -> tuple[str, ...]:
     """The tags of the words of a row: a list, a text with spaces, or marked spans."""
-    value = row.cells.get(name)
-    if isinstance(value, dict):
-        # As in CLUENER: by type, then by their text, the first and the last character.
-        try:
-            spans = [
-                (int(start), int(last) + 1, str(kind))
-                for kind, found in value.items()
-                for places in found.values()
-                for start, last in places
-            ]
-            return tags_of_marked(text, words, spans, counts=counts)
-        except (AttributeError, OverflowError, TypeError, ValueError):
-            value = None
-    value = listed_value(value)
+    value = listed_value(row.cells.get(name))
     if isinstance(value, str):
         value = value.split()
-    if not isinstance(value, list):
+    if not isinstance(value, list | dict):
         raise AlbertError(f"{row.place} has no tags in {name!r}; correct the row.")
-    if not are_spans:
+    if isinstance(value, list) and not are_spans:
         return tuple(map(str, value))
     try:
-        # As in Doccano and spaCy.
-        listed = [
-            [each["start"], each["end"], each["label"]]
-            if isinstance(each, dict)
-            else each
-            for each in value
-        ]
-        found = [(int(start), int(end), str(kind)) for start, end, kind in listed]
-        return tags_of_marked(text, words, found, counts=counts)
-    except (KeyError, OverflowError, TypeError, ValueError):
+        return tags_of_marked(text, words, _spans_of(value), counts=counts)
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
         raise AlbertError(
-            f"{row.place}: the spans are not of the form [start, end, type] with "
-            "characters of the text; correct the row."
+            f"{row.place}: the words are not those of the text, or the spans are not "
+            "of the form [start, end, type] with characters of the text; correct the "
+            "row."
         ) from None

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pipeline.core.documents import list_reasons
 from pipeline.reading.content import is_columnar
 from pipeline.reading.tables import divide_lines
 from pipeline.storage.files import is_folder
@@ -138,7 +139,8 @@ def read_task_file(
     """
     file = _read(path, task, is_labelled=is_labelled)
     if not file.examples:
-        raise AlbertError(f"{path} holds no examples.")
+        why = f" ({list_reasons(file.counts)})" if +file.counts else ""
+        raise AlbertError(f"{path} holds no examples{why}.")
     if task.kind == "tag":
         examples = in_iob2(file.examples, counts=file.counts)
         file = file._replace(examples=in_scheme_of(examples, task.labels))
@@ -198,10 +200,11 @@ def _of_words(
 ) -> TaskFile:
     """Words with their tags: a table, with a sentence or a word a row, or columns."""
     _, first = next(divide_lines([text.partition("\n")[0]]), (1, []))
-    # Words to be tagged may stand alone, in the lists or texts of one column.
+    # Words to be tagged may stand alone, in the lists or texts of one column; its name
+    # does not begin a sentence.
     if (
         not isinstance(first, csv.Error)
-        and len(first) > is_labelled
+        and (len(first) > 1 or (not is_labelled and "".join(first).islower()))
         and names_words(first, has_tags=is_labelled)
     ):
         table = parse_table(text, path=path)
@@ -272,11 +275,12 @@ def _is_plain(text: str, task: TaskSpec) -> bool:
     first, _, others = text.strip().partition("\n")
     known = {*TEXT_COLUMNS, (task.columns.text or "").lower()}
     names = {cell.strip(' "').lower() for cell in re.split("[\t,;]", first)}
-    if names & known or ("\t" in first and others):
+    named = NAMED_TASKS.get(task.name)
+    if names & known or ("\t" in first and (others or named)):
         return False
-    if task.name in NAMED_TASKS:
-        # The lines of TREC begin with a label; others have tabs.
-        return first.partition(" ")[0] not in task.labels
+    if named and named.header and first.partition(" ")[0] in task.labels:
+        # As in TREC.
+        return False
     # In a table all lines have as many cells as the first, which has several.
     rows = itertools.islice(divide_lines(io.StringIO(text, newline="")), _SAMPLE_ROWS)
     widths = {len(cells) for _, cells in rows if not isinstance(cells, csv.Error)}

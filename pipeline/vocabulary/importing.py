@@ -196,9 +196,9 @@ def _check_tokens(folder: Path, *, size: int) -> None:
         names |= read_json(older).keys()
     if added := sorted(names - set(SPECIAL_TOKENS)):
         raise AlbertError(
-            f"{folder}: its tokenizer adds {', '.join(added):.60} to the {size:,} "
-            "pieces of its model, and a SentencePiece vocabulary cannot find such "
-            "tokens in a text; give a model that has none."
+            f"{folder}: its tokenizer finds {', '.join(added):.60} in a text before "
+            f"the {size:,} pieces of its model do, which a SentencePiece vocabulary "
+            "cannot; give a model that has no such tokens."
         )
 
 

@@ -408,4 +408,6 @@ def test_tokens_that_sentencepiece_cannot_find_are_refused(models, tmp_path):
     values["added_tokens"].append({"id": 400, "content": "<e1>"})
     (tmp_path / "hf/tokenizer.json").write_text(json.dumps(values))
     said = refusal(tmp_path / "hf", "--output", tmp_path / "out")
-    assert "its tokenizer adds <e1> to the 400 pieces of its model" in said
+    assert (
+        "its tokenizer finds <e1> in a text before the 400 pieces of its model" in said
+    )

@@ -193,12 +193,27 @@ def test_options_in_a_cell_of_another_form_are_refused_with_one_that_is_read(
         '"{""text"": [""Ada""], ""answer_start"": [0]}"',
         "\"{'text': array(['Ada'], dtype=object), 'answer_start': array([0], "
         'dtype=int32)}"',
+        "\"{'text': array(['Ada'], dtype='<U3'), 'answer_start': array([0])}\"",
+        '"[{""text"": ""Ada"", ""answer_start"": 0}]"',
     ],
 )
 def test_answers_of_squad_in_a_cell_are_read(tmp_path, cell):
-    rows = f"id,context,question,answers\n1,Ada ran,Who?,{cell}\n"
+    rows = f"id,context,question,answers,is_impossible\n1,Ada ran,Who?,{cell},False\n"
     (example,) = read(tmp_path, rows, task="answer").examples
     assert example.answers == (Answer("Ada", 0),)
+
+
+def test_answers_in_a_cell_that_cannot_be_read_are_refused(tmp_path):
+    rows = "id,context,question,answers\n1,Ada ran,Who?,\"{'text': ['Ada]\"\n"
+    with pytest.raises(AlbertError, match="line 2: the answers are not in the form"):
+        read(tmp_path, rows, task="answer")
+
+
+def test_numbers_beside_options_say_which_is_right_and_name_none(tmp_path):
+    options = [{"text": text, "label": int(text == "sun")} for text in ("sky", "sun")]
+    row = {"question": "Which?", "choices": options, "answerKey": 1}
+    (example,) = read(tmp_path, json.dumps(row), task="choose").examples
+    assert (example.options, example.choice) == (("sky", "sun"), 1)
 
 
 PASSAGE = "Ada wrote the first program. She wrote it in 1843."

@@ -280,7 +280,11 @@ def test_the_right_option_is_a_letter_a_number_or_a_text(
         ("classify", "text,label\n", "holds no examples."),
         ("classify", '{"text": "a"}\n{"text": \n', "line 2 is not a JSON record"),
         ("classify", '{"text": "a"', "is not valid JSON"),
-        ("classify", "text,label\na,\nb,\n", "holds no examples."),
+        (
+            "classify",
+            "text,label\na,\nb,\n",
+            "holds no examples (2 x row without a label, left out).",
+        ),
         ("classify", '{"text": "a", "label": ["b"]}', "give one label a row, or"),
         ("regress", "text,score\na,nan\n", "line 2: the score 'nan' is not a number"),
         ("regress", "text,score\na,high\n", "line 2: the score 'high' is not a number"),
@@ -355,6 +359,9 @@ def test_marks_of_a_text_between_tabs_stay(tmp_path, text):
         (["[False  True]", "[ True False]"], [("1",), ("0",)]),
         (['"tensor([0., 1.])"', '"tensor([1., 0.])"'], [("1",), ("0",)]),
         (['"0,1,1"', '"1,0,0"'], [("1", "2"), ("0",)]),
+        (['"[0, 1, 1]"', "[]", '"[1, 0, 0]"'], [("1", "2"), (), ("0",)]),
+        (["[020 555]", "{[1]}"], [("020 555",), ("{[1]}",)]),
+        (["\"{'b': 1, 'a': 0}\"", '"{""a"": 0}"'], [("b",), ()]),
         (['"[0, 1, 1]"', "", '"[1, 0, 0]"'], [("1", "2"), (), ("0",)]),
         (
             ["\"['Arts, crafts' 'Food']\"", "['Food']"],
