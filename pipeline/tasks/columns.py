@@ -207,13 +207,14 @@ _ARRAY = re.compile(r"array\((\[[^\[\]]*\])(?:,\s*dtype=[^()]+)?\)")
 
 
 def object_value(value: Any) -> Any:
-    """A cell, read if it is an object as JSON, Python or pandas writes it.
+    """A cell, read if it is a list or an object as JSON, Python or pandas writes them.
 
-    >>> object_value("{'text': array(['Ada'], dtype=object)}")
-    {'text': ['Ada']}
+    >>> object_value("{'text': array(['Ada'], dtype=object)}"), object_value("['Ada']")
+    ({'text': ['Ada']}, ['Ada'])
     >>> object_value("{b}")
     '{b}'
     """
+    value = listed_value(value)
     if not (isinstance(value, str) and value.strip().startswith("{")):
         return value
     for written in (value, _ARRAY.sub(r"\1", value)):
@@ -262,7 +263,7 @@ def _named_options(row: Row, columns: Columns) -> tuple[list[Any], list[Any]]:
     if len(columns.options) != 1:
         return [row.cells.get(name) for name in columns.options], []
     cell = row.cells.get(columns.options[0])
-    value = object_value(listed_value(cell))
+    value = object_value(cell)
     if isinstance(value, dict) and isinstance(value.get("text"), list):
         # As in ARC.
         names = value.get("label")

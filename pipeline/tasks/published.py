@@ -14,7 +14,6 @@ from pipeline.tasks.table_files import (
     as_texts,
     decode_text,
     json_records,
-    listed_value,
     read_data,
     table_of_records,
 )
@@ -106,7 +105,7 @@ def answers_of(
     # A text in CSV.
     if str(record.get("is_impossible")).lower() in ("true", "1", "1.0"):
         return ()
-    found = object_value(listed_value(record.get(key)))
+    found = object_value(record.get(key))
     if found is None:
         return None
     if isinstance(found, str) and found.lstrip()[:1] in ("[", "{"):

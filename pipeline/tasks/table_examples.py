@@ -262,7 +262,7 @@ def _labels(row: Row, name: str, _: Known, *, cells: LabelCells | None) -> Known
     if cells.are_marks:
         marks = enumerate(_marks_of(cell) or ())
         return {"labels": tuple(str(n) for n, mark in marks if mark)}
-    value = object_value(listed_value(cell))
+    value = object_value(cell)
     if isinstance(value, dict) and (not value or _marks_of([*value.values(), 0])):
         value = [each for each, mark in value.items() if mark]
     is_text = isinstance(value, str)
