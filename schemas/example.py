@@ -26,7 +26,7 @@ USER_SYMBOLS = ("(", ")", '"', "-", ".", "–", "£", "€")
 
 
 RecordLayout = Literal["compact", "padded"]
-DType = Literal["int64", "float32"]
+DType = Literal["bytes", "float32", "int64"]
 
 # The sentence label of a row without one, which no loss counts.
 NO_LABEL = -1
@@ -142,7 +142,7 @@ class DocumentFeature(NamedTuple):
     """One feature of a document, in a data set whose examples are made on the fly."""
 
     name: str
-    dtype: Literal["int64", "bytes"]
+    dtype: DType
     meaning: str
 
 

@@ -27,7 +27,7 @@ from pipeline.examples.examples import (
     pack_copies,
 )
 from pipeline.examples.packing import Tokens, cuttable, document_key
-from pipeline.records.documents import documents_of, encode_document
+from pipeline.records.documents import encode_documents
 from pipeline.records.tfrecord import RecordWriter, encode_rows
 from pipeline.storage.files import join, new_file
 from pipeline.vocabulary.tokenizer import Tokenizer
@@ -127,7 +127,7 @@ def encode(
     # The list is emptied, so that each text is let go of once it is encoded.
     documents.reverse()
     texts = (documents.pop() for _ in range(len(documents)))
-    for document, encoded in encode_documents(texts, tokenizer):
+    for document, encoded in encode_texts(texts, tokenizer):
         lengths = np.array([len(sentence) for sentence in encoded])
         total = int(lengths.sum())
         if not total:
@@ -153,7 +153,7 @@ def encode(
     return tokens, kept
 
 
-def encode_documents(
+def encode_texts(
     documents: Iterable[ShardDocument], tokenizer: Tokenizer
 ) -> Iterator[tuple[ShardDocument, list[list[int]]]]:
     """Each document with the token ids of its sentences, encoded many at a time."""
@@ -289,7 +289,8 @@ def write_documents(
         total.add(counts)
     with new_file(join(output, name)) as file:
         writer = RecordWriter(file)
-        for document in documents_of(tokens, [each.id for each in documents]):
-            writer.write([encode_document(document, vocab_size=vocab_size)])
+        ids = [each.id for each in documents]
+        for record in encode_documents(tokens, ids, vocab_size=vocab_size):
+            writer.write([record])
     file_of = {"name": name, "examples": total.totals["examples"]}
     return {"files": [file_of | writer.described()], "copies": [total.to_dict()]}

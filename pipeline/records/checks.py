@@ -22,6 +22,7 @@ from schemas.example import (
     FIRST_ORDINARY_ID,
     PAD_ID,
     SEP_ID,
+    DocumentFeature,
     DType,
     Feature,
     RecordLayout,
@@ -220,7 +221,9 @@ def _check_masks(batch: _Batch, *, vocab_size: int) -> None:
     batch.refuse(is_bad, "has masked places that do not ascend")
 
 
-def split_example(record: bytes, features: Sequence[Feature]) -> list[bytes]:
+def split_example(
+    record: bytes, features: Sequence[Feature | DocumentFeature]
+) -> list[bytes]:
     r"""The packed values of each feature of a record.
 
     Args:
@@ -246,12 +249,17 @@ def split_example(record: bytes, features: Sequence[Feature]) -> list[bytes]:
         start += place
         place = start + size
         values.append(record[start:place])
-        is_float = feature.dtype == "float32"
-        if len(values[-1]) % 4 if is_float else values[-1][-1:] >= b"\x80":
+        if _is_cut_off(values[-1], feature.dtype):
             raise ValueError(f"has a number in {feature.name} that is cut off")
     if place != len(record):
         raise ValueError(_NOT_AN_EXAMPLE)
     return values
+
+
+def _is_cut_off(values: bytes, dtype: DType) -> bool:
+    if dtype == "float32":
+        return len(values) % 4 > 0
+    return dtype == "int64" and values[-1:] >= b"\x80"
 
 
 @functools.cache
@@ -260,7 +268,7 @@ def _header(name: str) -> re.Pattern[bytes]:
     number = _NUMBER.replace(b"(", b"(?:")
     key = re.escape(varint(len(name)) + name.encode())
     return re.compile(
-        rb"\n%b\n%b\x12%b[\x12\x1a]%b(?:\n%b)?"
+        rb"\n%b\n%b\x12%b[\n\x12\x1a]%b(?:\n%b)?"
         % (number, key, number, _NUMBER, _NUMBER)
     )
 
@@ -279,7 +287,7 @@ def _read_header(header: bytes, name: str, dtype: DType) -> tuple[int, int]:
     return len(expected), size
 
 
-def integers(rows: Sequence[bytes | memoryview]) -> Column:
+def integers(rows: list[bytes]) -> Column:
     r"""The numbers of R rows of packed varints, each row whole.
 
     A number of more than 64 bits is read as -1, which no feature may have.
@@ -301,28 +309,6 @@ def integers(rows: Sequence[bytes | memoryview]) -> Column:
     values[sizes > LONGEST_VARINT] = -1
     row_ends = np.cumsum([0, *map(len, rows)])
     return Column(values, np.searchsorted(ends, row_ends, side="right"))
-
-
-def read_varints(data: npt.NDArray[np.uint8], places: Int) -> tuple[Int, Int]:
-    r"""The number at each of some places, and the places after them.
-
-    A number that does not end within 64 bits is read as -1.
-
-    Args:
-        data: With at least ten bytes from each place on.
-        places: `[D]`.
-
-    >>> data = np.frombuffer(b"\x02\xac\x02" + bytes(10), np.uint8)
-    >>> read_varints(data, np.array([0, 1]))
-    (array([  2, 300]), array([1, 3]))
-    """
-    order = np.arange(LONGEST_VARINT)
-    digits = data[places[:, None] + order]
-    lasts = np.argmax(digits < 0x80, axis=1)
-    numbers = (digits & 0x7F).astype(np.int64) << 7 * order
-    values = np.where(order <= lasts[:, None], numbers, 0).sum(axis=1)
-    values[(digits >= 0x80).all(axis=1)] = -1
-    return values, places + lasts + 1
 
 
 def floats(rows: list[bytes]) -> Column:

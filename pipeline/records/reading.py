@@ -22,7 +22,7 @@ from pipeline.core.draws import Bool, Int
 from pipeline.examples.examples import Float, Sequences, make_examples, pack_copies
 from pipeline.examples.packing import Tokens
 from pipeline.records.checks import decode_columns, problems
-from pipeline.records.documents import decode_documents, tokens_of
+from pipeline.records.documents import decode_documents
 from pipeline.records.tfrecord import Frame, encode_rows, read_frames
 from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
@@ -252,15 +252,20 @@ def read_tokens(
     whole = [frame for frame in frames if not frame.problem]
     size = manifest.vocabulary["size"]
     try:
-        documents = decode_documents([f.record for f in whole], vocab_size=size)
+        tokens = decode_documents(
+            [frame.record for frame in whole], vocab_size=size, config=config
+        )
     except ValueError:
-        frames = [frame._replace(problem=_problem(frame, size)) for frame in frames]
+        frames = [
+            frame._replace(problem=_problem(frame, size, config=config))
+            for frame in frames
+        ]
     for number, frame in enumerate(frames):
         if frame.problem:
             return CorruptRecord(path, number, frame.offset, frame.problem)
     if is_altered:
         return _altered(path)
-    return tokens_of(documents, config)
+    return tokens
 
 
 def _promised(file: BinaryIO, shard: ShardFile) -> Iterator[Frame]:
@@ -276,11 +281,11 @@ def _promised(file: BinaryIO, shard: ShardFile) -> Iterator[Frame]:
         yield Frame(end, b"", "cannot be found")
 
 
-def _problem(frame: Frame, vocab_size: int) -> str:
+def _problem(frame: Frame, vocab_size: int, *, config: ResolvedDataConfig) -> str:
     """What is wrong with a frame or the document in it; empty if nothing is."""
     if not frame.problem:
         try:
-            decode_documents([frame.record], vocab_size=vocab_size)
+            decode_documents([frame.record], vocab_size=vocab_size, config=config)
         except ValueError as error:
             return str(error)
     return frame.problem

@@ -170,12 +170,18 @@ def encode_examples(columns: dict[str, Column]) -> list[bytes]:
     return list(map(b"".join, zip(heads, *parts, strict=True)))
 
 
+# What the lists of a feature begin with.
+_LIST_TAGS: dict[DType, bytes] = {"bytes": b"\n", "float32": b"\x12", "int64": b"\x1a"}
+
+
 @functools.lru_cache(maxsize=1 << 14)
 def feature_header(name: bytes, dtype: DType, payload_bytes: int) -> bytes:
-    """All bytes of a feature's map entry that come before its packed values."""
+    """All bytes of a feature's map entry that come before its packed values.
+
+    Of `bytes` there is one value.
+    """
     packed = b"\n" + varint(payload_bytes) if payload_bytes else b""
-    list_tag = b"\x12" if dtype == "float32" else b"\x1a"
-    value_list = list_tag + varint(len(packed) + payload_bytes) + packed
+    value_list = _LIST_TAGS[dtype] + varint(len(packed) + payload_bytes) + packed
     key = b"\n" + varint(len(name)) + name
     feature = b"\x12" + varint(len(value_list) + payload_bytes) + value_list
     return b"\n" + varint(len(key) + len(feature) + payload_bytes) + key + feature

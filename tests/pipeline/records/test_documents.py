@@ -9,25 +9,41 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.records.documents import TokenDocument, decode_documents, encode_document
+from pipeline.examples.packing import Tokens, document_key
+from pipeline.records.documents import decode_documents, encode_documents
+from schemas.config import DataConfig
 
-DOCUMENT = TokenDocument(
-    id=bytes(range(16)),
-    tokens=np.array([7, 300, 9, 5, 8], np.int32),
+CONFIG = DataConfig(max_seq_length=10).resolved(input_bytes=0)
+ID, OTHER_ID = bytes(range(16)), bytes(16)
+KEY, OTHER_KEY = (document_key(one, seed=CONFIG.seed) for one in (ID, OTHER_ID))
+DOCUMENT = Tokens(
+    ids=np.array([7, 300, 9, 5, 8], np.int32),
     word_starts=np.array([True, False, True, True, False]),
-    sentence_lengths=np.array([3, 2]),
+    may_cut=np.array([True, False, True, True, False]),
+    sentence_starts=np.array([0, 3]),
+    document_starts=np.array([0, 5]),
+    document_keys=[KEY],
 )
+(RECORD,) = encode_documents(DOCUMENT, [ID], vocab_size=400)
+
+
+def decoded(records, vocab_size=400):
+    return decode_documents(records, vocab_size=vocab_size, config=CONFIG)
 
 
 def changed(**values):
-    return encode_document(DOCUMENT._replace(**values), vocab_size=400)
+    """The record of a document with other values, as TensorFlow serializes it."""
+    example = tf.train.Example.FromString(RECORD)
+    for name, value in values.items():
+        feature = example.features.feature[name]
+        of_kind = getattr(feature, feature.WhichOneof("kind")).value
+        of_kind[:] = value
+    return example.SerializeToString(deterministic=True)
 
 
 def test_a_record_is_an_example_as_tensorflow_serializes_it():
-    record = encode_document(DOCUMENT, vocab_size=400)
-    example = tf.train.Example.FromString(record)
-    feature = example.features.feature
-    assert example.SerializeToString(deterministic=True) == record
+    feature = tf.train.Example.FromString(RECORD).features.feature
+    assert changed() == RECORD
     assert sorted(feature) == ["id", "sentence_lengths", "tokens", "word_starts"]
     assert feature["id"].bytes_list.value == [bytes(range(16))]
     assert feature["sentence_lengths"].int64_list.value == [3, 2]
@@ -39,60 +55,63 @@ def test_a_record_is_an_example_as_tensorflow_serializes_it():
 
 @pytest.mark.parametrize(("vocab_size", "size"), [(65536, 2), (65537, 4)])
 def test_a_document_comes_back_as_it_was(vocab_size, size):
-    record = encode_document(DOCUMENT, vocab_size=vocab_size)
-    found = decode_documents([record], vocab_size=vocab_size)
-    assert found.tokens.itemsize == size
-    assert found.tokens.tolist() == DOCUMENT.tokens.tolist()
+    (record,) = encode_documents(DOCUMENT, [ID], vocab_size=vocab_size)
+    found = decoded([record], vocab_size)
+    assert found.ids.itemsize == size
+    assert found.ids.tolist() == [7, 300, 9, 5, 8]
     assert found.word_starts.tolist() == DOCUMENT.word_starts.tolist()
-    assert found.sentence_lengths.values.tolist() == [3, 2]
+    assert found.may_cut.tolist() == DOCUMENT.may_cut.tolist()
+    assert found.sentence_starts.tolist() == [0, 3]
     assert found.document_starts.tolist() == [0, 5]
-    assert found.ids == [DOCUMENT.id]
+    assert found.document_keys == [KEY]
 
 
 def test_documents_come_back_one_after_the_other():
-    other = DOCUMENT._replace(
-        id=bytes(16),
-        tokens=np.arange(1, 301),
-        word_starts=np.arange(300) % 150 == 0,
-        sentence_lengths=np.array([150, 150]),
+    both = Tokens(
+        ids=np.array([7, 300, 9, 5, 8, *range(1, 301)]),
+        word_starts=np.append(DOCUMENT.word_starts, np.arange(300) % 150 == 0),
+        may_cut=np.ones(305, np.bool_),
+        sentence_starts=np.array([0, 3, 5, 155]),
+        document_starts=np.array([0, 5, 305]),
+        document_keys=[KEY, OTHER_KEY],
     )
-    records = [encode_document(one, vocab_size=400) for one in (DOCUMENT, other)]
-    found = decode_documents([*records, records[0]], vocab_size=400)
-    assert found.ids == [DOCUMENT.id, other.id, DOCUMENT.id]
+    records = list(encode_documents(both, [ID, OTHER_ID], vocab_size=400))
+    assert records[0] == RECORD
+    found = decoded([*records, RECORD])
+    assert found.document_keys == [KEY, OTHER_KEY, KEY]
     assert found.document_starts.tolist() == [0, 5, 305, 310]
-    assert found.tokens.tolist() == [7, 300, 9, 5, 8, *range(1, 301), 7, 300, 9, 5, 8]
+    assert found.ids.tolist() == [7, 300, 9, 5, 8, *range(1, 301), 7, 300, 9, 5, 8]
     assert np.flatnonzero(found.word_starts).tolist() == [
         *(0, 2, 3),
         *(5, 155),
         *(305, 307, 308),
     ]
-    assert found.sentence_lengths.values.tolist() == [3, 2, 150, 150, 3, 2]
-    assert found.sentence_lengths.offsets.tolist() == [0, 2, 4, 6]
+    assert found.sentence_starts.tolist() == [0, 3, 5, 155, 305, 308]
 
 
 def test_of_no_documents_there_is_nothing():
-    found = decode_documents([], vocab_size=400)
-    assert (found.ids, found.tokens.tolist()) == ([], [])
+    found = decoded([])
+    assert (found.document_keys, found.ids.tolist()) == ([], [])
     assert found.document_starts.tolist() == [0]
+    assert list(encode_documents(found, [], vocab_size=400)) == []
 
 
 def test_a_record_that_is_cut_anywhere_is_refused():
-    record = encode_document(DOCUMENT, vocab_size=400)
-    for size in range(len(record)):
+    for size in range(len(RECORD)):
         with pytest.raises(ValueError, match="is not a document as albert make-data"):
-            decode_documents([record[:size]], vocab_size=400)
+            decoded([RECORD[:size]])
 
 
 @given(st.integers(0, 106), st.integers(0, 255), st.booleans())
 def test_a_changed_byte_breaks_nothing(place, value, is_last):
     """It is refused, or another document that could be one is read."""
-    record = bytearray(encode_document(DOCUMENT, vocab_size=400))
+    record = bytearray(RECORD)
     record[place % len(record)] = value
-    records = [encode_document(DOCUMENT, vocab_size=400), bytes(record)]
+    records = [RECORD, bytes(record)]
     with contextlib.suppress(ValueError):
-        found = decode_documents(records[:: 1 if is_last else -1], vocab_size=400)
-        assert len(found.ids) == 2
-        assert len(found.tokens) == len(found.word_starts)
+        found = decoded(records[:: 1 if is_last else -1])
+        assert len(found.document_keys) == 2
+        assert len(found.ids) == len(found.word_starts)
 
 
 @pytest.mark.parametrize(
@@ -101,38 +120,52 @@ def test_a_changed_byte_breaks_nothing(place, value, is_last):
         (b"", "is not a document as albert make-data writes them"),
         (b"\x0a\xff", "is not a document as albert make-data writes them"),
         (b"\x08\x01", "is not a document as albert make-data writes them"),
-        (changed(id=b"short"), "has an id of 5 bytes and not of 16"),
+        (changed(id=[b"short"]), "has an id of 5 bytes and not of 16"),
+        (changed(id=[ID, ID]), "is not a document as albert make-data writes them"),
         (
-            changed(
-                tokens=np.zeros(0, np.int32),
-                word_starts=np.zeros(0, np.bool_),
-                sentence_lengths=np.zeros(0, np.int64),
-            ),
-            "has no tokens",
+            changed(tokens=[b"\x07\x00\x2c"]),
+            "is not a document as albert make-data writes them",
         ),
         (
-            changed(sentence_lengths=np.array([3, 3])),
+            RECORD.replace(b"\x03\x02", b"\x03\x82"),
+            "is not a document as albert make-data writes them",
+        ),
+        (changed(tokens=[], word_starts=[], sentence_lengths=[]), "has no tokens"),
+        (
+            changed(sentence_lengths=[3, 3]),
             "has sentences that are not as long as its tokens",
         ),
         (
-            changed(sentence_lengths=np.array([0, 5])),
+            changed(sentence_lengths=[0, 5]),
             "has sentences that are not as long as its tokens",
         ),
         (
-            changed(word_starts=np.ones(9, np.bool_)),
+            changed(sentence_lengths=[]),
+            "has sentences that are not as long as its tokens",
+        ),
+        # In 64 bits their sum is 5.
+        (
+            changed(sentence_lengths=[*[1 << 62] * 4, 5]),
+            "has sentences that are not as long as its tokens",
+        ),
+        (
+            changed(word_starts=[b"\xff\xff"]),
             "has word starts for another number of tokens",
         ),
         (
-            changed(tokens=np.array([7, 400, 9, 5, 8])),
+            changed(tokens=[np.array([7, 400, 9, 5, 8], "<u2").tobytes()]),
             "has a token that the vocabulary does not have",
         ),
-        (changed(tokens=np.array([7, 0, 9, 5, 8])), "has padding inside its text"),
         (
-            changed(word_starts=np.array([True, False, True, False, False])),
+            changed(tokens=[np.array([7, 0, 9, 5, 8], "<u2").tobytes()]),
+            "has padding inside its text",
+        ),
+        (
+            changed(word_starts=[b"\xa0"]),
             "has a sentence that does not begin with a word",
         ),
     ],
 )
 def test_what_is_wrong_with_a_record_is_said(record, problem):
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
-        decode_documents([record], vocab_size=400)
+        decoded([record])
