@@ -60,7 +60,7 @@ def pack_one(places, *, max_tokens, short_seq_prob, key, next_start=None):
         short_seq_prob=short_seq_prob,
         next_start=next_start,
     )
-    columns = columns_of(packed)[1:]
+    columns = columns_of(packed)[1:6]
     return [
         Sequence(*row)
         for row in zip(*(column.tolist() for column in columns), strict=True)

@@ -21,8 +21,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from albert_tf.data.reading_order import as_written, groups_from, shuffled
-from pipeline.examples.examples import Sequences
-from pipeline.examples.packing import Tokens
+from pipeline.examples.packing import Sequences, Tokens
 from pipeline.records.reading import (
     CorruptRecord,
     read_tokens,

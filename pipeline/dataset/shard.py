@@ -22,11 +22,10 @@ from pipeline.core.machine import keep_freed_memory
 from pipeline.dataset.plan import Shard
 from pipeline.examples.examples import (
     ExampleBatch,
-    Sequences,
     make_examples,
     pack_copies,
 )
-from pipeline.examples.packing import Tokens, cuttable, document_key
+from pipeline.examples.packing import Sequences, Tokens, cuttable, document_key
 from pipeline.records.documents import encode_documents
 from pipeline.records.tfrecord import RecordWriter, encode_rows
 from pipeline.storage.files import join, new_file
@@ -67,7 +66,7 @@ def write_shard(
     unique = distinct(documents, dropped=dropped, gone=gone, why=near_copy)
     tokens, encoded = encode(unique, tokenizer, dropped=dropped, config=config)
     copies = pack_copies(tokens, copies=range(shard.copies), config=config)
-    packed = np.unique(copies[0].document).tolist()
+    packed = np.unique(copies[0].chain).tolist()
     dropped[ONE_WORD] = len(encoded) - len(packed)
     examples = [
         counted_examples(copy, tokens, vocab_size=size, config=config)
@@ -217,7 +216,7 @@ def count_batch(batch: ExampleBatch) -> Counts:
     sequences, pairs, rows, masked = batch
     is_short, is_end = sequences.is_short, sequences.is_end
     lengths = np.diff(rows.offsets)
-    full = (is_short == 0) & (is_end == 0)
+    full = ~(is_short | is_end)
     totals = {
         "examples": len(pairs),
         "tokens": int(rows.offsets[-1]),

@@ -9,10 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.core.draws import (
-    Bool,
     Int,
     Keys,
-    columns_of,
     draws,
     happens,
     purpose_keys,
@@ -20,8 +18,8 @@ from pipeline.core.draws import (
 from pipeline.examples.masking import Masked, budgets, mask
 from pipeline.examples.packing import (
     NextStart,
-    Packed,
     Places,
+    Sequences,
     Tokens,
     cutting_places,
     pack,
@@ -35,25 +33,6 @@ from pipeline.examples.pairs import (
     split_points,
 )
 from schemas.config import ResolvedDataConfig
-
-
-@dataclasses.dataclass(frozen=True)
-class Sequences:
-    """R packed sequences of one copy; ranges are in the tokens of the shard, `[R]`."""
-
-    document: Int
-    start: Int
-    end: Int
-    is_put_back: Bool
-    is_short: Int
-    is_end: Int
-    keys: Keys
-
-    def __getitem__(self, rows: slice | Int) -> "Sequences":
-        return Sequences(*(column[rows] for column in columns_of(self)))
-
-    def __len__(self) -> int:
-        return len(self.keys)
 
 
 def pack_copies(
@@ -78,10 +57,12 @@ def pack_copies(
     )
     bounds = np.searchsorted(packed.chain, count * np.arange(len(copies) + 1))
     written = []
-    for place, copy in enumerate(copies):
+    for place in range(len(copies)):
         of_copy = packed[np.arange(bounds[place], bounds[place + 1])]
-        document = of_copy.chain - place * count
-        written.append(in_written_order(of_copy, document, tokens=tokens, copy=copy))
+        of_copy = dataclasses.replace(of_copy, chain=of_copy.chain - place * count)
+        # By a random rank, so that a file is shuffled.
+        ranks = purpose_keys(of_copy.keys, "rank")
+        written.append(of_copy[np.argsort(ranks, kind="stable")])
     return written
 
 
@@ -110,28 +91,6 @@ def put_back(
         keys=keys[rows],
     )
     return following
-
-
-def in_written_order(
-    packed: Packed, document: Int, *, tokens: Tokens, copy: int
-) -> Sequences:
-    """All sequences of a copy by a random rank, so that a file is shuffled."""
-    # Where the next sequence of a document starts before the end of one, the rest of
-    # that one has been put back.
-    is_followed = np.append(document[1:] == document[:-1], False)
-    next_start = np.where(is_followed, np.roll(packed.start, -1), packed.end)
-    keys = np.array(tokens.document_keys, np.uint64)[document]
-    keys = draws(draws(keys, copy), packed.number)
-    order = np.argsort(purpose_keys(keys, "rank"), kind="stable")
-    return Sequences(
-        document=document,
-        start=packed.start,
-        end=packed.end,
-        is_put_back=next_start < packed.end,
-        is_short=packed.is_short.astype(np.int64),
-        is_end=packed.is_end.astype(np.int64),
-        keys=keys,
-    )[order]
 
 
 Float = npt.NDArray[np.float64]
@@ -211,7 +170,7 @@ def make_pairs(
     rows = np.flatnonzero(batch.is_put_back)
     b_start, b_end = middle.copy(), batch.end.copy()
     b_start[rows], b_end[rows] = other_segments(
-        batch.document[rows],
+        batch.chain[rows],
         (batch.end - middle)[rows],
         room=config.max_tokens - (middle - batch.start)[rows],
         sentence_starts=tokens.sentence_starts,

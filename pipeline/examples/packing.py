@@ -86,13 +86,15 @@ class Places:
 
 
 @dataclasses.dataclass(frozen=True)
-class Packed:
-    """R sequences of several chains, before they are divided into pairs, `[R]` each.
+class Sequences:
+    """R packed sequences, before they are divided into pairs, `[R]` each.
 
     Attributes:
-        chain: A copy of a document, by its number.
+        chain: A copy of a document, by its number; of one copy, the document.
         start, end: The tokens [start, end) of the shard.
         number: Of the sequence in its chain.
+        is_put_back: Whether the next one of the chain starts before the end.
+        keys: What all draws for a sequence derive from.
     """
 
     chain: Int
@@ -101,9 +103,14 @@ class Packed:
     number: Int
     is_short: Bool
     is_end: Bool
+    is_put_back: Bool
+    keys: Keys
 
-    def __getitem__(self, rows: Int) -> "Packed":
-        return Packed(*(column[rows] for column in columns_of(self)))
+    def __getitem__(self, rows: slice | Int) -> "Sequences":
+        return Sequences(*(column[rows] for column in columns_of(self)))
+
+    def __len__(self) -> int:
+        return len(self.keys)
 
 
 def cuttable(word_starts: Bool, *, max_tokens: int) -> Bool:
@@ -171,7 +178,7 @@ def pack(  # noqa: PLR0913 - what is packed, and how
     max_tokens: int,
     short_seq_prob: float,
     next_start: NextStart | None = None,
-) -> Packed:
+) -> Sequences:
     """Divide copies of documents into sequences, a round for each chain at a time.
 
     Every token is in one sequence of its chain; a document of one word gives none. A
@@ -188,8 +195,8 @@ def pack(  # noqa: PLR0913 - what is packed, and how
     (array([0, 6]), array([6, 9]))
     """
     chain, start = np.arange(len(keys)), first
-    rounds: list[Packed] = []
-    while len(chain):
+    rounds: list[Sequences] = []
+    while len(chain) or not rounds:
         number = np.full(len(chain), len(rounds))
         sequence_keys = draws(keys[chain], number)
         target, is_short = draw_targets(
@@ -200,7 +207,12 @@ def pack(  # noqa: PLR0913 - what is packed, and how
         )
         following = next_start(start, end, sequence_keys) if next_start else end
         is_end = following == last[chain]
-        rounds.append(Packed(chain, start, end, number, is_short, is_end))
+        is_put_back = following < end
+        rounds.append(
+            Sequences(
+                chain, start, end, number, is_short, is_end, is_put_back, sequence_keys
+            )
+        )
         chain, start = chain[~is_end], following[~is_end]
     return _by_chain(rounds, places, max_tokens=max_tokens)
 
@@ -242,24 +254,22 @@ def sequence_ends(
     return np.where(end - start <= max_tokens, end, np.where(whole, before, cut))
 
 
-def _by_chain(rounds: list[Packed], places: Places, *, max_tokens: int) -> Packed:
+def _by_chain(rounds: list[Sequences], places: Places, *, max_tokens: int) -> Sequences:
     """The sequences of the first chain, of the second, and so on.
 
     A last sequence of one word goes to its predecessor, or takes a word of it.
     """
-    if not rounds:
-        nothing, none = np.zeros(0, np.int64), np.zeros(0, np.bool_)
-        return Packed(nothing, nothing, nothing, nothing, none, none)
     columns = zip(*map(columns_of, rounds), strict=True)
-    packed = Packed(*map(np.concatenate, columns))
+    packed = Sequences(*map(np.concatenate, columns))
     packed = packed[np.argsort(packed.chain, kind="stable")]
-    is_last = np.ones(len(packed.chain), np.bool_)
+    is_last = np.ones(len(packed), np.bool_)
     is_last[:-1] = packed.chain[1:] != packed.chain[:-1]
     last = np.flatnonzero(is_last)
     last = last[places.cut_after(packed.start[last]) >= packed.end[last]]
-    is_kept = np.ones(len(packed.chain), np.bool_)
+    is_kept = np.ones(len(packed), np.bool_)
     is_kept[last[packed.number[last] == 0]] = False
     last = last[packed.number[last] > 0]
+    packed.is_put_back[last - 1] = False
     joins = packed.end[last] - packed.start[last - 1] <= max_tokens
     joined, cut = last[joins], last[~joins]
     is_kept[joined] = False

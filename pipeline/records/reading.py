@@ -19,8 +19,8 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from pipeline.core.draws import Bool, Int
-from pipeline.examples.examples import Float, Sequences, make_examples, pack_copies
-from pipeline.examples.packing import Tokens
+from pipeline.examples.examples import Float, make_examples, pack_copies
+from pipeline.examples.packing import Sequences, Tokens
 from pipeline.records.checks import decode_columns, problems
 from pipeline.records.documents import decode_documents
 from pipeline.records.tfrecord import Frame, encode_rows, read_frames

@@ -136,7 +136,7 @@ def documents_of_two_words(documents, config, tokenizer):
 def in_order(sequences, rows, pieces):
     """The key of the document of each row, and the row, as they stand in the text."""
     for place in np.argsort(sequences.start, kind="stable"):
-        yield pieces.document_keys[sequences.document[place]], rows[place]
+        yield pieces.document_keys[sequences.chain[place]], rows[place]
 
 
 def own_text(row, task):

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from pipeline.dataset.manifest import realised
 from pipeline.dataset.shard import Counts, count_batch
-from pipeline.examples.examples import ExampleBatch, Sequences
+from pipeline.examples.examples import ExampleBatch
 from pipeline.examples.masking import Masked
+from pipeline.examples.packing import Sequences
 from pipeline.examples.pairs import Pairs, Rows
 from schemas.config import DataConfig
 from schemas.example import CLS_ID, MASK_ID, SEP_ID, UNK_ID
@@ -32,7 +33,16 @@ def batch_of(rows, masked, *, labels, is_short, is_end):
     """A batch of which only this is counted."""
     zeros = np.zeros(len(labels), np.int64)
     keys = zeros.astype(np.uint64)
-    sequences = Sequences(zeros, zeros, zeros, zeros != 0, is_short, is_end, keys)
+    sequences = Sequences(
+        chain=zeros,
+        start=zeros,
+        end=zeros,
+        number=zeros,
+        is_short=is_short != 0,
+        is_end=is_end != 0,
+        is_put_back=zeros != 0,
+        keys=keys,
+    )
     pairs = Pairs(zeros, zeros, zeros, zeros, labels, keys)
     return ExampleBatch(sequences, pairs, rows, masked)
 

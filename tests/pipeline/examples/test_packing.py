@@ -286,5 +286,5 @@ def test_chains_are_packed_together_as_each_is_alone(
         keys=np.array([key for _, key in chains], np.uint64),
         **settings,
     )
-    columns = (column.tolist() for column in columns_of(packed))
+    columns = (column.tolist() for column in columns_of(packed)[:6])
     assert list(zip(*columns, strict=True)) == alone
