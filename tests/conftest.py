@@ -12,7 +12,6 @@ from cli.support import console
 from pipeline.core.documents import Document
 from pipeline.reading.read import shard_documents
 from pipeline.storage import files
-from pipeline.vocabulary.sampling import KeyedSentence
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from pipeline.vocabulary.training import train_vocabulary
 from schemas.config import VocabConfig
@@ -63,8 +62,7 @@ def topics():
 @pytest.fixture(scope="session")
 def sentences(topics):
     """Every line of the language reference, to train vocabularies on."""
-    lines = "\n".join(document.text for document in topics).split("\n")
-    return [KeyedSentence(key, line) for key, line in enumerate(lines)]
+    return "\n".join(document.text for document in topics).split("\n")
 
 
 @pytest.fixture(scope="session")

@@ -43,7 +43,7 @@ def exported(request, small, tmp_path_factory):
 @pytest.fixture
 def texts(sentences):
     """Lines of the language reference that are more than a title."""
-    return [sentence.text for sentence in sentences if len(sentence.text) > 30]
+    return [sentence for sentence in sentences if len(sentence) > 30]
 
 
 def batch_of(tokenizer, texts):

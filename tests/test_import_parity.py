@@ -65,7 +65,7 @@ def test_an_imported_vocabulary_makes_the_pieces_of_its_tokenizer(
     loaded.save_pretrained(tmp_path / "hf")
     run("import", tmp_path / "hf", "--output", tmp_path / "imported")
     ours = load_tokenizer(read_model(tmp_path / "imported"))
-    texts = SENTENCES + [s.text for s in sentences if len(s.text) > 30]
+    texts = SENTENCES + [s for s in sentences if len(s) > 30]
     assert len(texts) > 1000
     theirs = loaded(texts, add_special_tokens=False)["input_ids"]
     assert_equal_but_for_ties(theirs, ours.encode(texts), ours, share=0.01)

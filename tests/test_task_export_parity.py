@@ -23,7 +23,7 @@ def texts(sentences):
 
     Those of one character are left out: they divide in several ways of equal score.
     """
-    lines = [s.text.replace("\t", " ") for s in sentences if len(s.text) > 30]
+    lines = [s.replace("\t", " ") for s in sentences if len(s) > 30]
     return [line for line in lines if "****" not in line]
 
 

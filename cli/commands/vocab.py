@@ -135,7 +135,7 @@ def vocab(
             return
         text = _sample(given, config, workers=workers, console=console)
         if asked == AUTO:
-            size = suited_size([sentence.text for sentence in text.train])
+            size = suited_size(text.train)
             config = dataclasses.replace(config, vocab_size=size)
         manifest = _make(text, given.files, config, output=output, console=console)
     for line in closing_lines(manifest, output, time.monotonic() - start):
@@ -212,8 +212,7 @@ def _make(
         f"about {duration(text.training_seconds)} and "
         f"{prefixed(text.training_memory, 'B')} of memory"
     )
-    sentences = (sentence.text for sentence in text.train)
-    if not config.keep_accents and (warning := lost_marks_warning(sentences)):
+    if not config.keep_accents and (warning := lost_marks_warning(text.train)):
         console.say(f"Warning: {warning}")
     languages = {known_language(file.language) for file in files}
     language = languages.pop() if len(languages) == 1 else ""

@@ -49,13 +49,6 @@ _SPAWN = multiprocessing.get_context("spawn")
 _read_bytes: MutableSequence[int] | None = None
 
 
-class KeyedSentence(NamedTuple):
-    """A sentence with its key; they sort by key."""
-
-    key: int
-    text: str
-
-
 class Sample:
     """The sentences with the smallest keys met so far, at most `size` of them."""
 
@@ -85,9 +78,9 @@ class Sample:
         self._cut()
         return sorted(self._sentences.items())
 
-    def sorted(self) -> list[KeyedSentence]:
-        """The sample in the order of its keys."""
-        return [KeyedSentence(*item) for item in self.items()]
+    def texts(self) -> list[str]:
+        """The sentences in the order of their keys."""
+        return [text for _, text in self.items()]
 
 
 class ChunkSample(NamedTuple):
@@ -137,8 +130,8 @@ def sentence_keys(document_id: bytes, count: int, *, seed: int) -> Keys:
 class SampledText(NamedTuple):
     """The sentences to train on, the ones held out, and what was met on the way."""
 
-    train: list[KeyedSentence]
-    held_out: list[KeyedSentence]
+    train: list[str]
+    held_out: list[str]
     counts: ReadingCounts
     look: dict[str, Any]
 
@@ -154,7 +147,7 @@ class SampledText(NamedTuple):
         return _SECONDS_OF_A_MEGABYTE * growth
 
     def _bytes(self) -> int:
-        return sum(len(sentence.text.encode()) for sentence in self.train)
+        return sum(len(sentence.encode()) for sentence in self.train)
 
 
 def sample_sentences(
@@ -183,12 +176,12 @@ def sample_sentences(
         held_out.add(result.held_out)
         counts.add(result.counts)
         looks.append(result.look)
-    sentences = train.sorted()
+    sentences = train.texts()
     if not sentences:
         reasons = left_out(counts.dropped)
         raise AlbertError(f"The inputs hold no text to train on{reasons}.")
     look = sum_up(looks, looked_at, is_held_out=lambda number: False)
-    return SampledText(sentences, held_out.sorted(), counts, look)
+    return SampledText(sentences, held_out.texts(), counts, look)
 
 
 def _map_chunks(

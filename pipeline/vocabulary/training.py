@@ -13,12 +13,7 @@ from pipeline.core.scripts import is_unspaced_text, without_loose_spaces
 from pipeline.storage.lines import cut_position
 from pipeline.vocabulary.model_file import of_unspaced_text
 from pipeline.vocabulary.normalization import normalization_of_text, rules_tsv
-from pipeline.vocabulary.sampling import (
-    KeyedSentence,
-    finished_of,
-    processes,
-    result_of,
-)
+from pipeline.vocabulary.sampling import finished_of, processes, result_of
 from schemas.config import LEAST_PIECES, VocabConfig, suited_vocab_size
 from schemas.errors import AlbertError
 from schemas.example import CLS, MASK, PAD, SEP, UNK, USER_SYMBOLS
@@ -53,7 +48,7 @@ _CHARACTER_COVERAGE = 0.99995
 
 
 def train_vocabulary(
-    sentences: list[KeyedSentence],
+    sentences: list[str],
     config: VocabConfig,
     *,
     language: str = "",
@@ -66,9 +61,8 @@ def train_vocabulary(
         on_progress: Called every half second with the share that is done, about.
     """
     with scratch_folder("vocab") as folder:
-        texts = [each.text for each in sentences]
         # The sample is in random order.
-        some = texts[:_LOOKED_AT]
+        some = sentences[:_LOOKED_AT]
         normalize = normalization_of_text(
             some,
             cased=config.cased,
@@ -78,9 +72,11 @@ def train_vocabulary(
         (folder / _RULES).write_text(rules_tsv(normalize), encoding="utf-8")
         is_unspaced = is_unspaced_text(some)
         if is_unspaced:
-            texts = list(map(without_loose_spaces, texts))
+            sentences = list(map(without_loose_spaces, sentences))
         with whole_file(folder / _SENTENCES) as file:
-            file.writelines(part + b"\n" for text in texts for part in trainable(text))
+            file.writelines(
+                part + b"\n" for text in sentences for part in trainable(text)
+            )
         with processes(1) as pool:
             training = pool.submit(_train, folder, config)
             while not finished_of([training], pool):

@@ -17,7 +17,7 @@ from pipeline.core.scripts import LOOSE_SPACE, UNSPACED
 from pipeline.reading.formats import InputFile
 from pipeline.vocabulary.model_file import compiled_normalization, is_of_unspaced_text
 from pipeline.vocabulary.normalization import QUOTES
-from pipeline.vocabulary.sampling import KeyedSentence, SampledText
+from pipeline.vocabulary.sampling import SampledText
 from pipeline.vocabulary.tokenizer import Tokenizer, load_tokenizer
 from pipeline.vocabulary.wordpiece import WordPiece
 from schemas.config import VocabConfig
@@ -164,20 +164,17 @@ def _normalizers(model: bytes) -> list[dict[str, Any]]:
     return steps
 
 
-def vocabulary_card(
-    tokenizer: Tokenizer, held_out: list[KeyedSentence]
-) -> dict[str, Any]:
+def vocabulary_card(tokenizer: Tokenizer, held_out: list[str]) -> dict[str, Any]:
     """How the vocabulary does on sentences it was not trained on."""
-    texts = [sentence.text for sentence in held_out]
-    pieces = tokenizer.encode(texts)
+    pieces = tokenizer.encode(held_out)
     # Each begins with the mark of a space, unless nothing is left of it.
-    normalized = list(map(tokenizer.normalize, texts))
+    normalized = list(map(tokenizer.normalize, held_out))
     words = sum(len(text.split(SPACE)) - 1 for text in normalized)
     characters = sum(len(text.removeprefix(SPACE)) for text in normalized)
     count = sum(map(len, pieces))
     unknown = sum(sentence.count(UNK_ID) for sentence in pieces)
     return {
-        "held_out_sentences": len(texts),
+        "held_out_sentences": len(held_out),
         "unknown_rate": round(unknown / count, 6) if count else 0.0,
         "pieces_per_word": round(count / words, 4) if words else 0.0,
         "characters_per_piece": round(characters / count, 4) if count else 0.0,

@@ -13,7 +13,6 @@ from pipeline.vocabulary.model_file import (
     has_own_rules,
     model_of_pieces,
 )
-from pipeline.vocabulary.sampling import KeyedSentence
 from pipeline.vocabulary.tokenizer import (
     Normalization,
     load_tokenizer,
@@ -142,7 +141,7 @@ def test_a_model_without_its_normalization_is_noticed(model):
 @pytest.mark.parametrize("text", ["he came late", "НА ДВОРЕ ТРАВА"])
 def test_a_vocabulary_of_text_with_few_accents_misses_nothing(text):
     config = VocabConfig(vocab_size=35, keep_accents=True)
-    sentences = [KeyedSentence(n, f"{text} {n}") for n in range(200)]
+    sentences = [f"{text} {n}" for n in range(200)]
     made = train_vocabulary(sentences, config)
     assert normalization_warning(made, vocab="v") == ""
 

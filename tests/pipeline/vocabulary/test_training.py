@@ -13,7 +13,6 @@ from pipeline.reading.inputs import find_inputs
 from pipeline.reading.read import plan_chunks
 from pipeline.vocabulary import sampling
 from pipeline.vocabulary.sampling import (
-    KeyedSentence,
     SampledText,
     processes,
     result_of,
@@ -24,10 +23,6 @@ from pipeline.vocabulary.tokenizer import load_tokenizer
 from pipeline.vocabulary.training import in_words, train_vocabulary, trained_share
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError
-
-
-def keyed(*texts):
-    return [KeyedSentence(key, text) for key, text in enumerate(texts)]
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +73,9 @@ def test_the_same_sentences_give_the_same_bytes(sentences, model):
 
 
 def test_text_without_the_end_of_a_sentence_is_trained_on(sentences):
-    words = " ".join(sentence.text.replace(".", "") for sentence in sentences)
+    words = " ".join(sentence.replace(".", "") for sentence in sentences)
     endless = words * (200_000 // len(words) + 1)
-    model = train_vocabulary(keyed(endless), VocabConfig(vocab_size=500))
+    model = train_vocabulary([endless], VocabConfig(vocab_size=500))
     assert SentencePieceProcessor(model_proto=model).vocab_size() == 500
 
 
@@ -117,7 +112,7 @@ def test_of_a_split_no_more_is_read_than_was_estimated(splits):
 
 
 def test_a_sample_says_what_memory_training_will_need():
-    text = SampledText(keyed("four", "é"), [], ReadingCounts(), {})
+    text = SampledText(["four", "é"], [], ReadingCounts(), {})
     assert text.training_memory == 21 * 6
 
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from pipeline.vocabulary.sampling import KeyedSentence
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from pipeline.vocabulary.training import train_vocabulary
 from pipeline.vocabulary.writing import tokenizer_config, tokenizer_json
@@ -24,7 +23,7 @@ THAI = ["วันนี้ อากาศดี มาก", "ผมไปต�
 
 
 def vocabulary(texts, size):
-    sentences = [KeyedSentence(n, text) for n, text in enumerate(texts * 50)]
+    sentences = texts * 50
     return train_vocabulary(sentences, VocabConfig(vocab_size=size))
 
 

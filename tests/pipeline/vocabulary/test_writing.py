@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.core.documents import ReadingCounts
 from pipeline.core.protobuf import nested
-from pipeline.vocabulary.sampling import KeyedSentence, SampledText
+from pipeline.vocabulary.sampling import SampledText
 from pipeline.vocabulary.writing import (
     tokenizer_config,
     tokenizer_json,
@@ -20,14 +20,10 @@ from schemas.files import write_json
 from tests.huggingface_albert import assert_equal_but_for_ties
 
 
-def keyed(*texts):
-    return [KeyedSentence(key, text) for key, text in enumerate(texts)]
-
-
 def test_the_card_counts_pieces_words_and_the_unknown(tokenizer):
     texts = ["the value of the object", "☃ is the value"]
     pieces = [piece for ids in tokenizer.encode(texts) for piece in ids]
-    assert vocabulary_card(tokenizer, keyed(*texts)) == {
+    assert vocabulary_card(tokenizer, texts) == {
         "held_out_sentences": 2,
         "unknown_rate": round(pieces.count(UNK_ID) / len(pieces), 6),
         "pieces_per_word": round(len(pieces) / 9, 4),
@@ -53,7 +49,7 @@ def test_the_listing_has_each_piece_with_its_score(model, tokenizer):
 
 def test_the_manifest_describes_the_vocabulary(model, tokenizer):
     counts = ReadingCounts(documents=3, sentences=7, dropped=Counter({"not UTF-8": 1}))
-    text = SampledText(keyed("a", "b"), keyed("the value"), counts, {"documents": 3})
+    text = SampledText(["a", "b"], ["the value"], counts, {"documents": 3})
     manifest = vocabulary_manifest(model, text, VocabConfig(vocab_size=2000), [])
     assert manifest == {
         "format": "albert-vocabulary",
@@ -140,7 +136,7 @@ def test_autotokenizer_gives_the_ids_of_sentencepiece_but_for_exact_ties(
     transformers = pytest.importorskip("transformers")
     loaded = transformers.AutoTokenizer.from_pretrained(folder)
     texts = [line for line in LINES if "[MASK]" not in line and "<pad>" not in line]
-    texts += [sentence.text for sentence in sentences]
+    texts += sentences
     theirs = loaded(texts, add_special_tokens=False)["input_ids"]
     assert_equal_but_for_ties(theirs, tokenizer.encode(texts), tokenizer)
 
