@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from pipeline.records.checks import decode_example
+from pipeline.records.checks import decode_columns
 from pipeline.records.reading import (
     CorruptRecord,
     Item,
@@ -63,23 +63,18 @@ def sha256_of(path: Path) -> str:
 def read_examples(
     dataset: Path, manifest: DatasetManifest, *, split: str, copy: int
 ) -> Iterator[dict[str, Any]]:
-    """The features of all records of a copy, in the order of the files."""
+    """The features of all records of a copy, in the order of the files.
+
+    Tokens and masked places are without padding.
+    """
     layout = manifest.config.record_layout
     for shard in manifest.shard_files(split, copy):
         items = read_copy(dataset, shard, manifest, copy=copy)
         for item in itertools.chain.from_iterable(items):
             if isinstance(item, CorruptRecord):
                 raise AlbertError(f"{item}; make the data again.")
-            yield decode_example(item, layout)
-
-
-def unpadded(features: dict[str, Any]) -> tuple[list[int], list[int]]:
-    """The token ids and the masked places of a record without their padding."""
-    ids, positions = features["input_ids"], features["masked_lm_positions"]
-    if "input_mask" in features:
-        ids = ids[: sum(features["input_mask"])]
-        positions = positions[: round(sum(features["masked_lm_weights"]))]
-    return list(ids), list(positions)
+            columns = decode_columns([item], layout)
+            yield {name: values.tolist() for name, (values, _) in columns.items()}
 
 
 def verify(
@@ -143,8 +138,8 @@ def view_example(
     features: dict[str, Any], piece: Callable[[int], str], *, task: SentenceTask
 ) -> Example:
     """The segments of an example, each masked token with the original."""
-    ids, positions = unpadded(features)
-    originals = dict(zip(positions, features["masked_lm_ids"], strict=False))
+    ids, positions = features["input_ids"], features["masked_lm_positions"]
+    originals = dict(zip(positions, features["masked_lm_ids"], strict=True))
     tokens = [
         Token(
             shown=piece(token_id),
@@ -177,9 +172,9 @@ def show_example(
       A was  he «came»
       B was  he.
     """
-    ids, positions = unpadded(features)
+    tokens, masked = (len(features[n]) for n in ("input_ids", "masked_lm_ids"))
     example = view_example(features, piece, task=task)
-    lines = [f"{example.label}, {len(ids)} tokens, {len(positions)} masked"]
+    lines = [f"{example.label}, {tokens} tokens, {masked} masked"]
     for kind, spelled in (("", _as_masked), (" was", _as_original)):
         lines += [
             f"  {name}{kind}  {_text([spelled(token) for token in segment])}"

@@ -10,7 +10,6 @@ from pipeline.dataset.contents import (
     LABELS,
     load_vocabulary,
     read_examples,
-    unpadded,
     view_example,
 )
 from pipeline.examples.masking import KEEP_SHARE, MASK_SHARE
@@ -188,7 +187,7 @@ def _labels(manifest: DatasetManifest) -> Bars:
 
 
 def _masked_places(sample: list[dict[str, Any]]) -> Bars:
-    counts = Counter(len(unpadded(features)[1]) for features in sample)
+    counts = Counter(len(features["masked_lm_positions"]) for features in sample)
     highest = max(counts, default=0)
     width = 1 + highest // MAX_CLASSES
     lows = range(0, highest + 1, width)

@@ -56,18 +56,6 @@ def problems(
     return batch.problems
 
 
-def decode_example(record: bytes, layout: RecordLayout) -> dict[str, list[int]]:
-    """The features of one record, by name.
-
-    Raises:
-        ValueError: They are not those of the layout.
-    """
-    batch = _decoded([record], layout)
-    if batch.problems[0]:
-        raise ValueError(batch.problems[0])
-    return {name: column.values.tolist() for name, column in batch.columns.items()}
-
-
 def decode_columns(records: list[bytes], layout: RecordLayout) -> dict[str, Column]:
     """The features of records in which nothing is wrong, by name, without padding."""
     batch = _decoded(records, layout)
