@@ -85,6 +85,22 @@ def _filled(form: str, arguments: Arguments) -> str:
     ('fl. 1200', 'b')
     >>> _filled("fl. {first}", {}) == HOLE, _filled("–", {})
     (True, '–')
+    >>> _filled("{first}", {"text": "c"}), _filled("{last}", {"1": "ar", "2": "DIN"})
+    ('c', 'DIN')
+    >>> _filled("{joined}", {"1": "C", "2": "H", "3": "4", "x": "y"})
+    'CH4'
+    >>> _filled("{spaced}", {"1": "3", "2": "May", "3": "1"})
+    '3 May 1'
+    >>> _filled("{pair}", {"1": "HMS", "2": "Beagle", "3": "1820"})
+    'HMS Beagle'
+    >>> _filled("{values}", {"t": "中文", "p": "Zhōngwén"})
+    '中文; Zhōngwén'
+    >>> _filled("{circa}", {"1": "334", "2": "262 BC"}), _filled("{circa}", {})
+    ('c. 334 – c. 262 BC', 'c.')
+    >>> _filled("{reign}", {"1": "1837", "2": "1901"})
+    'r. 1837–1901'
+    >>> _filled("{century}", {"1": "XIX", "2": "e"})
+    'XIXe siècle'
     """
     placeholder = _PLACEHOLDER.search(form)
     if placeholder is None:
@@ -106,26 +122,8 @@ def _given(arguments: Arguments, keys: Iterable[str]) -> str:
     return next((arguments[key] for key in keys if arguments.get(key)), HOLE)
 
 
+# Where a template may have its text.
 _TEXT_KEYS = ("1", "text", "texto", "texte", "testo", "content", "quote", "текст")
-
-
-def _first(arguments: Arguments) -> str:
-    """The text, wherever a template may have it.
-
-    >>> _first({"1": "a", "2": "b"}), _first({"text": "c"})
-    ('a', 'c')
-    """
-    return _given(arguments, _TEXT_KEYS)
-
-
-def _last(arguments: Arguments) -> str:
-    """The last nameless argument.
-
-    >>> _last({"1": "ar", "2": "DIN", "3": "al-Jazāʼir", "x": "y"})
-    'al-Jazāʼir'
-    """
-    texts = _nameless(arguments)
-    return texts[-1] if texts else HOLE
 
 
 def _nameless(arguments: Arguments) -> list[str]:
@@ -135,42 +133,6 @@ def _nameless(arguments: Arguments) -> list[str]:
     ['a', 'd']
     """
     return [value for key, value in arguments.items() if key.isdigit() and value]
-
-
-def _joined(arguments: Arguments) -> str:
-    """The nameless arguments without spaces between them.
-
-    >>> _joined({"1": "C", "2": "H", "3": "4"})
-    'CH4'
-    """
-    return "".join(_nameless(arguments)) or HOLE
-
-
-def _spaced(arguments: Arguments) -> str:
-    """The nameless arguments with spaces between them.
-
-    >>> _spaced({"1": "3", "2": "May"})
-    '3 May'
-    """
-    return " ".join(_nameless(arguments)) or HOLE
-
-
-def _pair(arguments: Arguments) -> str:
-    """The first two nameless arguments.
-
-    >>> _pair({"1": "HMS", "2": "Beagle", "3": "1820"})
-    'HMS Beagle'
-    """
-    return " ".join(_nameless(arguments)[:2]) or HOLE
-
-
-def _values(arguments: Arguments) -> str:
-    """All arguments, named or not.
-
-    >>> _values({"t": "中文", "p": "Zhōngwén"})
-    '中文; Zhōngwén'
-    """
-    return "; ".join(filter(None, arguments.values()))
 
 
 _JOINING_WORDS = {
@@ -237,16 +199,6 @@ def _convert(arguments: Arguments) -> str:
 _PARTED_UNITS = frozenset(("ft", "mi", "yd", "lb", "st", "LT", "ch", "foot", "feet"))
 
 
-def _circa(arguments: Arguments) -> str:
-    """A date or a span of dates, each marked as approximate.
-
-    >>> _circa({"1": "334", "2": "262 BC"}), _circa({})
-    ('c. 334 – c. 262 BC', 'c.')
-    """
-    years = _nameless(arguments)
-    return " – ".join(f"c. {year}" for year in years) or "c."
-
-
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
@@ -298,7 +250,7 @@ def _value(arguments: Arguments) -> str:
     >>> _value({"1": "6.241", "e": "18", "u": "Hz"})
     '6.241×10^18 Hz'
     """
-    number = _first(arguments)
+    number = _given(arguments, _TEXT_KEYS)
     power = f"×10^{arguments['e']}" if arguments.get("e") else ""
     unit = arguments.get("u") or arguments.get("ul") or ""
     return f"{number}{power} {unit}".strip()
@@ -342,36 +294,18 @@ def _ship(arguments: Arguments) -> str:
     return name
 
 
-def _reign(arguments: Arguments) -> str:
-    """The years of a reign.
-
-    >>> _reign({"1": "1837", "2": "1901"})
-    'r. 1837–1901'
-    """
-    return "r. " + "–".join(_nameless(arguments))
-
-
-def _century(arguments: Arguments) -> str:
-    """A century in the French way of writing it.
-
-    >>> _century({"1": "XIX", "2": "e"})
-    'XIXe siècle'
-    """
-    return f"{arguments.get('1', '')}{arguments.get('2') or 'e'} siècle"
-
-
 _TEXT_FUNCTIONS = ("formatnum:", "lc:", "uc:", "lcfirst:", "ucfirst:")
 
 # The placeholders of `pipeline.wikipedia.template_forms` that are functions.
 _FUNCTIONS: dict[str, Callable[[Arguments], str]] = {
-    "first": _first,
-    "last": _last,
-    "joined": _joined,
-    "spaced": _spaced,
-    "pair": _pair,
-    "values": _values,
+    "first": lambda given: _given(given, _TEXT_KEYS),
+    "last": lambda given: (_nameless(given) or [HOLE])[-1],
+    "joined": lambda given: "".join(_nameless(given)) or HOLE,
+    "spaced": lambda given: " ".join(_nameless(given)) or HOLE,
+    "pair": lambda given: " ".join(_nameless(given)[:2]) or HOLE,
+    "values": lambda given: "; ".join(filter(None, given.values())),
     "convert": _convert,
-    "circa": _circa,
+    "circa": lambda given: " – ".join(f"c. {y}" for y in _nameless(given)) or "c.",
     "date": _date,
     "as_of": _as_of,
     "fraction": _fraction,
@@ -379,6 +313,7 @@ _FUNCTIONS: dict[str, Callable[[Arguments], str]] = {
     "nihongo": _nihongo,
     "interlanguage": _interlanguage,
     "ship": _ship,
-    "reign": _reign,
-    "century": _century,
+    "reign": lambda given: "r. " + "–".join(_nameless(given)),
+    # In the French way of writing it.
+    "century": lambda given: f"{given.get('1', '')}{given.get('2') or 'e'} siècle",
 }
