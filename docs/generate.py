@@ -8,13 +8,12 @@ import configparser
 import dataclasses
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
 
 from cli.main import cli
-from pipeline.reading import formats
 from schemas.architecture import PRESETS, ModelConfig
 from schemas.example import DOCUMENT_FEATURES, FEATURES, SPECIAL_TOKENS, USER_SYMBOLS
 from schemas.finetune_config import RATES, TASK_RECIPES
@@ -24,6 +23,7 @@ DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 README = ROOT / "README.md"
 FINETUNING = DOCS / "finetuning.md"
+DATA_FORMAT = DOCS / "data_format.md"
 PACKAGES = ("cli", "pipeline", "albert_tf", "schemas")
 
 # What stands between these two lines of a page is generated.
@@ -37,112 +37,8 @@ _BESIDE = (
     "| **`docs/`** | What was decided and why, reference, figures, failed ideas. |",
 )
 
-_RAW_TEXT = """
-## Raw text
-
-Files are recognised by their content, tables of lines by their names; `--input-format`
-names a format. Texts may be packed with gz, bz2, xz or zst. What is structured and not
-here is refused by its name.
-
-"""
-
-_FORMAT = """\
-# Data formats
-
-Written by `docs/generate.py` from `schemas/`; do not edit.
-
-## A data set
-
-| file | what it is |
-|---|---|
-| `manifest.json` | settings, inputs, counts, statistics and the sha256 of every \
-shard; written last, so without it there is no data set |
-| `README.md` | the same for people |
-| `config.json` | the command's settings, accepted back by `--config`; alone in naming \
-paths and times |
-| `spiece.model` | the vocabulary, with the text normalization inside |
-| `train/copy-00/part-00000-of-00064.tfrecord` | one shard of one copy; the copies \
-have the same text, masked and divided differently |
-| `train/documents/part-...` | instead of all copies, with `--examples on-the-fly`: \
-the documents of one shard as tokens |
-| `eval/copy-00/part-...` | documents held out, one copy: a share of all, and the \
-files of `--eval-text`, whose entries in `inputs` of the manifest say \
-`"split": "eval"` |
-| `shards/train-00000.json` | what one finished shard holds |
-
-`manifest.json` has, beside `format` and `format_version`:
-
-| field | what it is |
-|---|---|
-| `features` | Name, dtype and maximum length of each feature stored. |
-{manifest}
-
-## A record
-
-A `tf.train.Example` in a TFRecord file, uncompressed, in random order. The `compact`
-layout stores no padding and nothing that can be derived.
-
-| feature | type | most values | in `compact` | meaning |
-|---|---|---|---|---|
-{features}
-
-## A document
-
-With `--examples on-the-fly` the training split is documents, or parts of long ones, in
-the order of their ids: a `tf.train.Example` each. Training makes the examples of them,
-another copy in each epoch, of which the manifest counts the first. Epoch *e* is what
-copy *e* would be if it were stored, record for record and byte for byte; it depends on
-all documents of a shard, so that none may be left out.
-
-| feature | type | meaning |
-|---|---|---|
-{documents}
-
-## Pieces
-
-Every vocabulary begins with {special}, then {symbols}.
-
-## A run
-
-| file | what it is |
-|---|---|
-| `model.json` | the architecture, as below |
-| `config.json` | the command's settings, accepted back by `--config`; `began` has \
-what has changed since, `chosen_for_budget` what a budget considered |
-| `data_manifest.json`, `spiece.model` | the manifest and the vocabulary of the data |
-| `metrics.jsonl` | a line for some steps (`split` is `train`) or an evaluation \
-(`eval`); losses are means in nats |
-| `evaluations` | a file for each text that `albert evaluate` measured: what it \
-printed with `--json`, and in `word_losses` the hash, the letters and the loss in nats \
-of each word |
-| `checkpoints/step-00000300` | `model.safetensors`, `optimizer.safetensors` and \
-`state.json`; the newest three and the best are kept |
-| `checkpoints/latest`, `checkpoints/best` | the names of the newest and of the best |
-| `tensorboard` | the metrics as events |
-
-A fine-tuned model has `model.json`, `config.json`, `metrics.jsonl`, checkpoints and \
-vocabulary too, and
-
-| file | what it is |
-|---|---|
-| `task.json` | kind, labels and measures of the task, threshold |
-| `eval.json` | what it is worth, beside guessing; written last |
-| `predictions-eval.jsonl` | what it says of each held-out example |
-| `predictions` | what it says of the files of `--test` |
-
-## An architecture
-
-The fields of `model.json`, under the names of transformers' `AlbertConfig` where that \
-has them; `--set FIELD=VALUE` sets one:
-
-| field | default | what it is |
-|---|---|---|
-{architecture}
-
-`--model` begins with one of these:
-
-{presets}
-"""
+# What `manifest.json` has beside the attributes of `DatasetManifest`.
+_FEATURES = "| `features` | Name, dtype and maximum length of each feature stored. |"
 
 # What tells the presets apart.
 _OF_PRESETS = (
@@ -183,38 +79,48 @@ def cli_page() -> str:
     return "\n".join(parts) + "\n"
 
 
-def format_page() -> str:
+def table(*columns: str, rows: Iterable[str]) -> str:
+    """A table of rows in Markdown."""
+    head = f"| {' | '.join(columns)} |"
+    return "\n".join([head, "|---" * len(columns) + "|", *rows]) + "\n"
+
+
+def data_format_page() -> str:
     """`docs/data_format.md`: the files, and tables of what is in them."""
-    rows = [
+    features = (
         f"| `{f.name}` | {f.dtype} | {f.length} | {'yes' if f.is_compact else 'no'} "
         f"| {f.meaning} |"
         for f in FEATURES
-    ]
-    documents = [f"| `{f.name}` | {f.dtype} | {f.meaning} |" for f in DOCUMENT_FEATURES]
-    special = ", ".join(f"`{token}` {i}" for i, token in enumerate(SPECIAL_TOKENS))
-    page = _FORMAT.format(
-        features="\n".join(rows),
-        documents="\n".join(documents),
-        manifest=table_of_attributes(DatasetManifest),
-        architecture=table_of_fields(ModelConfig),
-        presets=table_of_presets(),
-        special=special,
-        symbols=" ".join(f"`{symbol}`" for symbol in USER_SYMBOLS),
     )
-    return f"{page}{_RAW_TEXT}{formats.format_page()}\n"
+    documents = (f"| `{f.name}` | {f.dtype} | {f.meaning} |" for f in DOCUMENT_FEATURES)
+    special = ", ".join(f"`{token}` {i}" for i, token in enumerate(SPECIAL_TOKENS))
+    symbols = " ".join(f"`{symbol}`" for symbol in USER_SYMBOLS)
+    of_manifest = attributes_of(DatasetManifest)
+    of_features = ("feature", "type", "most values", "in `compact`", "meaning")
+    tables = {
+        "manifest": table("field", "what it is", rows=[_FEATURES, *of_manifest]),
+        "features": table(*of_features, rows=features),
+        "documents": table("feature", "type", "meaning", rows=documents),
+        "pieces": f"Every vocabulary begins with {special}, then {symbols}.\n",
+        "architecture": table(
+            "field", "default", "what it is", rows=fields_of(ModelConfig)
+        ),
+        "presets": table_of_presets(),
+    }
+    return with_tables(DATA_FORMAT, tables)
 
 
-def table_of_attributes(described: type) -> str:
+def attributes_of(described: type) -> Iterator[str]:
     """The attributes of a class, each with what its docstring says of it."""
     docstring = inspect.getdoc(described) or ""
     _, _, attributes = docstring.partition("Attributes:\n")
     found = re.findall(r"^    (\w+): (.*(?:\n {5,}.*)*)", attributes, re.MULTILINE)
-    return "\n".join(f"| `{name}` | {' '.join(said.split())} |" for name, said in found)
+    return (f"| `{name}` | {' '.join(said.split())} |" for name, said in found)
 
 
-def table_of_fields(config: type) -> str:
+def fields_of(config: type) -> Iterator[str]:
     """The fields of a config with their defaults and their help."""
-    return "\n".join(
+    return (
         f"| `{field.name}` | {field.default} | {field.metadata['help']} |"
         for field in dataclasses.fields(config)
     )
@@ -222,12 +128,11 @@ def table_of_fields(config: type) -> str:
 
 def table_of_presets() -> str:
     """The architectures that have names."""
-    lines = [f"| `--model` | {' | '.join(_OF_PRESETS)} |"]
-    lines.append("|---" * (1 + len(_OF_PRESETS)) + "|")
+    rows = []
     for name, config in PRESETS.items():
         values = " | ".join(str(getattr(config, field)) for field in _OF_PRESETS)
-        lines.append(f"| `{name}` | {values} |")
-    return "\n".join(lines)
+        rows.append(f"| `{name}` | {values} |")
+    return table("`--model`", *_OF_PRESETS, rows=rows)
 
 
 def rooms(package: str) -> list[str]:
@@ -313,7 +218,7 @@ def finetuning_page() -> str:
 
 PAGES = {
     DOCS / "cli.md": cli_page,
-    DOCS / "data_format.md": format_page,
+    DATA_FORMAT: data_format_page,
     FINETUNING: finetuning_page,
     README: readme_page,
 }

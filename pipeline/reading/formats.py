@@ -1,7 +1,8 @@
-"""The formats of raw text, in one table, and a file whose format is known.
+"""The formats of raw text, and a file whose format is known.
 
-A new format is a name in `Format`, an entry in `FORMAT_TABLE`, a case in
-`pipeline.reading.content` and a reader in `pipeline.reading.read`.
+A new format is a name in `Format`, its meaning and its flags here, a case in
+`pipeline.reading.content`, a reader in `pipeline.reading.read` and a row of the table
+in `docs/data_format.md`.
 """
 
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
@@ -36,204 +37,72 @@ Format = Literal[
 ]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_NOT_WIKIPEDIA: tuple[Kind, ...] = ("books", "text")
-
-
-class FormatEntry(NamedTuple):
-    """What a format is, in words for a person.
-
-    Attributes:
-        recognised: By what a file of it is known; "not" if it has to be named.
-        document: What is one document, as are the following a paragraph and a line.
-    """
-
-    meaning: str
-    recognised: str
-    document: str
-    paragraph: str
-    line: str
-    kinds: tuple[Kind, ...]
-    has_sentences: bool = False
-
-
-_ROW_PARAGRAPH = "ends with a line feed; with a blank line where lines are wrapped"
-_MADE_UP = "made up, of about 500 sentences"
-
-FORMAT_TABLE: dict[Format, FormatEntry] = {
-    "mediawiki": FormatEntry(
-        "MediaWiki dump, one document a page, markup removed, segmented",
-        "`<mediawiki` or `<page>`",
-        "a page",
-        "as the wiki shows it",
-        "markup",
-        ("wikipedia",),
-    ),
-    "wikiextractor": FormatEntry(
-        "wikiextractor output, one document a <doc>, title left out, segmented",
-        "`<doc `",
-        "a `<doc>`",
-        "a line",
-        "a paragraph",
-        ("wikipedia",),
-    ),
-    "jsonl": FormatEntry(
-        "JSON lines, one document a line, segmented",
-        '`{"`',
-        "a line",
-        _ROW_PARAGRAPH,
-        "a record",
-        KINDS,
-    ),
-    "jsonl-sentences": FormatEntry(
-        "JSON lines, one sentence a line, documents made up of about 500 sentences",
-        "`--books` with short texts in its records",
-        _MADE_UP,
-        "a record",
-        "a record",
-        _NOT_WIKIPEDIA,
-        has_sentences=True,
-    ),
-    "parquet": FormatEntry(
-        "parquet or Arrow, one document a row, segmented",
-        "`PAR1`, `ARROW1` (Feather), or how `save_to_disk` begins",
-        "a row",
-        _ROW_PARAGRAPH,
-        "none",
-        KINDS,
-    ),
-    "parquet-sentences": FormatEntry(
-        "parquet or Arrow, one sentence a row, documents made up of about 500 of them",
-        "`--books` with short texts in its rows",
-        _MADE_UP,
-        "a row",
-        "none",
-        _NOT_WIKIPEDIA,
-        has_sentences=True,
-    ),
-    "csv": FormatEntry(
-        "CSV or TSV, one document a row, segmented",
-        "the name: .csv or .tsv",
-        "a row",
-        _ROW_PARAGRAPH,
-        "a row, unless quoted cells have line feeds",
-        KINDS,
-    ),
-    "wet": FormatEntry(
-        "WET (WARC), one document a page, a paragraph a line, segmented",
-        "`WARC/`, and no pages as they were sent",
-        "a record of type conversion",
-        "a line",
-        "a paragraph",
-        ("text",),
-    ),
-    "book": FormatEntry(
-        "book, one document a file, segmented",
-        "`--books` with any other text",
-        "a file",
-        "ends with a blank line, or with its line where lines are wide",
-        "a part of a paragraph",
-        ("books",),
-    ),
-    "prose": FormatEntry(
-        "running prose, one document a file, a blank line ends a paragraph, segmented",
-        "any other text",
-        "a file",
-        "ends with a blank line, or with its line where lines are wide",
-        "a part of a paragraph",
-        ("text",),
-    ),
-    "paragraphs": FormatEntry(
-        "one paragraph a line, a blank line between documents, segmented",
-        "blocks of lines that no sentence crosses",
-        "a block between blank lines",
-        "a line",
-        "a paragraph",
-        _NOT_WIKIPEDIA,
-    ),
-    "sentences": FormatEntry(
-        "one sentence a line, a blank line between documents",
-        "blocks of lines that each end a sentence",
-        "a block between blank lines",
-        "a line",
-        "a sentence",
-        _NOT_WIKIPEDIA,
-        has_sentences=True,
-    ),
-    "bookcorpus": FormatEntry(
-        "one sentence a line without document boundaries, documents made up of about "
-        "500 sentences",
-        "many sentences a line without a blank line",
-        _MADE_UP,
-        "a line",
-        "a sentence",
-        _NOT_WIKIPEDIA,
-        has_sentences=True,
-    ),
-    "numbered": FormatEntry(
-        "one numbered sentence a line in no order (Leipzig), documents made up of "
-        "about 500 sentences; give --sentence-task none",
-        "a number and a tab before each line",
-        _MADE_UP,
-        "a line",
-        "a number and a sentence",
-        _NOT_WIKIPEDIA,
-        has_sentences=True,
-    ),
-    "lines": FormatEntry(
-        "one document a line, segmented",
-        "`--input-format` alone",
-        "a line",
-        "a line",
-        "a document",
-        _NOT_WIKIPEDIA,
-    ),
-    "marked": FormatEntry(
-        "running prose, a line <|endoftext|>, </s> or ---- between documents, "
-        "segmented",
-        "a line `<|endoftext|>` or `</s>`",
-        "what stands between such lines",
-        "ends with a blank line",
-        "a part of a paragraph",
-        _NOT_WIKIPEDIA,
-    ),
-    "subtitles": FormatEntry(
-        "subtitles (SubRip, WebVTT), one document a file, segmented",
-        "`WEBVTT`, or a number and times with `-->`",
-        "a file",
-        "what one speaker says up to the end of a sentence",
-        "a part of a paragraph",
-        _NOT_WIKIPEDIA,
-    ),
-}
 
 # What the command line offers and prints.
 FORMATS: tuple[Format, ...] = get_args(Format)
 MEANINGS: dict[Format, str] = {
-    name: entry.meaning for name, entry in FORMAT_TABLE.items()
-}
-FORMATS_OF: dict[Kind, tuple[Format, ...]] = {
-    kind: tuple(name for name, entry in FORMAT_TABLE.items() if kind in entry.kinds)
-    for kind in KINDS
+    "mediawiki": "MediaWiki dump, one document a page, markup removed, segmented",
+    "wikiextractor": (
+        "wikiextractor output, one document a <doc>, title left out, segmented"
+    ),
+    "jsonl": "JSON lines, one document a line, segmented",
+    "jsonl-sentences": (
+        "JSON lines, one sentence a line, documents made up of about 500 sentences"
+    ),
+    "parquet": "parquet or Arrow, one document a row, segmented",
+    "parquet-sentences": (
+        "parquet or Arrow, one sentence a row, documents made up of about 500 of them"
+    ),
+    "csv": "CSV or TSV, one document a row, segmented",
+    "wet": "WET (WARC), one document a page, a paragraph a line, segmented",
+    "book": "book, one document a file, segmented",
+    "prose": (
+        "running prose, one document a file, a blank line ends a paragraph, segmented"
+    ),
+    "paragraphs": "one paragraph a line, a blank line between documents, segmented",
+    "sentences": "one sentence a line, a blank line between documents",
+    "bookcorpus": (
+        "one sentence a line without document boundaries, documents made up of about "
+        "500 sentences"
+    ),
+    "numbered": (
+        "one numbered sentence a line in no order (Leipzig), documents made up of "
+        "about 500 sentences; give --sentence-task none"
+    ),
+    "lines": "one document a line, segmented",
+    "marked": (
+        "running prose, a line <|endoftext|>, </s> or ---- between documents, segmented"
+    ),
+    "subtitles": "subtitles (SubRip, WebVTT), one document a file, segmented",
 }
 
-SENTENCE_FORMATS = frozenset(
-    name for name, entry in FORMAT_TABLE.items() if entry.has_sentences
+_ROWS: tuple[Format, ...] = (
+    "jsonl",
+    "jsonl-sentences",
+    "parquet",
+    "parquet-sentences",
+    "csv",
+)
+_LINES: tuple[Format, ...] = (
+    "paragraphs",
+    "sentences",
+    "bookcorpus",
+    "numbered",
+    "lines",
+    "marked",
+    "subtitles",
+)
+FORMATS_OF: dict[Kind, tuple[Format, ...]] = {
+    "wikipedia": ("mediawiki", "wikiextractor", "jsonl", "parquet", "csv"),
+    "books": (*_ROWS, "book", *_LINES),
+    "text": (*_ROWS, "wet", "prose", *_LINES),
+}
+
+SENTENCE_FORMATS: frozenset[Format] = frozenset(
+    ("jsonl-sentences", "parquet-sentences", "sentences", "bookcorpus", "numbered")
 )
 # Formats with records that have fields, among them perhaps the language.
 _WITH_FIELDS: frozenset[Format] = frozenset({"jsonl", "parquet", "csv"})
-
-
-def format_page() -> str:
-    """The table of formats for the documents, in Markdown."""
-    rows = [
-        (f"`{name}`", *entry[1:5], ", ".join(f"`--{kind}`" for kind in entry.kinds))
-        for name, entry in FORMAT_TABLE.items()
-    ]
-    head = ("format", "recognised by", "a document", "a paragraph", "a line", "flags")
-    lines = [head, ("---",) * len(head), *rows]
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    # A bar inside a cell would divide it.
-    return table.replace("<|", "<\\|").replace("|>", "\\|>")
 
 
 class InputFile(NamedTuple):
