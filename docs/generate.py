@@ -148,22 +148,23 @@ def rooms(package: str) -> list[str]:
 
 def table_of_rooms() -> str:
     """Each room with the first line of its docstring, in the order of the walk."""
-    lines = ["| room | what it does |", "|---|---|"]
+    rows = []
     for package in PACKAGES:
-        lines.append(f"| **`{package}/`** | {first_line(ROOT / package)} |")
+        rows.append(f"| **`{package}/`** | {first_line(ROOT / package)} |")
         for room in rooms(package):
             about = first_line(ROOT / package / room)
-            lines.append(f"| [`{package}/{room}`]({package}/{room}) | {about} |")
-    return "\n".join([*lines, *_BESIDE]) + "\n"
+            rows.append(f"| [`{package}/{room}`]({package}/{room}) | {about} |")
+    return table("room", "what it does", rows=[*rows, *_BESIDE])
 
 
 def table_of_commands() -> str:
     """Each command with the first sentence of its help."""
-    lines = ["| command | what it does |", "|---|---|"]
-    for path, command in commands(cli, "albert"):
-        if not isinstance(command, click.Group):
-            lines.append(f"| `{path}` | {command.get_short_help_str(limit=100)} |")
-    return "\n".join(lines) + "\n"
+    rows = (
+        f"| `{path}` | {command.get_short_help_str(limit=100)} |"
+        for path, command in commands(cli, "albert")
+        if not isinstance(command, click.Group)
+    )
+    return table("command", "what it does", rows=rows)
 
 
 def first_line(package: Path) -> str:
@@ -197,10 +198,10 @@ def table_of_rates() -> str:
 def with_tables(page: Path, tables: dict[str, str]) -> str:
     """A page with its tables brought up to date, by name."""
     text = page.read_text(encoding="utf-8")
-    for name, table in tables.items():
+    for name, generated in tables.items():
         before, start, rest = text.partition(_GENERATED.format(name=name))
         _, end, after = rest.partition(_GENERATED_END)
-        text = f"{before}{start}{table}{end}{after}"
+        text = f"{before}{start}{generated}{end}{after}"
     return text
 
 

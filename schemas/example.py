@@ -42,7 +42,7 @@ class Feature:
     """
 
     name: str
-    dtype: DType
+    dtype: Literal["float32", "int64"]
     length: Literal["max_seq_length", "max_predictions_per_seq", 1]
     is_compact: bool
     meaning: str
@@ -142,7 +142,7 @@ class DocumentFeature(NamedTuple):
     """One feature of a document, in a data set whose examples are made on the fly."""
 
     name: str
-    dtype: DType
+    dtype: Literal["bytes", "int64"]
     meaning: str
 
 

@@ -65,7 +65,7 @@ def read_examples(
 ) -> Iterator[dict[str, Any]]:
     """The features of all records of a copy, in the order of the files.
 
-    Tokens and masked places are without padding.
+    They are without padding, but for the features that tell what is padding.
     """
     layout = manifest.config.record_layout
     for shard in manifest.shard_files(split, copy):

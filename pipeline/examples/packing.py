@@ -206,13 +206,9 @@ def pack(  # noqa: PLR0913 - what is packed, and how
             places, start, last[chain], target=target, max_tokens=max_tokens
         )
         following = next_start(start, end, sequence_keys) if next_start else end
-        is_end = following == last[chain]
-        is_put_back = following < end
-        rounds.append(
-            Sequences(
-                chain, start, end, number, is_short, is_end, is_put_back, sequence_keys
-            )
-        )
+        is_end, is_put_back = following == last[chain], following < end
+        of_round = (chain, start, end, number, is_short, is_end, is_put_back)
+        rounds.append(Sequences(*of_round, sequence_keys))
         chain, start = chain[~is_end], following[~is_end]
     return _by_chain(rounds, places, max_tokens=max_tokens)
 

@@ -178,7 +178,7 @@ _LIST_TAGS: dict[DType, bytes] = {"bytes": b"\n", "float32": b"\x12", "int64": b
 def feature_header(name: bytes, dtype: DType, payload_bytes: int) -> bytes:
     """All bytes of a feature's map entry that come before its packed values.
 
-    Of `bytes` there is one value.
+    Of `bytes` there is one value, which is not empty.
     """
     packed = b"\n" + varint(payload_bytes) if payload_bytes else b""
     value_list = _LIST_TAGS[dtype] + varint(len(packed) + payload_bytes) + packed

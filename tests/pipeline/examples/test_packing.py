@@ -288,3 +288,7 @@ def test_chains_are_packed_together_as_each_is_alone(
     )
     columns = (column.tolist() for column in columns_of(packed)[:6])
     assert list(zip(*columns, strict=True)) == alone
+    overlaps = packed.start[1:] < packed.end[:-1]
+    expected = overlaps & (packed.chain[1:] == packed.chain[:-1])
+    assert packed.is_put_back[:-1].tolist() == expected.tolist()
+    assert not packed.is_put_back[-1:].any()
