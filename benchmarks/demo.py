@@ -68,7 +68,7 @@ QUESTIONS = (
 
 NEXT = """
 Next, on your own text (a folder of plain text, or a Wikipedia dump):
-  albert vocab     --text my-text/ --vocab-size 8000 --output vocab
+  albert vocab     --text my-text/ --vocab-size auto --output vocab
   albert make-data --text my-text/ --vocab vocab --output data --max-seq-length 128 \\
                    --examples on-the-fly --eval-fraction 0.05
   albert pretrain  --data data --output run --budget 1h"""

@@ -132,8 +132,8 @@ class DataConfig:
     )
     keep_languages: str | None = option(
         None,
-        "Drop documents that are in none of these languages, such as uk,ru, as "
-        "py3langid tells them by their first thousand characters.",
+        "Keep only documents in these languages, such as uk,ru; py3langid decides by "
+        "their first thousand characters.",
     )
     repair_text: bool = option(
         False, "Mend characters that were decoded wrongly and HTML entities, by ftfy."

@@ -17,6 +17,9 @@ from albert_tf.runs.run_record import Run
 
 # Fewer words that both were asked about tell nothing.
 LEAST_WORDS = 500
+# A smaller share of the words of a text is the same only where vocabularies keep
+# different letters.
+MOST_SHARED = 0.8
 
 
 class Paired(NamedTuple):
@@ -65,7 +68,15 @@ def compared(one: Run, other: Run) -> str:
             f"{margin} less"
         )
     steps = f"steps {paired.one['step']:,} and {paired.other['step']:,}"
-    return f"{relation}, over {number:,} words of {text_of(paired.one)}, {steps}."
+    said = f"{relation}, over {number:,} words of {text_of(paired.one)}, {steps}."
+    asked = min(len(each[WORD_LOSSES]["keys"]) for each in (paired.one, paired.other))
+    if number < MOST_SHARED * asked:
+        said += (
+            f" Only these of {asked:,} words are the same for both: their vocabularies "
+            "keep different letters (case, accents), and of a text without these less "
+            "has to be predicted."
+        )
+    return said
 
 
 def most_words(ones: Sequence[Metrics], others: Sequence[Metrics]) -> Paired:

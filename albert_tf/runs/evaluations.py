@@ -179,9 +179,10 @@ def verdict(difference: dict[str, float]) -> str:
     if low > 0:
         margin = _interval_text(difference)
         return f"Counting both neighbours beats the model by {_spelled(margin)}."
+    margin = _spelled(_interval_text(difference))
     return (
         "The model is neither better nor worse than counting both neighbours, as far "
-        f"as these words show: it needs {_spelled(_interval_text(difference))} more."
+        f"as these words show: the difference is {margin}."
     )
 
 

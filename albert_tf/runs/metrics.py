@@ -238,9 +238,9 @@ def collapse_warning(evaluations: list[Metrics]) -> str | None:
     return (
         f"The masked-LM loss has stayed at {losses[-1]:.2f} since step "
         f"{recent[0]['step']}: the model predicts how frequent tokens are and nothing "
-        "else; most likely the learning rate is too high for this batch size "
-        "(--learning-rate, --scale-lr-to-batch) or the warm-up too short "
-        "(--warmup-steps)."
+        "else. --recipe small-budget has first weights and a rate with which small "
+        "models leave it soon; else the learning rate may be too high for this batch "
+        "size (--learning-rate) or the warm-up too short (--warmup-steps)."
     )
 
 

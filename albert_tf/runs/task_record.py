@@ -158,8 +158,9 @@ def verdict(result: dict[str, Any]) -> Iterator[str]:
         steps = result.get("still_improving_after_steps")
         either = f" or --steps {2 * steps}" if steps else ""
         yield (
-            "It was still improving at the last step: train twice as long (--epochs "
-            f"{2 * epochs}{either}) or with a higher --learning-rate."
+            "It was still improving at the last step: train again, into another "
+            f"--output, twice as long (--epochs {2 * epochs}{either}) or with a higher "
+            "--learning-rate."
         )
 
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from typing import Literal
 
+import keras
 import numpy as np
 
 from albert_tf.data.data_check import check_same_data
@@ -38,6 +39,7 @@ from albert_tf.training.steps import (
     pretraining_counts,
 )
 from albert_tf.training.timing import Pace, utilization_text
+from pipeline.core.machine import has_accelerator
 from schemas.config import ResolvedTrainConfig
 from schemas.errors import AlbertError
 from schemas.layout import METRICS, TRAIN
@@ -118,10 +120,12 @@ def train_with_pauses(work: "Pretraining", deadline: Deadline) -> Reason | None:
         if steps == work.config.steps:
             continue
         note = (
-            f", and it can have no fewer than {steps:,} now" if steps > fitting else ""
+            f"; at least {steps:,} are needed now, so it will end late"
+            if steps > fitting
+            else ""
         )
         work.progress.say(
-            f"At the pace so far {fitting:,} steps fill the budget, not "
+            f"At the pace so far {fitting:,} steps fit in the budget, not "
             f"{work.config.steps:,}{note}."
         )
         config = dataclasses.replace(work.config, steps=steps)
@@ -211,6 +215,12 @@ class Pretraining:
 
     def prepare(self, batch: Batch) -> None:
         """Compile and time the step, and say how long the run will take."""
+        if has_accelerator() and None in self.steps.memory():
+            self.progress.say(
+                "Note: the CPU trains: this machine has a GPU or TPU that "
+                f"{keras.backend.backend()} does not see, most likely for want of its "
+                "CUDA libraries (README, On GPUs)."
+            )
         self.progress.say("Compiling the step ...")
         counts, parts = self.parts(batch)
         seconds = self.steps.compile(list(parts), should_stop=self.stop.agree)
@@ -289,8 +299,8 @@ class Pretraining:
         folder = self.run.folder
         remedy = "a lower --learning-rate or more --warmup-steps"
         advice = (
-            f"the checkpoints in {folder} are kept; start a new run with {remedy} and "
-            f"--init-from {folder}."
+            f"the checkpoints in {folder} are kept; start a run with another --output, "
+            f"{remedy} and --init-from {folder}."
             if self.saver.saved_step > 0
             else f"start again with {remedy}; what was measured is in "
             f"{folder / METRICS}."

@@ -318,6 +318,6 @@ def summary(
     elif taken.tokenizer.order is None:
         made += (
             f"; make data with --vocab {typed}, then train on it with "
-            f"--init-from {typed}"
+            f"--init-from {typed} --budget 1h"
         )
     return [*lines, f"{made}."]

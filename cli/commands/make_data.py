@@ -149,8 +149,9 @@ TOPICS = {
     "--removed",
     type=UserPath(storage=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Folder for the paragraphs that the flags on what is left out removed or "
-    "mended, with the reason, as JSON lines.",
+    help="Folder for the paragraphs that --near-duplicates, --max-line-repeats, "
+    "--keep-languages and --repair-text removed or mended, with the reason, as JSON "
+    "lines.",
 )
 @click.option(
     "--plan",

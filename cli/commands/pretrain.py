@@ -78,8 +78,7 @@ TOPICS = {
 @click.command(
     cls=ByTopic,
     topics=TOPICS,
-    epilog="Example:  albert pretrain --data data --output run --model tiny "
-    "--batch-size 32 --steps 300",
+    epilog="Example:  albert pretrain --data data --output run --budget 1h",
 )
 @click.option(
     "--data",
@@ -325,16 +324,15 @@ def check_duration(
     """
     if seconds <= LONG_SECONDS or asked.may_be_long or asked.budget is not None:
         return
-    data, output = (shlex.quote(str(path)) for path in (asked.data, asked.output))
-    command = f"albert pretrain --data {data} --output {output} --budget 1h"
     days = float(f"{seconds / 86_400:.2g}")
     long = f"this run would take about {days:,.0f} days on this machine"
+    shorter = (
+        "with --budget 1h, and without --model, --recipe and --steps, it is what suits "
+        "an hour"
+    )
     if is_alone and is_watched():
-        raise SettingError(
-            f"{long}; give --yes to start it all the same, or a time to choose a model "
-            f"for: {command}."
-        )
-    console.say(f"Note: {long}; one of an hour: {command}.")
+        raise SettingError(f"{long}; give --yes to start it all the same; {shorter}.")
+    console.say(f"Note: {long}; {shorter}.")
 
 
 def is_watched() -> bool:
@@ -357,15 +355,17 @@ def notes(config: TrainConfig, manifest: DatasetManifest) -> Iterator[str]:
         scaled = peak_learning_rate(dataclasses.replace(config, scale_lr_to_batch=True))
         yield (
             f"The learning rate {paper.learning_rate} is meant for batches of "
-            f"{paper.batch_size}; the square-root rule gives {scaled:.2g} for "
-            f"{config.batch_size} (--scale-lr-to-batch)."
+            f"{paper.batch_size:,}. For small ones there is --recipe {BUDGET_RECIPE}, "
+            f"whose rate was measured; --scale-lr-to-batch gives {scaled:.2g} for "
+            f"{config.batch_size:,}, by the square-root rule."
         )
     epochs = config.steps * config.batch_size / max(1, manifest.num_examples(TRAIN))
-    if manifest.has_documents and epochs > 1:
-        yield (
-            f"The run reads its text {epochs:,.1f} times, each time divided and masked "
-            "differently."
-        )
+    if epochs > 1:
+        if manifest.has_documents:
+            read = "its text", "divided and masked differently"
+        else:
+            read = "all copies of its data", "with the same masks"
+        yield f"The run reads {read[0]} {epochs:,.1f} times, each time {read[1]}."
 
 
 def say_end(result: "TrainResult", asked: Asked, console: Console) -> None:

@@ -11,7 +11,7 @@ import click
 
 from cli.support import output_folder
 from cli.support.console import Console
-from cli.support.data_summary import has_accelerator
+from cli.support.data_summary import advised_fraction
 from cli.support.inputs import (
     INPUT_OPTIONS,
     GivenInputs,
@@ -140,7 +140,8 @@ def vocab(
         manifest = _make(text, given.files, config, output=output, console=console)
     for line in closing_lines(manifest, output, time.monotonic() - start):
         console.say(line)
-    console.say(next_command(values, output))
+    documents = text.counts.documents
+    console.say(next_command(values, output, documents=documents))
 
 
 def closing_lines(
@@ -162,17 +163,18 @@ def closing_lines(
     yield from look_lines(manifest["text"], manifest["inputs"])
 
 
-def next_command(values: dict[str, Any], output: Path | str) -> str:
-    """What to type next: the same text, made into data that suits the machine."""
+def next_command(values: dict[str, Any], output: Path | str, *, documents: int) -> str:
+    """What to type next: the same text, made into data for a small model."""
     text = [f"--{kind} {shlex.quote(path)}" for kind in KINDS for path in values[kind]]
+    if len(text) > LONGEST_HINT:
+        text = ["..."]
     for name in INPUT_OPTIONS:
         if values[name]:
             text.append(f"--{name.replace('_', '-')} {shlex.quote(values[name])}")
-    if len(text) > LONGEST_HINT:
-        text = ["..."]
-    command = " ".join(["next: albert make-data", *text])
-    command += f" --vocab {shlex.quote(str(output))} --output data"
-    return command if has_accelerator() else f"{command} {FOR_A_SMALL_MODEL}"
+    text += ["--vocab", shlex.quote(str(output)), "--output data", FOR_A_SMALL_MODEL]
+    if share := advised_fraction(documents):
+        text.append(f"--eval-fraction {share:g}")
+    return " ".join(["next: albert make-data", *text])
 
 
 def _sample(

@@ -200,8 +200,8 @@ def _advice(choice: "BudgetChoice") -> Iterator[str]:
         yield (
             "ALBERTs that others published have seen over "
             f"{int(times / power) * power:,} times as much text: if there is one for "
-            "this language and vocabulary, albert import and --init-from will beat "
-            "this."
+            "this language, albert import it and fine-tune that, or go on from it "
+            "(--init-from) on data that are made with its vocabulary."
         )
 
 

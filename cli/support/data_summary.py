@@ -1,7 +1,6 @@
 """What make-data says: of a data set that is planned, is being made, was made."""
 
 import math
-import os
 import shlex
 import threading
 from collections.abc import Iterable, Iterator
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.support.console import Console
+from schemas.config import DataConfig
 from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest
 from schemas.readable import counted, duration, prefixed
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 ENOUGH_HELD_OUT = 200
 # A measure on fewer is one of these documents; of few documents an eighth is enough.
 ENOUGH_DOCUMENTS, ENOUGH_OF_FEW = 5, 1 / 8
+# The least share that is advised for a text of which the default holds out too little.
+SMALL_TEXT_FRACTION = 0.05
 # How often a share that is advised may hold out fewer.
 MAY_FAIL = 0.02
 # The largest share of the documents that is ever advised to be held out.
@@ -29,14 +31,6 @@ GREATEST_SHARE = 0.5
 
 # Between two looks at how far a job is.
 LOOK_SECONDS = 0.5
-
-# What Linux shows of GPUs and TPUs.
-ACCELERATORS = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/accel0", "/dev/vfio/0")
-
-
-def has_accelerator() -> bool:
-    """Whether this machine shows a GPU or TPU."""
-    return any(map(os.path.exists, ACCELERATORS))
 
 
 def plan_lines(
@@ -141,15 +135,12 @@ def closing_lines(
     yield from look_lines(manifest.text, manifest.inputs)
     if advice := eval_advice(manifest):
         yield advice
-    command = f"albert pretrain --data {shlex.quote(str(output))} --output run"
-    if has_accelerator():
-        yield f"next: {command}"
-    else:
-        yield (
-            "Without --budget the next command trains ALBERT base as its authors did, "
-            "which takes months to years on a machine without GPU or TPU."
-        )
-        yield f"next: {command} --budget 1h"
+    yield (
+        "Without --budget the next command trains ALBERT base as its authors did, on "
+        "gigabytes of text and many GPUs; it takes months to years without."
+    )
+    data = shlex.quote(str(output))
+    yield f"next: albert pretrain --data {data} --output run --budget 1h"
 
 
 def _sum_of(split: dict[str, Any], what: str) -> int:
@@ -163,7 +154,7 @@ def eval_advice(manifest: DatasetManifest) -> str:
     has_text = any(one.get("split") == EVAL for one in manifest.inputs)
     held_out = _sum_of(split, "examples")
     documents = sum(split["documents"] for split in manifest.splits.values())
-    wanted = min(ENOUGH_DOCUMENTS, int(documents * ENOUGH_OF_FEW))
+    wanted = _wanted_documents(documents)
     is_enough = held_out >= ENOUGH_HELD_OUT and split["documents"] >= wanted
     if has_text and held_out < ENOUGH_HELD_OUT:
         return (
@@ -182,10 +173,27 @@ def eval_advice(manifest: DatasetManifest) -> str:
     if share is None or share <= fraction:
         return f"{said}; more text, or shorter documents, would give more."
     return (
-        f"{said}; --eval-fraction {share:g} would hold out about "
-        f"{counted(round(share * documents), 'document')} with "
+        f"{said}; make the data again with --overwrite --eval-fraction {share:g}, to "
+        f"hold out about {counted(round(share * documents), 'document')} with "
         f"{counted(round(share * examples), 'example')}."
     )
+
+
+def _wanted_documents(documents: int) -> int:
+    return min(ENOUGH_DOCUMENTS, int(documents * ENOUGH_OF_FEW))
+
+
+def advised_fraction(documents: int) -> float | None:
+    """The share of a text to hold out, where the default would be too little.
+
+    >>> advised_fraction(46), advised_fraction(9_000), advised_fraction(100_000)
+    (0.2141, 0.05, None)
+    """
+    if documents * DataConfig.eval_fraction >= ENOUGH_HELD_OUT:
+        return None
+    needed = max(1, _wanted_documents(documents))
+    share = enough_held_out(documents, needed=needed)
+    return share and max(SMALL_TEXT_FRACTION, share)
 
 
 def enough_held_out(documents: int, *, needed: int) -> float | None:

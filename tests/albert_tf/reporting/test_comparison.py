@@ -57,7 +57,19 @@ def test_runs_that_differ_by_chance_are_not_told_apart(tmp_path):
 def test_runs_are_compared_over_the_words_that_both_have(tmp_path):
     a = run(tmp_path / "a", 2.0, keys=range(700), text="one vocabulary")
     bb = run(tmp_path / "bb", 2.5, keys=range(100, 800), text="another vocabulary")
-    assert "over 600 words" in compared(a, bb)
+    said = compared(a, bb)
+    assert "over 600 words" in said
+    assert "different letters" not in said
+
+
+def test_vocabularies_that_keep_different_letters_are_told_of(tmp_path):
+    a = run(tmp_path / "a", 2.0)
+    bb = run(tmp_path / "bb", 2.5, keys=range(WORDS - 600, 2 * WORDS))
+    assert compared(a, bb).endswith(
+        "Only these of 1,000 words are the same for both: their vocabularies keep "
+        "different letters (case, accents), and of a text without these less has to be "
+        "predicted."
+    )
 
 
 def test_the_newest_of_several_evaluations_counts(tmp_path):

@@ -147,7 +147,7 @@ def test_a_loss_that_stays_at_the_frequencies_of_pieces_is_a_collapse():
     warning = collapse_warning(evaluations([10.3, 7.11, 7.1, 7.1, 7.105]))
     assert warning.startswith(
         "The masked-LM loss has stayed at 7.11 since step 100: the model predicts how "
-        "frequent tokens are and nothing else; most likely the learning rate"
+        "frequent tokens are and nothing else. --recipe small-budget has"
     )
 
 

@@ -70,8 +70,9 @@ def test_errors_of_choices_are_told_by_the_text_of_the_options():
             (0.9, 0.5, 0.7),
             {"still_improving_after_epochs": 10, "still_improving_after_steps": 50},
             [
-                "It was still improving at the last step: train twice as long "
-                "(--epochs 20 or --steps 100) or with a higher --learning-rate."
+                "It was still improving at the last step: train again, into another "
+                "--output, twice as long (--epochs 20 or --steps 100) or with a higher "
+                "--learning-rate."
             ],
         ),
         (

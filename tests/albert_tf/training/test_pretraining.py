@@ -458,8 +458,8 @@ def test_in_a_long_run_a_line_of_metrics_is_the_mean_of_several_steps(begun, tmp
     [
         (
             1,
-            "the checkpoints in {run} are kept; start a new run with a lower "
-            "--learning-rate or more --warmup-steps and --init-from {run}.",
+            "the checkpoints in {run} are kept; start a run with another --output, "
+            "a lower --learning-rate or more --warmup-steps and --init-from {run}.",
         ),
         (
             0,

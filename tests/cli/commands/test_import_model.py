@@ -57,7 +57,8 @@ def test_an_export_comes_back_as_the_run_it_was(models, tmp_path, source):
     assert said.splitlines() == [
         "The vocabulary already includes its normalization.",
         f"{tmp_path}/out: 4 layers of width 16, 400 pieces; make data with --vocab "
-        f"{tmp_path}/out, then train on it with --init-from {tmp_path}/out.",
+        f"{tmp_path}/out, then train on it with --init-from {tmp_path}/out --budget "
+        "1h.",
     ]
     assert contents(tmp_path / "out") == sorted(
         [
@@ -81,7 +82,10 @@ def test_an_export_comes_back_as_the_run_it_was(models, tmp_path, source):
 def test_what_to_type_next_can_be_typed(models, tmp_path):
     folder = tmp_path / "my models"
     said = run("import", models / "hf", "--output", folder)
-    assert f"--vocab '{folder}', then train on it with --init-from '{folder}'." in said
+    assert (
+        f"--vocab '{folder}', then train on it with --init-from '{folder}' --budget 1h."
+        in said
+    )
 
 
 @pytest.mark.parametrize(

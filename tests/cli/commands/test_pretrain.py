@@ -12,6 +12,7 @@ from cli.commands import pretrain
 from cli.main import cli
 from cli.support.asked import Asked, apply_recipe
 from cli.support.console import Console
+from pipeline.core import machine
 from schemas.config import RECIPES, TrainConfig
 from schemas.layout import DATA_MANIFEST, MANIFEST
 from tests.commands import LITTLE_MODEL, attempt, run
@@ -109,7 +110,7 @@ def test_a_run_becomes_longer_and_another_starts_from_it(command, tmp_path):
     folder, other = tmp_path / "run", tmp_path / "other"
     constant = ("--schedule", "constant-cooldown", "--cooldown-share", 0)
     said = run(*command, *constant, "--warmup-steps", 1)
-    assert "the square-root rule gives 3.9e-05 for 2 (--scale-lr-to-batch)." in said
+    assert "--scale-lr-to-batch gives 3.9e-05 for 2, by the square-root rule." in said
     assert said.splitlines()[-4] == f"{folder}: finished, 2 steps"
     assert "began" not in config_of(folder)
 
@@ -204,10 +205,17 @@ def test_a_run_of_more_than_a_week_is_not_begun_without_a_word(
     is_refused = is_watched and not flags
     assert code == (2 if is_refused else 0)
     assert ("this run would take about " in said) == (not flags)
-    shorter = f"albert pretrain --data {command[2]} --output {tmp_path}/run --budget 1h"
+    shorter = "with --budget 1h, and without --model, --recipe and --steps, it is what"
     assert (shorter in said) == (not flags)
     assert ("--yes" in said) == is_refused
     assert (tmp_path / "run/config.json").exists() != is_refused
+
+
+@pytest.mark.parametrize("devices", [(), ("/dev/null",)])
+def test_a_gpu_that_is_there_but_not_seen_is_said(command, monkeypatch, devices):
+    monkeypatch.setattr(machine, "ACCELERATORS", devices)
+    said = run(*command, "--max-time", 0)
+    assert ("Note: the CPU trains: this machine has a GPU" in said) == bool(devices)
 
 
 def test_a_run_that_goes_on_is_not_asked_about(command, monkeypatch):

@@ -5,33 +5,32 @@ import json
 import pytest
 
 from cli.commands.vocab import next_command
-from cli.support import data_summary
 from cli.support.inputs import INPUT_OPTIONS
 from pipeline.reading.formats import KINDS
 from tests.commands import VOCAB, contents, run
 
-SMALL = "--max-seq-length 128 --examples on-the-fly"
+SMALL = "--vocab v --output data --max-seq-length 128 --examples on-the-fly"
 GIVEN = dict.fromkeys((*KINDS, *INPUT_OPTIONS), ())
 
 
 @pytest.mark.parametrize(
-    ("given", "devices", "expected"),
+    ("given", "documents", "expected"),
     [
-        ({"text": ["a.txt"]}, (), f"--text a.txt --vocab v --output data {SMALL}"),
-        ({"text": ["a.txt"]}, ("/dev/null",), "--text a.txt --vocab v --output data"),
+        ({"text": ["a.txt"]}, 40_000, f"--text a.txt {SMALL}"),
+        ({"text": ["a.txt"]}, 39_999, f"--text a.txt {SMALL} --eval-fraction 0.05"),
         (
             {"books": ["my novels", "b"], "language": "cy", "text_key": "a.b"},
-            ("/dev/null",),
-            "--books 'my novels' --books b --language cy --text-key a.b --vocab v "
-            "--output data",
+            100,
+            "--books 'my novels' --books b --language cy --text-key a.b "
+            f"{SMALL} --eval-fraction 0.1024",
         ),
-        ({"text": list("abcde")}, (), f"... --vocab v --output data {SMALL}"),
+        ({"text": list("abcde"), "language": "cy"}, 1, f"... --language cy {SMALL}"),
     ],
-    ids=["no accelerator", "a GPU", "several flags", "files that a shell found"],
+    ids=["much text", "less", "several flags", "files that a shell found"],
 )
-def test_the_next_command_reads_the_same_text(monkeypatch, given, devices, expected):
-    monkeypatch.setattr(data_summary, "ACCELERATORS", devices)
-    assert next_command(GIVEN | given, "v") == f"next: albert make-data {expected}"
+def test_the_next_command_reads_the_same_text(given, documents, expected):
+    command = next_command(GIVEN | given, "v", documents=documents)
+    assert command == f"next: albert make-data {expected}"
 
 
 def test_the_next_command_is_said_last_and_quoted_for_the_shell(small, tmp_path):

@@ -123,8 +123,8 @@ def test_steps_are_counted_again_while_a_run_shows_its_pace_and_kept(
     steps = config["steps"]
     assert steps - round(0.2 * steps) == pause
     assert (
-        f"At the pace so far {pause} steps fill the budget, not {planned}, and it can "
-        f"have no fewer than {steps} now.\n"
+        f"At the pace so far {pause} steps fit in the budget, not {planned}; at least "
+        f"{steps} are needed now, so it will end late.\n"
     ) in said
     assert config["identity"]["steps"] == steps
     assert config["warmup_steps"] == planned // 40
