@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 # The preset that the models of a budget are described as changes of.
 NEAREST = "tiny"
 
-# A vocabulary this many times larger than suits the text is worth a remark.
-MUCH_LARGER = 1.5
+# A vocabulary this many times larger or smaller than suits the text is worth a remark.
+MUCH = 1.5
 
 # Tokens that the published English ALBERTs were trained on: 125,000 steps of 4,096
 # sequences of up to 512.
@@ -189,7 +189,7 @@ def _advice(choice: "BudgetChoice") -> Iterator[str]:
             "give more text, or less time."
         )
     suited, pieces = suited_vocab_size(choice.text_tokens), chosen.config.vocab_size
-    if pieces > MUCH_LARGER * suited:
+    if not 1 / MUCH <= pieces / suited <= MUCH:
         yield (
             f"The vocabulary has {pieces:,} pieces; about {suited:,} suit a text of "
             f"{choice.text_tokens:,} tokens better (albert vocab --vocab-size)."

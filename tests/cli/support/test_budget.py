@@ -11,6 +11,7 @@ from albert_tf.evaluation import counting as of_counting
 from albert_tf.planning.budget import SHAPES, Law
 from albert_tf.training import budget
 from cli.commands import plan, pretrain
+from cli.support import budget as advice
 from cli.support.asked import Asked, resolve_model
 from cli.support.budget import models_to_choose_from, overrides_of
 from schemas.architecture import PRESETS
@@ -321,6 +322,16 @@ def test_a_text_that_would_be_read_very_often_is_told(small, monkeypatch):
     )
     sentence = "No run that was measured read its text more than 31 times"
     assert (sentence in long, sentence in short) == (True, False)
+
+
+@pytest.mark.parametrize("suited", [200, 300, 400, 600, 800])
+def test_a_vocabulary_that_does_not_suit_the_text_is_told(small, monkeypatch, suited):
+    monkeypatch.setattr(advice, "suited_vocab_size", lambda _: suited)
+    monkeypatch.setattr(budget, "step_seconds", lambda *_, length: 0.1)
+    monkeypatch.setattr(budget, "fed_step_seconds", lambda *_, seconds: 0.1)
+    said = run("plan", "--data", small / "data", "--model", "tiny", "--budget", "1m")
+    sentence = f"The vocabulary has 400 pieces; about {suited} suit a text of "
+    assert (sentence in said) == (suited in (200, 800))
 
 
 def test_a_smaller_model_that_no_run_was_like_counts_as_equal_to_none(
