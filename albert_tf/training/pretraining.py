@@ -1,6 +1,7 @@
 """Pretraining from end to end: what runs, and how it is trained to its last step."""
 
 import dataclasses
+import os
 import time
 from collections.abc import Callable, Generator, Iterator
 from typing import Literal
@@ -39,7 +40,6 @@ from albert_tf.training.steps import (
     pretraining_counts,
 )
 from albert_tf.training.timing import Pace, utilization_text
-from pipeline.core.machine import has_accelerator
 from schemas.config import ResolvedTrainConfig
 from schemas.errors import AlbertError
 from schemas.layout import METRICS, TRAIN
@@ -47,6 +47,9 @@ from schemas.readable import duration
 
 # About this many lines of training metrics in a run.
 NUM_LINES = 1000
+
+# What Linux shows of GPUs and TPUs, even if no library can use them.
+ACCELERATORS = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/accel0", "/dev/vfio/0")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -215,7 +218,7 @@ class Pretraining:
 
     def prepare(self, batch: Batch) -> None:
         """Compile and time the step, and say how long the run will take."""
-        if has_accelerator() and None in self.steps.memory():
+        if any(map(os.path.exists, ACCELERATORS)) and None in self.steps.memory():
             self.progress.say(
                 "Note: the CPU trains: this machine has a GPU or TPU that "
                 f"{keras.backend.backend()} does not see, most likely for want of its "

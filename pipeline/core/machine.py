@@ -19,15 +19,6 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-# What Linux shows of GPUs and TPUs.
-ACCELERATORS = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/accel0", "/dev/vfio/0")
-
-
-def has_accelerator() -> bool:
-    """Whether there is a GPU or TPU, even if no library can use it."""
-    return any(map(os.path.exists, ACCELERATORS))
-
-
 # The arrays of a batch are megabytes each. The C library gives such blocks back to the
 # system at once, and the system has to clear them again for the next batch, which takes
 # a tenth of all time. Peak memory stays the same if it keeps them.

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import click
 import pytest
 
+from albert_tf.training import pretraining
 from albert_tf.training.pretraining import TrainResult
 from cli.commands import pretrain
 from cli.main import cli
 from cli.support.asked import Asked, apply_recipe
 from cli.support.console import Console
-from pipeline.core import machine
 from schemas.config import RECIPES, TrainConfig
 from schemas.layout import DATA_MANIFEST, MANIFEST
 from tests.commands import LITTLE_MODEL, attempt, run
@@ -213,7 +213,7 @@ def test_a_run_of_more_than_a_week_is_not_begun_without_a_word(
 
 @pytest.mark.parametrize("devices", [(), ("/dev/null",)])
 def test_a_gpu_that_is_there_but_not_seen_is_said(command, monkeypatch, devices):
-    monkeypatch.setattr(machine, "ACCELERATORS", devices)
+    monkeypatch.setattr(pretraining, "ACCELERATORS", devices)
     said = run(*command, "--max-time", 0)
     assert ("Note: the CPU trains: this machine has a GPU" in said) == bool(devices)
 
