@@ -14,6 +14,7 @@ from cli.main import cli
 from cli.support.asked import Asked, apply_recipe
 from cli.support.console import Console
 from schemas.config import RECIPES, TrainConfig
+from schemas.errors import SettingError
 from schemas.layout import DATA_MANIFEST, MANIFEST
 from tests.commands import LITTLE_MODEL, attempt, run
 from tests.exported_runs import SMALL_RUN, write_run
@@ -106,7 +107,9 @@ def config_of(folder):
     return json.loads((folder / "config.json").read_bytes())
 
 
-def test_a_run_becomes_longer_and_another_starts_from_it(command, tmp_path):
+def test_a_run_becomes_longer_and_another_starts_from_it(
+    command, tmp_path, monkeypatch
+):
     folder, other = tmp_path / "run", tmp_path / "other"
     constant = ("--schedule", "constant-cooldown", "--cooldown-share", 0)
     said = run(*command, *constant, "--warmup-steps", 1)
@@ -114,7 +117,10 @@ def test_a_run_becomes_longer_and_another_starts_from_it(command, tmp_path):
     assert said.splitlines()[-4] == f"{folder}: finished, 2 steps"
     assert "began" not in config_of(folder)
 
-    # Its warm-up stays: that of three steps would be none.
+    # Its warm-up stays: that of three steps would be none. A run that goes on is not
+    # asked about, however long it takes.
+    monkeypatch.setattr(pretrain, "LONG_SECONDS", 0.0)
+    monkeypatch.setattr(pretrain, "is_watched", lambda: True)
     said = run(*command, *constant, "--steps", 3, "--micro-batch-size", 1)
     assert f"Continuing {folder} after step 2." in said
     assert said.splitlines()[-4] == f"{folder}: finished, 3 steps"
@@ -125,6 +131,7 @@ def test_a_run_becomes_longer_and_another_starts_from_it(command, tmp_path):
     assert again.splitlines()[-1] == f"{folder} is finished already; nothing to do."
     assert config_of(folder) == config
 
+    monkeypatch.undo()
     code, said = attempt(*command, *constant, "--steps", 2)
     assert code == 2
     assert f"{folder} is at step 3 of 3 and cannot change --steps" in said
@@ -193,36 +200,48 @@ def test_the_time_allowed_counts_from_when_the_command_was_entered(
         assert given["max_seconds"] == left
 
 
-@pytest.mark.parametrize(
-    ("is_watched", "flags"), [(True, ()), (True, ("--yes",)), (False, ())]
-)
-def test_a_run_of_more_than_a_week_is_not_begun_without_a_word(
-    command, tmp_path, monkeypatch, is_watched, flags
+def test_a_long_run_is_asked_about_before_its_first_step(
+    command, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(pretrain, "LONG_SECONDS", 0.0)
-    monkeypatch.setattr(pretrain, "is_watched", lambda: is_watched)
-    code, said = attempt(*command, *flags)
-    is_refused = is_watched and not flags
-    assert code == (2 if is_refused else 0)
-    assert ("this run would take about " in said) == (not flags)
-    shorter = "with --budget 1h, and without --model, --recipe and --steps, it is what"
-    assert (shorter in said) == (not flags)
-    assert ("--yes" in said) == is_refused
-    assert (tmp_path / "run/config.json").exists() != is_refused
-
-
-@pytest.mark.parametrize("devices", [(), ("/dev/null",)])
-def test_a_gpu_that_is_there_but_not_seen_is_said(command, monkeypatch, devices):
-    monkeypatch.setattr(pretraining, "ACCELERATORS", devices)
-    said = run(*command, "--max-time", 0)
-    assert ("Note: the CPU trains: this machine has a GPU" in said) == bool(devices)
-
-
-def test_a_run_that_goes_on_is_not_asked_about(command, monkeypatch):
     monkeypatch.setattr(pretrain, "is_watched", lambda: True)
-    assert attempt(*command, "--max-time", 0)[0] == 0
-    monkeypatch.setattr(pretrain, "LONG_SECONDS", 0.0)
-    assert attempt(*command)[0] == 0
+    monkeypatch.setattr(pretraining, "ACCELERATORS", ("/dev/null",))
+    code, said = attempt(*command)
+    assert code == 2
+    assert "Note: the CPU trains: this machine has a GPU or TPU that " in said
+    assert "give --yes to start it all the same" in said
+    assert not (tmp_path / "run/config.json").exists()
+
+
+LONG = "this run would take about 8 days on this machine; "
+SHORTER = (
+    "with --budget 1h, and without --model, --recipe and --steps, it is what suits"
+)
+
+
+@pytest.mark.parametrize(
+    ("is_watched", "is_alone", "may_be_long", "said"),
+    [
+        (True, True, False, f"{LONG}give --yes to start it all the same; {SHORTER}"),
+        (True, True, True, ""),
+        (False, True, False, f"Note: {LONG}{SHORTER}"),
+        (True, False, False, f"Note: {LONG}{SHORTER}"),
+    ],
+)
+def test_a_run_of_more_than_a_week_is_not_begun_without_a_word(
+    monkeypatch, capsys, is_watched, is_alone, may_be_long, said
+):
+    monkeypatch.setattr(pretrain, "is_watched", lambda: is_watched)
+    asked = SimpleNamespace(may_be_long=may_be_long, budget=None)
+    given = {"is_alone": is_alone, "console": Console(quiet=False)}
+    try:
+        pretrain.check_duration(8 * 86_400, asked, **given)
+        found = capsys.readouterr().err
+    except SettingError as error:
+        found = str(error)
+    assert found.removesuffix("\n") == (said and f"{said} an hour.")
+    pretrain.check_duration(6 * 86_400, asked, **given)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_recipe_leaves_out_what_has_no_use_here(command, tmp_path):

@@ -202,18 +202,15 @@ def test_a_run_of_a_budget_keeps_its_record_when_it_goes_on_without_one(
 
 
 def test_a_budget_chooses_the_steps_in_place_of_those_of_a_file(
-    little, tmp_path, monkeypatch
+    begun, tmp_path, monkeypatch
 ):
     # However busy the machine is, a run before takes no step of the budget.
     monkeypatch.setattr(budget, "step_seconds", lambda *_, length: 2000.0)
     monkeypatch.setattr(budget, "fed_step_seconds", lambda *_, seconds: 2000.0)
-    run(*little, "--steps", 1)
-    first, file = tmp_path / "run", tmp_path / "run/config.json"
-    other = ("--config", file, "--output", tmp_path / "other")
-    for _ in range(2):
-        run("pretrain", *other, "--budget", "7500s", "--max-time", "1s")
-    steps = [config_of(folder)["steps"] for folder in (first, tmp_path / "other")]
-    assert steps == [1, 3]
+    given = ("--config", begun / "config.json", "--output", tmp_path / "other")
+    run("pretrain", *given, "--budget", "5500s", "--max-time", "1s")
+    steps = [config_of(folder)["steps"] for folder in (begun, tmp_path / "other")]
+    assert steps == [3, 2]
 
 
 def test_a_budget_that_is_over_before_the_first_step_is_refused_at_once(
