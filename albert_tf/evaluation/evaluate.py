@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from albert_tf.data.data_check import check_model_fits, check_same_vocabulary
 from albert_tf.data.input_pipeline import Records
@@ -183,14 +184,17 @@ class Yardstick:
         rows = held_out_rows(records, self._vocabulary, examples=examples)
         measured = self._of_words(rows, counts, maximum=words)
         if counts:
-            texts = held_out_text(records.dataset, records.manifest, examples=examples)
+            texts = list(
+                held_out_text(records.dataset, records.manifest, examples=examples)
+            )
             asked = [masked_tokens(text) for text in texts]
             masked = Asked(*map(np.concatenate, zip(*asked, strict=True)))
+            of_rows = np.concatenate([text.masked_of_rows for text in texts])
             measured["counting"] = {
                 "examples": counts.rows,
                 "tokens": counts.tokens,
-                "neighbours": _guessed(counts.from_neighbours(masked)),
-                "unigram": _guessed(counts.from_frequencies(masked)),
+                "neighbours": _guessed(counts.from_neighbours(masked), of_rows),
+                "unigram": _guessed(counts.from_frequencies(masked), of_rows),
             }
         return measured
 
@@ -199,7 +203,8 @@ class Yardstick:
     ) -> Metrics:
         """Bits per character by the model and by counting, and the losses of words."""
         words = sample_words(rows, self._vocabulary, maximum=maximum)
-        if not words:
+        # One word alone has no interval.
+        if len(words) < 2:
             return {"bits_per_character": None}
         spans = [word.span for word in words]
         characters = np.array([word.characters for word in words], np.float64)
@@ -253,15 +258,21 @@ class Yardstick:
         }
 
 
-def _guessed(guesses: Guesses) -> Metrics:
-    """Mean loss in nats and accuracy, under the names they have of a model."""
-    number = len(guesses.losses)
-    if not number:
+def _guessed(guesses: Guesses, of_rows: npt.NDArray[np.int64]) -> Metrics:
+    """Mean loss in nats and accuracy, under the names they have of a model.
+
+    Args:
+        of_rows: How many of the tokens each row has, over the draw of which the loss
+            has its interval, as that of a model has, `[R]`.
+    """
+    if not len(guesses.losses):
         return {"mlm_loss": None, "mlm_accuracy": None, "mlm_loss_error": None}
+    row = np.repeat(np.arange(len(of_rows)), of_rows)
+    sums = np.bincount(row, weights=guesses.losses, minlength=len(of_rows))
     return {
         "mlm_loss": float(guesses.losses.mean()),
         "mlm_accuracy": float(guesses.hits.mean()),
-        "mlm_loss_error": error_of_ratio(guesses.losses, np.ones(number)),
+        "mlm_loss_error": error_of_ratio(sums, of_rows),
     }
 
 

@@ -5,7 +5,7 @@ different vocabularies, and even data sets, are compared over the words of the s
 text. Each word has two losses, and the interval is that of their differences.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -69,14 +69,21 @@ def compared(one: Run, other: Run) -> str:
         )
     steps = f"steps {paired.one['step']:,} and {paired.other['step']:,}"
     said = f"{relation}, over {number:,} words of {text_of(paired.one)}, {steps}."
+    return " ".join([said, *_reservations(one, other, paired)])
+
+
+def _reservations(one: Run, other: Run, paired: Paired) -> Iterator[str]:
+    """Why a comparison says less than it seems to."""
+    for run, found in ((one, paired.one), (other, paired.other)):
+        if found.get("trained_on"):
+            yield f"{run.title} was trained on this text."
     asked = min(len(each[WORD_LOSSES]["keys"]) for each in (paired.one, paired.other))
-    if number < MOST_SHARED * asked:
-        said += (
-            f" Only these of {asked:,} words are the same for both: their vocabularies "
+    if len(paired.characters) < MOST_SHARED * asked:
+        yield (
+            f"Only these of {asked:,} words are the same for both: their vocabularies "
             "keep different letters (case, accents), and of a text without these less "
             "has to be predicted."
         )
-    return said
 
 
 def most_words(ones: Sequence[Metrics], others: Sequence[Metrics]) -> Paired:

@@ -156,6 +156,7 @@ def _against_counting(runs: Sequence[Run]) -> Iterator[Table]:
     """What `albert evaluate` has found of runs, and their minimal pairs."""
     rows: list[tuple[Cell, ...]] = []
     scores: dict[str, dict[str, Cell]] = {}
+    titles: list[str] = []
     columns: tuple[str, ...] = ()
     for run in runs:
         for one in run.evaluations:
@@ -163,9 +164,10 @@ def _against_counting(runs: Sequence[Run]) -> Iterator[Table]:
             table = evaluations.comparison(one)
             columns = table.columns[1:]
             rows += [(run.title, text, step, *row) for row in table.rows]
-            pairs = evaluations.minimal_pairs(one)
-            for paradigm, right, _ in pairs.rows if pairs else ():
-                scores.setdefault(str(paradigm), {})[run.title] = right
+        if pairs := evaluations.newest_minimal_pairs(run.evaluations):
+            titles.append(f"{run.title}, {pairs.title}")
+            for paradigm, right, _ in pairs.rows:
+                scores.setdefault(str(paradigm), {})[titles[-1]] = right
     if rows:
         yield Table(
             title="Against counting",
@@ -173,7 +175,6 @@ def _against_counting(runs: Sequence[Run]) -> Iterator[Table]:
             rows=tuple(rows),
         )
     if scores:
-        titles = [run.title for run in runs if run.evaluations]
         yield Table(
             title="Minimal pairs right, by paradigm",
             columns=("paradigm", *titles),

@@ -4,6 +4,7 @@ A run keeps one file for each text, step and extent that it was measured on, so 
 none replaces another.
 """
 
+import dataclasses
 import hashlib
 import json
 import re
@@ -17,6 +18,9 @@ from schemas.files import read_json, undamaged, write_json
 from schemas.layout import EVALUATION, EVALUATIONS
 from schemas.readable import counted
 from schemas.report import Cell, Table
+
+# Whether a model beats counting is not said by fewer words than these.
+LEAST_JUDGED = 30
 
 # What each evaluation says, also where nothing was counted.
 _ALWAYS = ("step", "data_fingerprint", "precision", "examples", "mlm_loss")
@@ -78,15 +82,16 @@ def _read(path: Path) -> Metrics:
 
 def text_of(evaluation: Metrics) -> str:
     """The text that was measured on, by its name and the first digits of its hash."""
+    known = "; trained on" if evaluation.get("trained_on") else ""
     digits = evaluation["data_fingerprint"][:12]
-    return f"{evaluation.get('text') or 'the data set'} ({digits})"
+    return f"{evaluation.get('text') or 'the data set'} ({digits}{known})"
 
 
 def heading(evaluation: Metrics) -> str:
     """Which weights were measured, on how much of what, and how."""
+    example = "example" if evaluation.get("trained_on") else "held-out example"
     return (
-        f"Step {evaluation['step']:,}, "
-        f"{counted(evaluation['examples'], 'held-out example')} of "
+        f"Step {evaluation['step']:,}, {counted(evaluation['examples'], example)} of "
         f"{text_of(evaluation)}, {evaluation['precision']}"
     )
 
@@ -139,13 +144,37 @@ def minimal_pairs(evaluation: Metrics) -> Table | None:
     )
 
 
+def newest_minimal_pairs(found: list[Metrics]) -> Table | None:
+    """Those of the last step that was measured on some, and of it the most pairs."""
+    newest = max(
+        (one for one in found if one.get("minimal_pairs")),
+        key=lambda one: (one["step"], one["minimal_pairs"]["pairs"]),
+        default=None,
+    )
+    table = None if newest is None else minimal_pairs(newest)
+    if newest is None or table is None:
+        return None
+    return dataclasses.replace(table, title=f"step {newest['step']:,}")
+
+
 def sentences(evaluation: Metrics) -> Iterator[str]:
     """What an evaluation says in words: if it is good, and how it was measured."""
     bits, counting = (
         evaluation.get(name) for name in ("bits_per_character", "counting")
     )
+    if names := evaluation.get("trained_on"):
+        yield (
+            f"The model was trained on {', '.join(names)}: these figures say nothing "
+            "of unseen text."
+        )
     if bits and counting:
-        yield verdict(bits["model_minus_neighbours"])
+        if bits["words"] < LEAST_JUDGED:
+            yield (
+                f"{counted(bits['words'], 'word')} cannot say whether the model beats "
+                f"counting; {LEAST_JUDGED} or more can."
+            )
+        else:
+            yield verdict(bits["model_minus_neighbours"])
     if pairs := evaluation.get("minimal_pairs"):
         shown = _share_text(pairs["accuracy"], pairs["pairs"])
         yield f"Minimal pairs: {shown} of {pairs['pairs']:,} right."

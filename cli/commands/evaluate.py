@@ -30,8 +30,8 @@ from pipeline.reading.inputs import expand
 from schemas.config import EVALUATED_WORDS, DataConfig, Precision
 from schemas.errors import AlbertError, SettingError
 from schemas.files import scratch_folder
-from schemas.layout import MANIFEST
-from schemas.manifest import read_manifest
+from schemas.layout import EVAL, MANIFEST
+from schemas.manifest import DatasetManifest, read_manifest
 from schemas.report import text_lines
 from schemas.settings import flag_name
 
@@ -173,6 +173,7 @@ def evaluate_run(run: Path, values: dict[str, Any], console: Console) -> "Metric
         from albert_tf.evaluation.evaluate import evaluate as measure
         from albert_tf.model.trained_model import read_trained
     from albert_tf.runs.evaluations import WORD_LOSSES
+    from albert_tf.runs.run_record import recorded_manifest
 
     pairs = find_pairs(values["minimal_pairs"], maximum=values["pairs_per_paradigm"])
     data, words = values["data"], values["words"]
@@ -200,8 +201,34 @@ def evaluate_run(run: Path, values: dict[str, Any], console: Console) -> "Metric
             say_of_data(model, data, console)
         given = {"data": data, "text": text, "scope": scope, "precision": precision}
         measured = measure(model, **given, progress=console)
+        found = text.records.manifest if text else data and read_manifest(data)
+        if found and (names := trained_files(found, recorded_manifest(run))):
+            measured["trained_on"] = names
     keep(run, measured)
     return {name: measured[name] for name in measured if name != WORD_LOSSES}
+
+
+def trained_files(
+    measured: DatasetManifest, trained: DatasetManifest | None
+) -> list[str]:
+    """The files whose held-out documents a run was trained on, all or some.
+
+    Which documents are held out depends on their text alone, so that a smaller share of
+    the same files is a part of a larger one.
+
+    Args:
+        trained: Of the data set of the run, if it has one.
+    """
+    if trained is None:
+        return []
+    of_training = {one["sha256"] for one in trained.inputs if one.get("split") != EVAL}
+    held_out = trained.config.eval_fraction
+    return [
+        one["name"]
+        for one in measured.inputs
+        if one["sha256"] in of_training
+        and (one.get("split") == EVAL or measured.config.eval_fraction > held_out)
+    ]
 
 
 def say_of_data(model: "TrainedModel", data: Path, console: Console) -> None:

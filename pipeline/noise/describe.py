@@ -149,7 +149,8 @@ def near_copy_share(runs: Keys, *, gone: Container[int]) -> dict[str, float]:
     """The share of the text in documents that nearly equal another one.
 
     At least `_ALIKE` of the runs of words of both are those of both. Documents with few
-    runs in the sample are left out; where few have more, nothing is said.
+    runs in the sample are left out; where few have more, or less than half of all runs
+    are theirs, nothing is said.
 
     Args:
         runs: The number of its document and the hash of each, `[2, S]`.
@@ -175,9 +176,10 @@ def near_copy_share(runs: Keys, *, gone: Container[int]) -> dict[str, float]:
     united = counts[pairs[0]] + counts[pairs[1]] - common
     alike = np.unique(pairs[0][common >= _ALIKE * united])
     is_told = counts >= _LEAST_RUNS
-    if is_told.sum() < LEAST_DOCUMENTS:
+    told = counts[is_told].sum()
+    if is_told.sum() < LEAST_DOCUMENTS or 2 * told < counts.sum():
         return {}
-    inside = counts[alike[is_told[alike]]].sum() / counts[is_told].sum()
+    inside = counts[alike[is_told[alike]]].sum() / told
     return {"near_copy_share": round(float(inside), 6)}
 
 

@@ -307,6 +307,12 @@ class Unmasked(NamedTuple):
     offsets: Int
 
     @property
+    def masked_of_rows(self) -> Int:
+        """How many tokens of each row a model is asked about, `[R]`."""
+        before = np.append(0, np.cumsum(self.is_masked))
+        return np.diff(before[self.offsets])
+
+    @property
     def rows(self) -> list[Int]:
         """The tokens of each row."""
         return np.split(self.ids, self.offsets[1:-1])

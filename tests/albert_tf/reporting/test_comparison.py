@@ -72,6 +72,12 @@ def test_vocabularies_that_keep_different_letters_are_told_of(tmp_path):
     )
 
 
+def test_a_run_that_was_trained_on_the_text_is_told(tmp_path):
+    a, bb = run(tmp_path / "a", 2.0), run(tmp_path / "bb", 2.1)
+    bb.evaluations[0]["trained_on"] = ["novels.txt"]
+    assert compared(a, bb).endswith(" bb was trained on this text.")
+
+
 def test_the_newest_of_several_evaluations_counts(tmp_path):
     run(tmp_path / "a", 9.0, step=7)
     a = run(tmp_path / "a", 2.0, step=9)

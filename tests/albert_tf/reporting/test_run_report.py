@@ -128,9 +128,17 @@ def test_of_several_runs_those_that_were_evaluated_are_compared(tmp_path):
     rows = tables["Against counting"].rows
     assert [row[0] for row in rows] == ["one"] * 3 + ["three"] * 3
     pairs = tables["Minimal pairs right, by paradigm"]
-    assert pairs.columns == ("paradigm", "one", "three")
-    assert pairs.rows[0] == ("agreement", None, "60.0% (31.3 to 83.2%)")
+    assert pairs.columns == ("paradigm", "three, step 7")
+    assert pairs.rows[0] == ("agreement", "60.0% (31.3 to 83.2%)")
     assert [note.split(":")[0] for note in found.notes[3:]] == ["one", "three"]
+
+
+def test_minimal_pairs_are_those_of_the_last_step_with_some(tmp_path):
+    folder = write_records(tmp_path / "run")
+    for text, step, pairs in (("a", 9, True), ("b", 7, True), ("c", 11, False)):
+        write_evaluation(folder, evaluation(step=step, pairs=pairs) | {"text": text})
+    (table,) = (t for t in section(folder).tables if t.title.startswith("Minimal"))
+    assert table.columns == ("paradigm", "run, step 9")
 
 
 def test_a_run_without_held_out_text_says_so(tmp_path):

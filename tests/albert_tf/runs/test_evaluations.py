@@ -72,7 +72,7 @@ def test_the_losses_of_a_model_that_went_wrong_are_kept(tmp_path):
     [
         ({"step": "one"}, "Cannot specify ',' with 's'"),
         ({"mlm_loss": "low"}, "Unknown format code 'f' for object of type 'str'"),
-        ({"bits_per_character": {"words": 1}}, "it has no 'model_minus_neighbours'"),
+        ({"bits_per_character": {"words": 99}}, "it has no 'model_minus_neighbours'"),
         ({"minimal_pairs": [1]}, "list indices must be integers or slices, not str"),
     ],
 )
@@ -103,3 +103,11 @@ def test_an_edited_file_is_refused_in_one_sentence(tmp_path, change, clause):
 )
 def test_a_model_that_does_not_beat_counting_is_told_so(difference, sentence):
     assert verdict(around(difference)) == sentence
+
+
+def test_a_few_words_judge_no_model():
+    found = evaluation()
+    found["bits_per_character"]["words"] = 29
+    assert next(sentences(found)) == (
+        "29 words cannot say whether the model beats counting; 30 or more can."
+    )

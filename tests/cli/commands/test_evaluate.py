@@ -3,13 +3,14 @@
 import dataclasses
 import json
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
 from albert_tf.evaluation import evaluate as evaluate_module
 from albert_tf.evaluation.minimal_pairs import MinimalPair
 from albert_tf.runs.evaluations import WORD_LOSSES, read_evaluations
-from cli.commands.evaluate import run_text
+from cli.commands.evaluate import run_text, trained_files
 from schemas.layout import EVALUATIONS
 from tests.commands import attempt, make_data, run
 from tests.evaluations import evaluation
@@ -191,6 +192,42 @@ def test_any_text_is_measured_beside_counting_in_the_training_data(small, tmp_pa
     assert run_text(kept[1]).startswith(
         f"Step 7, {found['examples']} held-out examples of"
     )
+    of_training = next((small / "text").iterdir())
+    said = run(*given[:2], "--words", 0, "--quiet", "--text", of_training)
+    assert " held-out " not in said
+    assert f" of {of_training.name} (" in said
+    assert "; trained on), float32" in said
+    assert (
+        f"The model was trained on {of_training.name}: these figures say nothing of "
+        "unseen text.\n"
+    ) in said
+
+
+def data_of(fraction, **splits):
+    """What a manifest says of the files of a data set and the share held out."""
+    inputs = tuple(
+        {"name": f"{name}.txt", "sha256": name}
+        | ({"split": "eval"} if split == "eval" else {})
+        for name, split in splits.items()
+    )
+    return SimpleNamespace(
+        inputs=inputs, config=SimpleNamespace(eval_fraction=fraction)
+    )
+
+
+@pytest.mark.parametrize(
+    ("measured", "trained", "names"),
+    [
+        (data_of(0.1, a="train"), None, []),
+        (data_of(0.1, a="train"), data_of(0.1, a="train"), []),
+        (data_of(0.05, a="train"), data_of(0.1, a="train"), []),
+        (data_of(0.2, a="train", b="train"), data_of(0.1, a="train"), ["a.txt"]),
+        (data_of(0.0, a="eval", b="eval"), data_of(0.1, a="train"), ["a.txt"]),
+        (data_of(0.0, a="eval"), data_of(0.0, a="eval", b="train"), []),
+    ],
+)
+def test_text_that_a_run_was_trained_on_is_told(measured, trained, names):
+    assert trained_files(measured, trained) == names
 
 
 def test_text_is_measured_where_the_training_data_are_gone(small, tmp_path):

@@ -154,6 +154,16 @@ def test_near_copies_are_the_text_of_documents_that_nearly_equal_another(
     assert looked_at([texts], bounds, gone=gone)["near_copy_share"] == 0
 
 
+def test_nothing_is_said_of_near_copies_where_most_text_has_too_little_in_the_sample():
+    draws = random.Random(3)
+    long = [[str(draws.random()) for _ in range(400)] for _ in range(25)]
+    short = [[str(draws.random()) for _ in range(20)] for _ in range(600)] * 2
+    texts = [(n, Document((" ".join(w),))) for n, w in enumerate([*long, *short])]
+    few = Bounds(1 << 64, 1 << 61)
+    assert "near_copy_share" not in looked_at([texts], few)
+    assert looked_at([texts[:25]], few)["near_copy_share"] == 0
+
+
 def test_nothing_is_said_of_held_out_text_where_there_is_none():
     look = looked_at([list(documents(5))], ALL, is_held_out=lambda number: False)
     assert "held_out_share" not in look
