@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 # IOB1 begins an entity with B only after another of its type, IOB2 always; IOBES (also
 # as BILOU, BMES or BMEWO) marks the last word and the only word of an entity as well.
-Convention = Literal["IOB1", "IOB2", "IOBES", "none"]
+Convention = Literal["IOB1", "IOB2", "IOBES"]
 _ENTITY_TAG = re.compile(r"O|[BIESLUMW]-.+", re.DOTALL)
 # The forms of a tag other than O: its place in an entity before its type, after it, or
 # alone where all entities are of one type.
@@ -62,15 +62,13 @@ def are_entities(tags: Iterable[str]) -> bool:
 
 
 def convention_of(sentences: Sequence[Sequence[str]]) -> Convention:
-    """The convention that the tags of a file follow.
+    """The convention that the tags of entities of a file follow.
 
     >>> convention_of([["I-PER", "I-PER", "O"], ["I-LOC", "B-LOC"]])
     'IOB1'
     >>> convention_of([["B-PER", "I-PER", "O"]]), convention_of([["S-PER", "O"]])
     ('IOB2', 'IOBES')
     """
-    if not are_entities(tag for tags in sentences for tag in tags):
-        return "none"
     if any(tag[0] not in "BIO" for tags in sentences for tag in tags):
         return "IOBES"
     begins = Counter(
