@@ -8,7 +8,7 @@ import pytest
 from pipeline.tasks.named_tasks import task_called
 from pipeline.tasks.published import MOVED, NOT_FOUND
 from pipeline.tasks.task_files import find_task_files, read_task_file, with_first_option
-from schemas.errors import AlbertError
+from schemas.errors import AlbertError, SettingError
 from schemas.task import Answer
 from tests.pipeline.tasks.task_file import read
 
@@ -327,3 +327,16 @@ def test_a_file_that_no_answers_could_be_learned_from_is_refused(
     with pytest.raises(AlbertError) as error:
         read(tmp_path, content, task="squad")
     assert sentence in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("task", "sentence"),
+    [
+        ("classify", "{path} is a folder; name a file."),
+        ("race", "{path} has no files of questions (.txt with JSON, as in RACE)."),
+    ],
+)
+def test_a_folder_is_read_only_where_it_holds_questions(tmp_path, task, sentence):
+    with pytest.raises((AlbertError, SettingError)) as error:
+        read_task_file(str(tmp_path), task_called(task))
+    assert str(error.value) == sentence.format(path=tmp_path)

@@ -231,7 +231,12 @@ def test_options_are_columns_and_the_right_one_a_number(tmp_path):
 
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
-    [("A", "C", [0, 2]), (0, 2, [0, 2]), (1, 3, [0, 2]), ("red", "ray", [0, 2])],
+    [
+        ("A", "C", [0, 2]),
+        (0, 2, [0, 2]),
+        (1.0, 3.0, [0, 2]),
+        ("red", "ray", [0, 2]),
+    ],
     ids=["letters", "from 0", "from 1", "texts"],
 )
 def test_the_right_option_is_a_letter_a_number_or_a_text(
@@ -288,6 +293,12 @@ def test_the_right_option_is_a_letter_a_number_or_a_text(
         ("classify", '{"text": "a", "label": ["b"]}', "give one label a row, or"),
         ("regress", "text,score\na,nan\n", "line 2: the score 'nan' is not a number"),
         ("regress", "text,score\na,high\n", "line 2: the score 'high' is not a number"),
+        (
+            "answer",
+            "context,answers\na,b\n",
+            "the columns 'context', 'answers' do not show which one is the question; "
+            "name it with --pair-column.",
+        ),
         ("choose", "article,question,answer\na,b,A\n", "has no columns of options"),
         (
             "choose",
@@ -426,3 +437,18 @@ def test_a_table_to_predict_with_other_columns_is_no_list_of_texts(tmp_path):
     rows = 'path,size,"a, note"\nx,1,"a, b"\ny,2,c\n'
     with pytest.raises(SettingError, match="do not show which one is the text"):
         read(tmp_path, rows, is_labelled=False)
+
+
+def test_options_to_predict_from_need_no_column_of_answers(tmp_path):
+    content = "article,option0,option1\na,red,blue\n"
+    (example,) = read(tmp_path, content, task="choose", is_labelled=False).examples
+    assert (example.options, example.choice) == (("red", "blue"), None)
+
+
+def test_questions_of_trec_to_predict_may_have_their_labels(tmp_path):
+    content = "0 How far is it ?\n3 Who ran ?\n"
+    file = read(tmp_path, content, task="trec", is_labelled=False)
+    assert [example.text for example in file.examples] == [
+        "How far is it ?",
+        "Who ran ?",
+    ]
