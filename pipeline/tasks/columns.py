@@ -84,11 +84,11 @@ def find_columns(
     """
     _require(table, given.text, flag=_FLAGS["text"])
     _require(table, given.pair, flag=_FLAGS["pair"])
-    for name in given.options:
-        _require(table, name)
+    _require(table, *given.options)
     label = given.label
     if label is None or not set(label_names(table.columns, label)) <= {*table.columns}:
-        _require(table, label if is_labelled else None, flag=_FLAGS["label"])
+        if label is not None and is_labelled:
+            _require(table, *label_names(table.columns, label), flag=_FLAGS["label"])
         label = _first(table, _KIND_LABELS[kind])
     options = given.options or _options(table) if kind == "choose" else ()
     found = dataclasses.replace(
@@ -163,17 +163,16 @@ def _first(
     return next((name for name in found if name != without), None)
 
 
-def _require(table: Table, name: str | None, *, flag: str = "") -> None:
+def _require(table: Table, *names: str | None, flag: str = "") -> None:
     """Refuse a table that lacks a column; a flag, if any, may name another one."""
-    if name is None or name in table.columns:
+    missing = [name for name in names if name not in (None, *table.columns)]
+    if not missing:
         return
-    missing = [n for n in label_names(table.columns, name) if n not in table.columns]
-    if missing:
-        remedy = f"rename one{', or say which it is with ' if flag else ''}{flag}"
-        raise SettingError(
-            f"{table.path} has no column {missing[0]!r:.60}; it has "
-            f"{_listed(table.columns)}; {remedy}."
-        )
+    remedy = f"rename one{', or say which it is with ' if flag else ''}{flag}"
+    raise SettingError(
+        f"{table.path} has no column {missing[0]!r:.60}; it has "
+        f"{_listed(table.columns)}; {remedy}."
+    )
 
 
 # What is a number, or has as many words as a sentence, names no column.

@@ -165,6 +165,15 @@ def test_columns_that_a_person_names_go_before_those_that_are_found(tmp_path):
     assert labelled(file) == [("Good.", "glad")]
 
 
+def test_a_text_is_in_one_column(tmp_path):
+    with pytest.raises(SettingError) as error:
+        read(tmp_path, "a,b,label\nx,y,1\n", text="a,b")
+    assert str(error.value) == (
+        f"{tmp_path}/file has no column 'a,b'; it has 'a', 'b', 'label'; rename one, "
+        "or say which it is with --text-column."
+    )
+
+
 def test_a_file_of_withheld_labels_does_not_say_what_is_to_be_predicted(tmp_path):
     content = '{"text": "a", "label": -1}\n{"text": "b", "label": -1}\n'
     with pytest.raises(AlbertError, match="does not say what is to be predicted"):
