@@ -221,8 +221,27 @@ def test_pieces_that_contradict_each_other_are_refused(model, tmp_path):
         read_external(tmp_path)
 
 
-def tokenizer_with(vocab=PIECES, normalizer=None):
-    return {"normalizer": normalizer, "model": {"type": "Unigram", "vocab": vocab}}
+def test_files_that_disagree_on_capital_letters_are_refused(bare, tmp_path):
+    (tmp_path / "spiece.model").write_bytes(bare)
+    settings = {"tokenizer_class": "AlbertTokenizer", "do_lower_case": True}
+    write_tokenizer(tmp_path, kinds=["NFKD", "StripAccents"], **settings)
+    with pytest.raises(AlbertError, match="disagree on capital letters or accents; "):
+        read_external(tmp_path)
+
+
+def test_tokens_that_are_found_before_the_pieces_are_refused(bare, tmp_path):
+    (tmp_path / "spiece.model").write_bytes(bare)
+    (tmp_path / "added_tokens.json").write_text('{"<e1>": 20}')
+    with pytest.raises(AlbertError, match="its tokenizer finds <e1> in a text before"):
+        read_external(tmp_path)
+
+
+def tokenizer_with(vocab=PIECES, normalizer=None, before=None, **model):
+    return {
+        "normalizer": normalizer,
+        "pre_tokenizer": before,
+        "model": {"type": "Unigram", "vocab": vocab, **model},
+    }
 
 
 NOT_OURS = "is not the tokenizer.json of an ALBERT"
@@ -234,6 +253,8 @@ HOSTILE = [
     (tokenizer_with(normalizer="NFKD"), "has a normalizer that is not a list"),
     (tokenizer_with(normalizer={"normalizers": 5}), "has a normalizer that is not"),
     (tokenizer_with(normalizer={"type": []}), "with a step that has no name"),
+    (tokenizer_with(before={"type": "Digits"}), "divides text by Digits with"),
+    (tokenizer_with(byte_fallback=True), "spells unknown characters in bytes"),
 ]
 
 

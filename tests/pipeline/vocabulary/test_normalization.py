@@ -279,7 +279,8 @@ def test_format_characters_are_no_spaces(text, kept, dropped):
 )
 def test_case_is_that_of_the_language(language, text, lower):
     assert made_for(text, language=language) == lower
-    assert made_for(text, language=language, cased=True) == text
+    # A soft hyphen is dropped whatever becomes of case.
+    assert made_for(f"{text}\xad", language=language, cased=True) == text
 
 
 def test_case_with_a_dot_written_apart(normalizer_of):
@@ -306,8 +307,19 @@ def test_text_without_such_characters_has_the_rules_of_albert(keep_accents):
         ("Bratislava je hlavné mesto Slovenska a leží na brehu Dunaja.", None),
         ("Le chat a été vu hier soir dans le jardin du voisin.", None),
         ("A naïve plan.", None),
+        # Marks that no letter is composed with.
+        ("Ọ̀rọ̀ Yorùbá ni mo ń sọ̀.", 37.5),
     ],
-    ids=["Vietnamese", "Hindi", "Russian", "Japanese", "Slovak", "French", "English"],
+    ids=[
+        "Vietnamese",
+        "Hindi",
+        "Russian",
+        "Japanese",
+        "Slovak",
+        "French",
+        "English",
+        "Yoruba",
+    ],
 )
 def test_a_loss_of_marks_is_told_where_they_tell_words_apart(text, share):
     warning = (

@@ -116,6 +116,13 @@ def test_special_tokens_that_are_only_named_are_found_whole(tmp_path, file, name
     assert [vocabulary.piece(token) for token in ids] == ["cafe", "Cafe", "cafe"]
 
 
+def test_tokens_that_an_older_file_adds_are_found_whole(tmp_path):
+    (tmp_path / "added_tokens.json").write_text('{"<e1>": 16, "[MASK]": 4}')
+    vocabulary = wordpiece(tmp_path, config=LOWER)
+    (ids,) = vocabulary.encode(["Café <e1>café"])
+    assert [vocabulary.piece(token) for token in ids] == ["cafe", "<e1>", "cafe"]
+
+
 def test_what_is_written_of_the_rules_reads_as_the_same(tmp_path):
     config = {
         **CASED,
@@ -141,6 +148,7 @@ def test_what_is_written_of_the_rules_reads_as_the_same(tmp_path):
         (None, tokenizer_json(model={"unk_token": "?"}), "its unk_token is '?'"),
         (None, tokenizer_json(model={"vocab": {"a": 0}}), "has other pieces than"),
         (None, tokenizer_json(model={"vocab": {"a": 5}}), "not numbered from 0"),
+        (None, tokenizer_json(model={"vocab": {"a\n": 0}}), "a piece has a line end"),
         (None, tokenizer_json(tokens=[added("<e1>", 40)]), "added tokens (<e1>)"),
         ({"bos_token": "<e1>"}, None, "its special token '<e1>' has no place"),
         (None, tokenizer_json(tokens=[{"id": 16}]), "is damaged"),
