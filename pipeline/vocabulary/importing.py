@@ -214,9 +214,10 @@ def _check_steps(values: dict[str, Any], *, path: Path) -> None:
         quotes = pattern.get("String") if isinstance(pattern, dict) else None
         is_replaced = kind == "Replace" and (pattern == _SPACES or quotes in QUOTES)
         if step and kind not in _STEPS and not is_replaced:
+            named = f"{kind} {pattern}" if pattern else f"{kind}"
             raise AlbertError(
-                f"{path} has a normalizer with the step {kind} {pattern or ''!s:.40}, "
-                "which a SentencePiece vocabulary cannot take; give a model without it."
+                f"{path} has a normalizer with the step {named:.60}, which a "
+                "SentencePiece vocabulary cannot take; give a model without it."
             )
     with undamaged(path, remedy="copy it again"):
         before = values.get("pre_tokenizer")

@@ -253,6 +253,7 @@ HOSTILE = [
     (tokenizer_with(normalizer="NFKD"), "has a normalizer that is not a list"),
     (tokenizer_with(normalizer={"normalizers": 5}), "has a normalizer that is not"),
     (tokenizer_with(normalizer={"type": []}), "with a step that has no name"),
+    (tokenizer_with(normalizer={"type": "NFC"}), "with the step NFC, which a"),
     (tokenizer_with(before={"type": "Digits"}), "divides text by Digits with"),
     (tokenizer_with(byte_fallback=True), "spells unknown characters in bytes"),
 ]
