@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pipeline.core.documents import Document
-from pipeline.noise.describe import sum_up
+from pipeline.noise.describe import look_lines, sum_up
 from pipeline.noise.look import (
     LEAST_DOCUMENTS,
     Bounds,
@@ -199,6 +199,48 @@ def test_lines_that_were_joined_are_a_share_of_all_lines():
     page = Document(("A page.", "Its end."))
     look = looked_at([enumerate([verse, listed, page])], ALL)
     assert look["joined_share"] == 0.3
+
+
+# What a person reads of a look.
+
+PLAIN = {
+    "scripts": {"Latin": 1.0},
+    "languages": {"en": 1.0},
+    "longest_document": 2000,
+    "repeated_share": 0.0,
+    "repeated_more_than": 10,
+    "html_share": 0.0,
+    "mojibake_share": 0.0,
+    "list_share": 0.0,
+}
+
+
+@pytest.mark.parametrize(
+    ("look", "line"),
+    [
+        (
+            {"languages": {"en": 0.75, "de": 0.25}},
+            "languages 75.0% en, 25.0% de (make-data --keep-languages en keeps one)",
+        ),
+        (
+            {"longest_document": 2_000_000},
+            "a document has 2,000,000 characters: if its file holds several, put blank "
+            "lines between paragraphs and <|endoftext|> between documents, or give "
+            "JSON lines",
+        ),
+        (
+            {"near_copy_share": 0.25},
+            "25.0% is in documents that nearly equal others (make-data "
+            "--near-duplicates drop keeps one of each)",
+        ),
+    ],
+    ids=["languages", "a long document", "near copies"],
+)
+def test_what_is_unusual_in_a_text_has_a_line(look, line):
+    prose = [{"format": "prose"}]
+    assert list(look_lines(PLAIN | look, prose)) == [f"text: {line}"]
+    # Nor is anything said of the text of an older data set, which has no look.
+    assert list(look_lines(PLAIN, prose)) == list(look_lines({}, prose)) == []
 
 
 # Signs of noise, in every language.
