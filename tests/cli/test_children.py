@@ -135,6 +135,19 @@ def test_a_folder_that_was_just_made_is_left_alone(tmp_path, monkeypatch):
         assert not old.exists()
 
 
+def test_a_link_that_is_named_as_a_scratch_folder_stays(tmp_path, monkeypatch):
+    """Whoever made it in a folder of all people may have led it anywhere."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    kept, link = tmp_path / "kept", tmp_path / "tmp/albert-vocab-link"
+    link.parent.mkdir()
+    kept.mkdir()
+    os.utime(kept, (1, 1))
+    link.symlink_to(kept)
+    with scratch_folder("vocab"):
+        assert link.is_symlink()
+        assert kept.is_dir()
+
+
 COMMANDS = {
     "vocab": lambda small, output: (*vocab(small, output), "--workers", 2),
     "make-data": lambda small, output: make_data(small, output, "--workers", 1),

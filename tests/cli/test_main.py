@@ -41,19 +41,42 @@ def test_a_closed_terminal_does_not_end_what_nohup_began(ended):
     assert ended(signal.SIGHUP) == 0
 
 
-@pytest.mark.parametrize("number", [errno.EMFILE, errno.EFBIG, errno.ENOSPC])
-def test_a_limit_is_told_where_no_file_is_named(number, capsys):
+def of_system(number, *file):
+    return OSError(number, os.strerror(number), *file)
+
+
+LIMIT = (
+    "A limit or a full disk is in the way: {0.strerror}; raise the limit (ulimit -a "
+    "shows it), or make room, and run the same command again."
+)
+NO_MEMORY = (
+    "There is not enough memory, or not enough threads are allowed; give the command "
+    "more, or fewer --workers."
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (of_system(errno.EMFILE), LIMIT),
+        (of_system(errno.EFBIG), LIMIT),
+        (of_system(errno.ENOSPC), LIMIT),
+        (of_system(errno.ENOSPC, "a/b"), "a/b cannot be used: {0.strerror}."),
+        (of_system(errno.ENOMEM), NO_MEMORY),
+        (MemoryError(), NO_MEMORY),
+    ],
+    ids=["files", "size", "disk", "disk of a file", "memory", "memory of Python"],
+)
+def test_what_the_system_refuses_is_one_sentence(error, sentence, capsys):
     def refused():
-        raise OSError(number, os.strerror(number))
+        raise error
 
     group = AlbertGroup()
     group.command("work")(refused)
     with pytest.raises(SystemExit) as end:
         group.main(["work"])
     assert end.value.code == 1
-    said = capsys.readouterr().err
-    assert said.startswith("Error: A limit or a full disk is in the way: ")
-    assert os.strerror(number) in said
+    assert capsys.readouterr().err == f"Error: {sentence.format(error)}\n"
 
 
 # Standard output and standard error that are full, closed or of another encoding

@@ -332,3 +332,11 @@ def test_a_folder_that_was_taken_away_is_put_back(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         stopped()
     assert contents(tmp_path) == ["export/old"]
+
+
+def test_a_file_that_is_being_written_beside_a_folder_is_left_alone(tmp_path):
+    half = tmp_path / f"export{TEMPORARY}{'0' * 32}"
+    half.write_text("half")
+    with whole_folder(tmp_path / "export") as folder:
+        (folder / "new").write_text("new")
+    assert contents(tmp_path) == [half.name, "export/new"]

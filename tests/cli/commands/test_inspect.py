@@ -1,4 +1,4 @@
-"""`albert inspect` of a run: where it stands and what comes next."""
+"""`albert inspect`: of a run where it stands, of raw text how it is divided."""
 
 from tests.commands import LITTLE_MODEL, run
 from tests.runs import write_records
@@ -36,3 +36,15 @@ def test_two_runs_are_told_apart_in_the_first_line(tmp_path):
         *("--output", tmp_path / "report.html"),
     )
     assert said.splitlines()[0] == "What differs: seed (1, 2)."
+
+
+def test_of_raw_text_the_first_documents_are_shown_by_the_sentence(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "He came. She left.\\nWhy?"}\n{"text": "More."}\n')
+    said = run("inspect", "--text", path, "--documents", 1).splitlines()
+    assert said[1:] == [
+        f"{path}, document 1: 2 paragraphs, 3 sentences",
+        "  1. He came.",
+        "  1. She left.",
+        "  2. Why?",
+    ]
