@@ -26,6 +26,7 @@ FROM apache/beam_python${PYTHON}_sdk:${BEAM}
 COPY --from=build /wheels /wheels
 COPY constraints.txt /wheels/
 RUN pip install --no-cache-dir --constraint /wheels/constraints.txt \
-        adlfs fsspec gcsfs google-crc32c numpy pyarrow s3fs sentencepiece sentencex zstandard \
+        adlfs fsspec ftfy gcsfs google-crc32c numpy py3langid pyarrow s3fs sentencepiece \
+        sentencex zstandard \
     && pip install --no-cache-dir --no-deps /wheels/*.whl \
     && python -c "import pipeline.job.make_data"

@@ -2,7 +2,7 @@
 
 What happens to a document, and the functions that call each step:
 
-    job.steps.read_clean            read_texts       bytes become paragraphs
+    noise.filters.read_clean        read_texts       bytes become paragraphs
                                     clean            noise goes, with its reason
     noise.look.Looker.watch         shard_documents  paragraphs become sentences
     dataset.shard.write_shard       distinct         copies of a document go

@@ -142,8 +142,8 @@ TOPICS = {
     show_default=True,
     metavar="NAME",
     help=f"Where the job runs: {LOCAL_RUNNER} on this machine, where nothing needs a "
-    "port; DataflowRunner, FlinkRunner, SparkRunner and PortableRunner take Beam's own "
-    "options after --.",
+    "port; DataflowRunner, FlinkRunner, SparkRunner, PrismRunner and PortableRunner "
+    "take Beam's own options after --.",
 )
 @click.option(
     "--removed",

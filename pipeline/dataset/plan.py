@@ -51,9 +51,18 @@ def plan_dataset(
     )
 
 
-def tool_versions(config: ResolvedDataConfig) -> dict[str, str]:
-    """Versions of the tools on which the bytes depend, of those that are here."""
-    optional = {"py3langid": config.keep_languages, "ftfy": config.repair_text}
+def tool_versions(
+    config: ResolvedDataConfig, *, tells_languages: bool = False
+) -> dict[str, str]:
+    """Versions of the tools on which the bytes depend, of those that are here.
+
+    Args:
+        tells_languages: Whether languages are told if they can be, as in a look.
+    """
+    optional = {
+        "py3langid": config.keep_languages or tells_languages,
+        "ftfy": config.repair_text,
+    }
     versions = {}
     for tool in (tool for tool, is_used in optional.items() if is_used):
         with contextlib.suppress(PackageNotFoundError):

@@ -22,7 +22,7 @@ from apache_beam.options.pipeline_options import (
     PortableOptions,
 )
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.runners.runner import PipelineResult, PipelineRunner, PipelineState
+from apache_beam.runners.runner import PipelineResult, PipelineRunner
 from apache_beam.transforms.window import GlobalWindows
 
 from pipeline.dataset.manifest import NothingToTrainOn
@@ -32,7 +32,6 @@ from pipeline.job.failures import explain
 from pipeline.job.plan import Job
 from pipeline.job.runners import DATAFLOW, Runner, engine_of, environment_of
 from pipeline.job.submission import (
-    end_failed,
     end_job,
     is_marked,
     marked_output,
@@ -88,10 +87,12 @@ def make_dataset(
         # Workers that a cluster may still have end without it.
         storage.remove(storage.join(job.output, SUBMITTED))
         result = run_here(transform, job, workers)
-    spill.forget_chunks(job.output)
-    # What killed workers were writing.
-    for path in storage.find_below(job.output, f"**/*{TEMPORARY}*"):
-        storage.remove(path)
+    # The files of a command that was run meanwhile are not for this one to remove.
+    if not runner or is_marked(job.output, job.mark):
+        spill.forget_chunks(job.output)
+        # What killed workers were writing.
+        for path in storage.find_below(job.output, f"**/*{TEMPORARY}*"):
+            storage.remove(path)
     return result
 
 
@@ -216,13 +217,15 @@ class Step(beam.DoFn):
         """
         self._marked = marked_output(self._job.output, self._job.mark)
         if not self._has_tools:
-            here = tool_versions(self._job.dataset.config)
+            config = self._job.dataset.config
+            here = tool_versions(config, tells_languages=True)
             for tool, version in self._job.versions.items():
                 if here.get(tool) != version:
+                    found = f"{tool} {here[tool]}" if tool in here else f"no {tool}"
                     raise AlbertError(
-                        f"A worker has {tool} {here.get(tool)}, but the job was made "
-                        f"with {version}; build the workers' image from the same "
-                        "version of this program."
+                        f"A worker has {found}, but the job was made with {version}; "
+                        "build the workers' image from the same version of this "
+                        "program, with the same extras."
                     )
             self._has_tools = True
         # What the workers are to do.
@@ -294,15 +297,12 @@ def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineR
             result = submit(transform, job, runner, engine)
             with explained_errors(job, runner):
                 result.wait_until_finish()
-                state = result.state
-        except (Exception, SystemExit):
-            end_failed(job.output, job.mark, runner)
+        except Exception:
+            end_job(job.output, job.mark, runner)
             raise
         except BaseException as error:
             # An interrupt, or a signal to end.
-            raise type(error)(end_job(job.output, runner)) from None
-    if state != PipelineState.DONE:
-        raise AlbertError(f"The job ended as {state} at {runner.name}.")
+            raise type(error)(end_job(job.output, job.mark, runner)) from None
     return result
 
 

@@ -23,7 +23,6 @@ from pipeline.dataset.plan import (
 from pipeline.dataset.shard import write_shard
 from pipeline.job import spill
 from pipeline.noise.describe import sum_up
-from pipeline.noise.filters import is_installed
 from pipeline.noise.look import Looker, bounds_for
 from pipeline.noise.near_copies import Choice
 from pipeline.reading.formats import InputFile
@@ -51,7 +50,6 @@ class Job:
         versions: Of the tools on the machine that made the job.
         near_duplicates: Which near-copies go, if any.
         passed_over: Files of the inputs that are not read.
-        names_languages: Whether the look at the text tells languages.
         mark: What a job on a cluster has written to its output; see `submission`.
         removed: The folder in which what is removed is written; empty for none.
     """
@@ -66,7 +64,6 @@ class Job:
     near_duplicates: Choice | None = None
     text_bytes: int = 0
     passed_over: int = 0
-    names_languages: bool = False
     mark: str = ""
     removed: str = ""
 
@@ -103,7 +100,7 @@ def plan_job(
     return Job(
         dataset=dataset,
         fingerprint=dataset.fingerprint(),
-        versions=tool_versions(config),
+        versions=tool_versions(config, tells_languages=True),
         shards=shards,
         near_duplicates=near_duplicates,
         chunks=tuple(plan_chunks(files, chunk_bytes=chunk_bytes)),
@@ -111,7 +108,6 @@ def plan_job(
         model=model,
         text_bytes=sum(file.text_bytes for file in files),
         passed_over=passed_over,
-        names_languages=is_installed(),
     )
 
 

@@ -18,12 +18,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from pipeline.core.documents import ReadingCounts, ShardDocument, number_of
+from pipeline.core.documents import ReadingCounts, number_of
 from pipeline.core.draws import Keys
 from pipeline.dataset.plan import ShardPlan
 from pipeline.job.plan import COUNTS, SIGNED, Job
 from pipeline.noise.filters import line_number, read_clean
-from pipeline.noise.look import Looker
 from pipeline.noise.near_copies import (
     BANDS,
     Choice,
@@ -33,9 +32,7 @@ from pipeline.noise.near_copies import (
     are_near,
     groups_by_key,
     pairs_to_check,
-    signature,
     which_go,
-    word_hashes,
 )
 from pipeline.reading.read import Chunk, hash_document
 from pipeline.storage.files import join, new_file, read_whole
@@ -58,41 +55,6 @@ class Signed(NamedTuple):
     id: int
     signature: Signature
     shards: tuple[int, ...]
-
-
-def read_documents(
-    chunk: Chunk,
-    job: Job,
-    found: list[Signed],
-    *,
-    counts: ReadingCounts,
-    looker: Looker,
-) -> Iterator[ShardDocument]:
-    """The documents of a chunk, which are looked at and signed as they pass.
-
-    Where near-copies go, `found` receives each document once all its parts have passed.
-    """
-    parts: list[ShardDocument] = []
-
-    def sign() -> None:
-        if not parts:
-            return
-        number = number_of(parts[0].id)
-        words = word_hashes("\n".join(part.text for part in parts))
-        looker.see_words(number, words)
-        if job.near_duplicates and (made := signature(words)):
-            shards = {job.shards.shard_of(part.id): None for part in parts}
-            found.append(Signed(number, made, tuple(shards)))
-
-    repeated = read_repeated(job)
-    texts = read_clean(chunk, job.dataset.config, counts=counts, repeated=repeated)
-    for document in looker.watch(texts):
-        if document.is_first:
-            sign()
-            parts.clear()
-        parts.append(document)
-        yield document
-    sign()
 
 
 def write_signatures(documents: list[Signed], chunk: int, *, output: Path) -> None:

@@ -87,8 +87,12 @@ def choose_runner(name: str, flags: Sequence[str]) -> Runner:
             f"--dry_run: only {DATAFLOW} can check a job without running it, and "
             f"{name} would run it; leave it out."
         )
-    if name != DATAFLOW and not portable.environment_cache_millis:
-        portable.environment_cache_millis = KEEP_WORKERS_MS
+    if name != DATAFLOW:
+        # Left to itself Beam takes LOOPBACK for some, with workers of its own.
+        portable.environment_type = environment_of(runner)
+        portable.environment_cache_millis = (
+            portable.environment_cache_millis or KEEP_WORKERS_MS
+        )
     _refuse_what_makes_nothing(name, options)
     return runner
 

@@ -228,8 +228,8 @@ class ProgressReader:
 
     def poll(self) -> Progress:
         """What is done so far."""
-        # The storage may be out of reach for a moment.
-        with contextlib.suppress(AlbertError):
+        # Storage may be out of reach for a moment, and a job that ends removes marks.
+        with contextlib.suppress(AlbertError, OSError):
             for pattern in (CHUNK_MARKS, SIDECAR_FILES):
                 for path in chain(*(find_below(p, pattern) for p in self._places)):
                     if path not in self._seen:

@@ -23,10 +23,11 @@ from pipeline.dataset.manifest import write_dataset
 from pipeline.dataset.shard import NEAR_COPY, write_shard
 from pipeline.job import repeats, spill
 from pipeline.job.plan import COUNTS, SIGNED, Job
-from pipeline.job.repeats import Signed, read_documents, read_repeated
+from pipeline.job.repeats import Signed, read_repeated
 from pipeline.noise.describe import sum_up
-from pipeline.noise.filters import clean, is_installed, language_of, removed_whole
+from pipeline.noise.filters import clean, language_of, read_clean, removed_whole
 from pipeline.noise.look import Looker, bounds_for
+from pipeline.noise.near_copies import signature, word_hashes
 from pipeline.reading.read import Chunk, hash_document, read_texts
 from pipeline.storage.files import join, new_file, read_whole, write_whole
 from pipeline.vocabulary.tokenizer import load_tokenizer
@@ -38,6 +39,41 @@ from schemas.layout import NEAR_DUPLICATES, chunk_file, removed_file, sidecar_fi
 REMOVED = -3
 
 Result = tuple[None, dict[str, Any]]
+
+
+def read_documents(
+    chunk: Chunk,
+    job: Job,
+    found: list[Signed],
+    *,
+    counts: ReadingCounts,
+    looker: Looker,
+) -> Iterator[ShardDocument]:
+    """The documents of a chunk, which are looked at and signed as they pass.
+
+    Where near-copies go, `found` receives each document once all its parts have passed.
+    """
+    parts: list[ShardDocument] = []
+
+    def sign() -> None:
+        if not parts:
+            return
+        number = number_of(parts[0].id)
+        words = word_hashes("\n".join(part.text for part in parts))
+        looker.see_words(number, words)
+        if job.near_duplicates and (made := signature(words)):
+            shards = {job.shards.shard_of(part.id): None for part in parts}
+            found.append(Signed(number, made, tuple(shards)))
+
+    repeated = read_repeated(job)
+    texts = read_clean(chunk, job.dataset.config, counts=counts, repeated=repeated)
+    for document in looker.watch(texts):
+        if document.is_first:
+            sign()
+            parts.clear()
+        parts.append(document)
+        yield document
+    sign()
 
 
 def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
@@ -168,14 +204,13 @@ def _counted(
     counts: ReadingCounts, looks: Iterable[dict[str, Any]], job: Job, *, gone: set[int]
 ) -> dict[str, Any]:
     """What reading counted, and the look at the text."""
-    can_tell = job.names_languages and is_installed()
     look = sum_up(
         looks,
         bounds_for(job.text_bytes),
         is_held_out=job.shards.is_held_out,
         gone=gone,
         most_repeats=job.dataset.config.max_line_repeats,
-        language_of=language_of if can_tell else None,
+        language_of=language_of if "py3langid" in job.versions else None,
     )
     return {"read": counts.to_dict(), "look": look}
 

@@ -34,19 +34,16 @@ def is_marked(output: str, mark: str) -> bool:
     return False
 
 
-def end_failed(output: str, mark: str, runner: Runner) -> None:
-    """Tell workers of a job to do no more, which nobody waits for since it failed."""
-    if runner.name != DATAFLOW and is_marked(output, mark):
-        with contextlib.suppress(AlbertError, OSError):
-            write_mark(output, _ENDED)
+def end_job(output: str, mark: str, runner: Runner) -> str:
+    """Tell workers to do no more; gives what to say of that to whoever interrupted.
 
-
-def end_job(output: str, runner: Runner) -> str:
-    """Tell workers to do no more; gives what to say of that to whoever interrupted."""
+    Those of a command that was run meanwhile, which has another mark, go on.
+    """
     unable = ""
     if runner.name != DATAFLOW:
         try:
-            write_mark(output, _ENDED)
+            if read_whole(join(output, SUBMITTED)).decode() == mark:
+                write_mark(output, _ENDED)
         except (AlbertError, OSError) as error:
             unable = f" Its workers cannot be told to stop: {str(error).rstrip('.')}."
         else:

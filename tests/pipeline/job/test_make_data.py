@@ -249,7 +249,7 @@ def test_a_worker_with_other_tools_is_refused(texts, model, tmp_path, monkeypatc
     monkeypatch.setattr(
         make_data,
         "tool_versions",
-        lambda config: tool_versions(config) | {"sentencex": "0.1"},
+        lambda config, **given: tool_versions(config, **given) | {"sentencex": "0.1"},
     )
     with pytest.raises(
         AlbertError, match=r"^A worker has sentencex 0.1, but the job was made with 1"

@@ -169,6 +169,16 @@ def test_options_of_the_engines_java_are_accepted_and_kept(name, flags):
         assert str(given[option]) == (value or "True")
 
 
+@pytest.mark.parametrize(
+    ("flags", "kind"),
+    [([], "LOOPBACK"), ([SERVER], "DOCKER"), ([SERVER, LOOPBACK], "LOOPBACK")],
+)
+@pytest.mark.parametrize("name", ["FlinkRunner", "SparkRunner", "PrismRunner"])
+def test_beam_chooses_no_workers_by_itself(name, flags, kind):
+    options = choose_runner(name, flags).options.get_all_options()
+    assert options["environment_type"] == kind
+
+
 def test_options_reach_beam():
     runner = choose_runner("FlinkRunner", ["--flink_master=node7:8081", *EXTERNAL])
     options = runner.options.get_all_options(drop_default=True)

@@ -7,7 +7,7 @@ import pytest
 from pipeline.job import make_data, submission
 from pipeline.job.plan import plan_job
 from pipeline.job.runners import DATAFLOW, choose_runner
-from pipeline.job.submission import MarkedOutput, end_failed, end_job, write_mark
+from pipeline.job.submission import MarkedOutput, end_job, write_mark
 from pipeline.reading.inputs import find_inputs
 from pipeline.storage import files
 from schemas.config import DataConfig
@@ -35,7 +35,7 @@ def test_a_worker_ends_with_the_command(output, is_at_work):
     marked = MarkedOutput(output, "mine")
     if is_at_work:
         marked.check()
-    assert end_job(output, FLINK) == (
+    assert end_job(output, "mine", FLINK) == (
         "The job was told to end; it does so as soon as its workers have finished what "
         "they are at. Run the same command again: what is finished is kept."
     )
@@ -80,10 +80,10 @@ def test_a_worker_ends_when_its_output_is_made_anew(output):
         (DATAFLOW, "mine", "mine"),
     ],
 )
-def test_a_job_that_failed_ends_unless_the_output_is_that_of_another(
+def test_a_job_is_ended_unless_the_output_is_that_of_another_command(
     output, runner, mark, left
 ):
-    end_failed(output, mark, FLINK._replace(name=runner))
+    end_job(output, mark, FLINK._replace(name=runner))
     assert files.read_whole(files.join(output, SUBMITTED)).decode() == left
 
 
@@ -129,8 +129,8 @@ def test_another_output_is_refused_at_once(output, mark):
 
 def test_where_workers_cannot_be_told_the_job_goes_on(tmp_path):
     (tmp_path / "data").write_text("")
-    assert end_job(f"{tmp_path}/data", FLINK) == (
+    assert end_job(f"{tmp_path}/data", "mine", FLINK) == (
         "A job that FlinkRunner runs elsewhere goes on; to end it, stop it there. Its "
-        f"workers cannot be told to stop: {tmp_path}/data/.work/submitted cannot be "
-        "written: Not a directory. Run the same command again when it has ended."
+        f"workers cannot be told to stop: {tmp_path}/data/.work/submitted does not "
+        "exist. Run the same command again when it has ended."
     )
