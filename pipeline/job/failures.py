@@ -4,14 +4,19 @@ In this process an error has its type. An engine hands over text: Python's trace
 within Java's, of which the first cause is what matters.
 """
 
+import contextlib
 import re
+from collections.abc import Iterator
 
 import grpc
 
 from pipeline.dataset.manifest import NothingToTrainOn
+from pipeline.job import spill
 from pipeline.job.plan import Job
 from pipeline.job.runners import Runner, engine_address, heap_option, pool_address
+from pipeline.storage import files as storage
 from schemas.errors import AlbertError, SettingError
+from schemas.layout import EVAL, SIDECARS, TRAIN
 from schemas.readable import counted, prefixed
 
 # As much text as a shard has by default.
@@ -31,6 +36,20 @@ _OUT_OF_MEMORY = re.compile(
     # So an executor of Spark's ends.
     r"|exited with code 52\b"
 )
+
+
+@contextlib.contextmanager
+def explained_errors(job: Job, runner: Runner | None = None) -> Iterator[None]:
+    """Raise errors of Beam as what they stand for; empty data sets leave nothing."""
+    try:
+        yield
+    except Exception as error:
+        explained = explain(error, job, runner)
+        if isinstance(explained, NothingToTrainOn):
+            spill.forget_chunks(job.output)
+            for name in (TRAIN, EVAL, SIDECARS):
+                storage.remove(storage.join(job.output, name))
+        raise explained from error
 
 
 def explain(

@@ -6,42 +6,34 @@ no port; what has work for many cores is handed to worker processes, all element
 step at once. On a cluster the same steps compute where the engine calls them.
 """
 
-import contextlib
 import dataclasses
-import logging
 import secrets
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 import apache_beam as beam
-import grpc
-from apache_beam.options.pipeline_options import (
-    GoogleCloudOptions,
-    PipelineOptions,
-    PortableOptions,
-)
+from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.runners.runner import PipelineResult, PipelineRunner
+from apache_beam.runners.runner import PipelineResult
 from apache_beam.transforms.window import GlobalWindows
 
-from pipeline.dataset.manifest import NothingToTrainOn
 from pipeline.dataset.plan import tool_versions
 from pipeline.job import repeats, spill, steps
-from pipeline.job.failures import explain
+from pipeline.job.failures import explained_errors
 from pipeline.job.plan import Job
-from pipeline.job.runners import DATAFLOW, Runner, engine_of, environment_of
+from pipeline.job.runners import DATAFLOW, Runner, engine_of
 from pipeline.job.submission import (
-    end_job,
     is_marked,
     marked_output,
+    run_there,
+    submit,
     write_mark,
 )
 from pipeline.job.worker_processes import WorkerProcesses
 from pipeline.storage import files as storage
 from schemas.errors import AlbertError
 from schemas.files import TEMPORARY
-from schemas.layout import EVAL, SIDECARS, SPM_MODEL, SUBMITTED, TRAIN
+from schemas.layout import SPM_MODEL, SUBMITTED
 
 Shuffle = Literal["files", "engine"]
 
@@ -135,69 +127,6 @@ def chain(
     )
 
 
-def find_repeated_lines(
-    job: Job, workers: WorkerProcesses | None, *, shuffle: Shuffle
-) -> beam.PTransform:
-    """Chunks -> chunks, once it is known which lines stand in too many documents."""
-    if shuffle == "files":
-        counted = "CountLines" >> beam.ParDo(Step(repeats.write_lines, job, workers))
-        find = repeats.find_repeated
-    else:
-        bare = dataclasses.replace(job, chunks=())
-        counted = (
-            "CountLines" >> beam.ParDo(Step(repeats.lines_for_engine, bare))
-            | "ByLine" >> beam.GroupByKey()
-            | "Repeated" >> beam.ParDo(Step(repeats.repeated_line, bare))
-        )
-        find = repeats.keep_repeated
-    return (
-        counted
-        | "AllLines" >> beam.GroupByKey()
-        | "KeepRepeated" >> beam.ParDo(Step(find, job))
-        | "SpreadAgain" >> beam.Reshuffle()
-    )
-
-
-class AddGone(beam.PTransform):
-    """Documents and counts as they were read, and for each shard which documents go.
-
-    Ids are grouped by band, then each is brought together with those it meets.
-    """
-
-    def __init__(self, job: Job) -> None:
-        super().__init__()
-        self._job = job
-
-    def expand(self, elements: beam.PCollection) -> beam.PCollection:
-        """What is grouped by shard."""
-        signed = elements | self._step(repeats.signed_documents)
-        meetings = (
-            signed
-            | self._step(repeats.bands_of)
-            | "ByBand" >> beam.GroupByKey()
-            | self._step(repeats.pairs_of_band)
-        )
-        for name, compute in (
-            ("ByFirst", repeats.meetings),
-            ("BySecond", repeats.near_copies),
-        ):
-            meetings = (
-                {"documents": signed, "met": meetings}
-                | name >> beam.CoGroupByKey()
-                | self._step(compute)
-            )
-        gone = (
-            meetings
-            | "AllCopies" >> beam.GroupByKey()
-            | self._step(repeats.gone_by_shard)
-        )
-        read = elements | self._step(repeats.all_but_signed)
-        return (read, gone) | "AndGone" >> beam.Flatten()
-
-    def _step(self, compute: Callable[[Any, Job], Iterable[Any]]) -> beam.PTransform:
-        return compute.__name__ >> beam.ParDo(Step(compute, self._job))
-
-
 class Step(beam.DoFn):
     """A step of the job, which computes at once or in worker processes."""
 
@@ -261,82 +190,64 @@ def run_here(
         return pipeline.run()
 
 
-@contextlib.contextmanager
-def explained_errors(job: Job, runner: Runner | None = None) -> Iterator[None]:
-    """Raise errors of Beam as what they stand for; empty data sets leave nothing."""
-    try:
-        yield
-    except Exception as error:
-        explained = explain(error, job, runner)
-        if isinstance(explained, NothingToTrainOn):
-            spill.forget_chunks(job.output)
-            for name in (TRAIN, EVAL, SIDECARS):
-                storage.remove(storage.join(job.output, name))
-        raise explained from error
+def find_repeated_lines(
+    job: Job, workers: WorkerProcesses | None, *, shuffle: Shuffle
+) -> beam.PTransform:
+    """Chunks -> chunks, once it is known which lines stand in too many documents."""
+    if shuffle == "files":
+        counted = "CountLines" >> beam.ParDo(Step(repeats.write_lines, job, workers))
+        find = repeats.find_repeated
+    else:
+        bare = dataclasses.replace(job, chunks=())
+        counted = (
+            "CountLines" >> beam.ParDo(Step(repeats.lines_for_engine, bare))
+            | "ByLine" >> beam.GroupByKey()
+            | "Repeated" >> beam.ParDo(Step(repeats.repeated_line, bare))
+        )
+        find = repeats.keep_repeated
+    return (
+        counted
+        | "AllLines" >> beam.GroupByKey()
+        | "KeepRepeated" >> beam.ParDo(Step(find, job))
+        | "SpreadAgain" >> beam.Reshuffle()
+    )
 
 
-def submit(
-    transform: beam.PTransform, job: Job, runner: Runner, engine: PipelineRunner
-) -> PipelineResult:
-    """Hand a job to a cluster."""
-    cloud = runner.options.view_as(GoogleCloudOptions)
-    # Dataflow refuses a second job with the name of a running one, so that a job that
-    # nobody waits for any more is not started twice.
-    cloud.job_name = cloud.job_name or f"albert-make-data-{job.fingerprint[:12]}"
-    with explained_errors(job, runner):
-        pipeline = beam.Pipeline(runner=engine, options=runner.options)
-        _ = pipeline | "MakeData" >> transform
-        return pipeline.run()
+class AddGone(beam.PTransform):
+    """Documents and counts as they were read, and for each shard which documents go.
 
-
-def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineResult:
-    """Run a job on a cluster and wait for its end, or end it at Ctrl-C."""
-    silence_threads()
-    with own_workers(runner), engine_of(runner) as engine:
-        try:
-            result = submit(transform, job, runner, engine)
-            with explained_errors(job, runner):
-                result.wait_until_finish()
-        except Exception:
-            end_job(job.output, job.mark, runner)
-            raise
-        except BaseException as error:
-            # An interrupt, or a signal to end.
-            raise type(error)(end_job(job.output, job.mark, runner)) from None
-    return result
-
-
-def silence_threads() -> None:
-    """Print no traceback of Beam's threads that listen to a job server which ends.
-
-    Whoever waits for the job is told the same, perhaps before them.
+    Ids are grouped by band, then each is brought together with those it meets.
     """
-    if logging.getLogger().isEnabledFor(logging.WARNING):
-        return
-    before = threading.excepthook
 
-    def hook(failure: threading.ExceptHookArgs) -> None:
-        if not issubclass(failure.exc_type, grpc.RpcError):
-            before(failure)
+    def __init__(self, job: Job) -> None:
+        super().__init__()
+        self._job = job
 
-    threading.excepthook = hook
+    def expand(self, elements: beam.PCollection) -> beam.PCollection:
+        """What is grouped by shard."""
+        signed = elements | self._step(repeats.signed_documents)
+        meetings = (
+            signed
+            | self._step(repeats.bands_of)
+            | "ByBand" >> beam.GroupByKey()
+            | self._step(repeats.pairs_of_band)
+        )
+        for name, compute in (
+            ("ByFirst", repeats.meetings),
+            ("BySecond", repeats.near_copies),
+        ):
+            meetings = (
+                {"documents": signed, "met": meetings}
+                | name >> beam.CoGroupByKey()
+                | self._step(compute)
+            )
+        gone = (
+            meetings
+            | "AllCopies" >> beam.GroupByKey()
+            | self._step(repeats.gone_by_shard)
+        )
+        read = elements | self._step(repeats.all_but_signed)
+        return (read, gone) | "AndGone" >> beam.Flatten()
 
-
-@contextlib.contextmanager
-def own_workers(runner: Runner) -> Iterator[None]:
-    """Workers of this command, where LOOPBACK asks for them.
-
-    Beam's own are threads of this process, which share one core, and any machine of the
-    network can start them.
-    """
-    if environment_of(runner) != "LOOPBACK":
-        yield
-        return
-    from pipeline.job.cluster_worker import worker_pool
-
-    debug = logging.getLogger().isEnabledFor(logging.WARNING)
-    with worker_pool("localhost:0", debug=debug) as address:
-        portable = runner.options.view_as(PortableOptions)
-        portable.environment_type = "EXTERNAL"
-        portable.environment_config = address
-        yield
+    def _step(self, compute: Callable[[Any, Job], Iterable[Any]]) -> beam.PTransform:
+        return compute.__name__ >> beam.ParDo(Step(compute, self._job))

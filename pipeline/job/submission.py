@@ -1,16 +1,27 @@
-"""The mark by which workers know an output as theirs, and their job as still wanted.
+"""A job is handed to a cluster, which makes it while its mark stands in the output.
 
-A job server that is asked to cancel a job only stops waiting for it: Flink and Spark go
-on to the end (Beam 2.77). So whoever submitted a job ends it by its mark in the output,
-which workers see wherever they are; those that find another mark do no more.
+By the mark workers know an output as theirs, and their job as still wanted. A job
+server that is asked to cancel a job only stops waiting for it: Flink and Spark go on to
+the end (Beam 2.77). So whoever submitted a job ends it by its mark in the output, which
+workers see wherever they are; those that find another mark do no more.
 """
 
 import contextlib
 import functools
+import logging
 import socket
+import threading
 import time
+from collections.abc import Iterator
 
-from pipeline.job.runners import DATAFLOW, Runner
+import apache_beam as beam
+import grpc
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PortableOptions
+from apache_beam.runners.runner import PipelineResult, PipelineRunner
+
+from pipeline.job.failures import explained_errors
+from pipeline.job.plan import Job
+from pipeline.job.runners import DATAFLOW, Runner, engine_of, environment_of
 from pipeline.storage.files import exists, is_remote, join, read_whole, write_whole
 from schemas.errors import AlbertError
 from schemas.layout import SUBMITTED
@@ -20,6 +31,73 @@ LOOK_SECONDS = 5.0
 
 # In place of the mark of a job that is to end.
 _ENDED = "ended"
+
+
+def submit(
+    transform: beam.PTransform, job: Job, runner: Runner, engine: PipelineRunner
+) -> PipelineResult:
+    """Hand a job to a cluster."""
+    cloud = runner.options.view_as(GoogleCloudOptions)
+    # Dataflow refuses a second job with the name of a running one, so that a job that
+    # nobody waits for any more is not started twice.
+    cloud.job_name = cloud.job_name or f"albert-make-data-{job.fingerprint[:12]}"
+    with explained_errors(job, runner):
+        pipeline = beam.Pipeline(runner=engine, options=runner.options)
+        _ = pipeline | "MakeData" >> transform
+        return pipeline.run()
+
+
+def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineResult:
+    """Run a job on a cluster and wait for its end, or end it at Ctrl-C."""
+    silence_threads()
+    with own_workers(runner), engine_of(runner) as engine:
+        try:
+            result = submit(transform, job, runner, engine)
+            with explained_errors(job, runner):
+                result.wait_until_finish()
+        except Exception:
+            end_job(job.output, job.mark, runner)
+            raise
+        except BaseException as error:
+            # An interrupt, or a signal to end.
+            raise type(error)(end_job(job.output, job.mark, runner)) from None
+    return result
+
+
+def silence_threads() -> None:
+    """Print no traceback of Beam's threads that listen to a job server which ends.
+
+    Whoever waits for the job is told the same, perhaps before them.
+    """
+    if logging.getLogger().isEnabledFor(logging.WARNING):
+        return
+    before = threading.excepthook
+
+    def hook(failure: threading.ExceptHookArgs) -> None:
+        if not issubclass(failure.exc_type, grpc.RpcError):
+            before(failure)
+
+    threading.excepthook = hook
+
+
+@contextlib.contextmanager
+def own_workers(runner: Runner) -> Iterator[None]:
+    """Workers of this command, where LOOPBACK asks for them.
+
+    Beam's own are threads of this process, which share one core, and any machine of the
+    network can start them.
+    """
+    if environment_of(runner) != "LOOPBACK":
+        yield
+        return
+    from pipeline.job.cluster_worker import worker_pool
+
+    debug = logging.getLogger().isEnabledFor(logging.WARNING)
+    with worker_pool("localhost:0", debug=debug) as address:
+        portable = runner.options.view_as(PortableOptions)
+        portable.environment_type = "EXTERNAL"
+        portable.environment_config = address
+        yield
 
 
 def write_mark(output: str, mark: str) -> None:
