@@ -142,7 +142,10 @@ class MultiLabel(Task):
     def measure(
         self, metric: Metric, targets: Targets, predictions: Targets
     ) -> Measure:
-        """Over all labels; accuracy is the share of examples with no label wrong."""
+        """Over the labels that are there; accuracy is the share of examples all right.
+
+        As of a single label, one that no example has and none was given does not count.
+        """
         true, predicted = np.asarray(targets), np.asarray(predictions)
         if metric == "accuracy":
             return mean_of((true == predicted).all(axis=1))
@@ -151,7 +154,9 @@ class MultiLabel(Task):
             both = taken(true, rows), taken(predicted, rows)
             if metric == "micro_f1":
                 return float(_f1_of_second(*map(np.ravel, both)))
-            return float(_scores_of_columns(*both)[2].mean())
+            is_there = np.logical_or(*both).any(axis=0)
+            scores = _scores_of_columns(*both)[2][is_there]
+            return float(scores.mean()) if len(scores) else 0.0
 
         return f1
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from albert_tf.tasks.evaluation import measured, task_of
+from albert_tf.tasks.evaluation import interval_of, measured, task_of
 from schemas.task import TaskSpec
 
 LABELS = ("a", "b", "c", "d")
@@ -49,6 +49,15 @@ def test_several_labels_are_measured_by_those_that_are_given(number):
     found = several.by_label(true, said)["labels"]
     assert list(found) == list(LABELS[:number])
     assert found["a"] == {"precision": 1.0, "recall": 0.5, "f1": expected, "support": 2}
+
+
+def test_labels_that_are_nowhere_do_not_count_in_a_mean_or_its_interval():
+    several = task("multilabel", "macro_f1", labels=LABELS)
+    true = [(0,) * n + (1,) + (0,) * (len(LABELS) - n - 1) for n in (0, 0, 1)]
+    assert measured(several, true, true) == {"macro_f1": 1.0}
+    assert interval_of(several, "macro_f1", true, true) == (1.0, 1.0)
+    none = [(0,) * len(LABELS)] * 3
+    assert measured(several, none, none) == {"macro_f1": 0.0}
 
 
 def test_what_is_constant_correlates_with_nothing():
