@@ -7,7 +7,6 @@ step at once. On a cluster the same steps compute where the engine calls them.
 """
 
 import dataclasses
-import secrets
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
@@ -21,9 +20,10 @@ from pipeline.dataset.plan import tool_versions
 from pipeline.job import repeats, spill, steps
 from pipeline.job.failures import explained_errors
 from pipeline.job.plan import Job
-from pipeline.job.runners import DATAFLOW, Runner, engine_of
+from pipeline.job.runners import Runner, engine_of
 from pipeline.job.submission import (
     is_marked,
+    mark_of,
     marked_output,
     run_there,
     submit,
@@ -57,11 +57,7 @@ def make_dataset(
     """
     shuffle = shuffle or ("engine" if runner else "files")
     if runner and not runner.is_dry:
-        # A job of Dataflow goes on without its command. So its mark is the same for the
-        # same job: a command that is run again, and refused, ends nothing.
-        is_cloud = runner.name == DATAFLOW
-        mark = job.fingerprint if is_cloud else secrets.token_hex(8)
-        job = dataclasses.replace(job, mark=mark)
+        job = dataclasses.replace(job, mark=mark_of(job, runner))
     transform = chain(job, shuffle=shuffle, workers=workers)
     if runner and runner.is_dry:
         with engine_of(runner) as engine:

@@ -9,6 +9,7 @@ workers see wherever they are; those that find another mark do no more.
 import contextlib
 import functools
 import logging
+import secrets
 import socket
 import threading
 import time
@@ -98,6 +99,20 @@ def own_workers(runner: Runner) -> Iterator[None]:
         portable.environment_type = "EXTERNAL"
         portable.environment_config = address
         yield
+
+
+def mark_of(job: Job, runner: Runner) -> str:
+    """The mark of a command, by which its workers are told from those of others.
+
+    A job of Dataflow goes on without its command: a command that is run again, and
+    refused, has the mark of the first and so ends nothing.
+    """
+    if runner.name == DATAFLOW:
+        with contextlib.suppress(AlbertError, OSError):
+            found = read_whole(join(job.output, SUBMITTED)).decode()
+            if found.startswith(job.fingerprint):
+                return found
+    return f"{job.fingerprint} {secrets.token_hex(8)}"
 
 
 def write_mark(output: str, mark: str) -> None:

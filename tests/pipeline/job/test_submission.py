@@ -110,6 +110,20 @@ def test_a_job_that_dataflow_still_runs_keeps_what_it_needs(
     assert sorted(found) == [*kept, "submitted"]
 
 
+@pytest.mark.parametrize(
+    ("runner", "is_same"), [(DATAFLOW, True), ("FlinkRunner", False)]
+)
+def test_only_what_dataflow_still_runs_keeps_its_mark(small, tmp_path, runner, is_same):
+    job = planned(small, tmp_path / "d")
+    cluster = FLINK._replace(name=runner)
+    first = submission.mark_of(job, cluster)
+    write_mark(str(job.output), first)
+    assert (submission.mark_of(job, cluster) == first) == is_same
+    # As with --overwrite: the workers that there are belong to nobody.
+    files.remove(files.join(job.output, SUBMITTED))
+    assert submission.mark_of(job, cluster) != first
+
+
 def planned(small, output):
     """A job from text to data set."""
     given = {"text": (str(small / "text"),)}
