@@ -129,18 +129,17 @@ def parse_table(
     text. All others are quoted as in CSV.
 
     Args:
-        header: The names of the columns if the first line does not have one of them;
-            cells are then divided by tabs, or by the first spaces of each line.
+        header: The names of the columns if the file has none; cells are then divided by
+            tabs, or by the first spaces of each line.
         may_be_quoted: False for published files, in which cells between tabs never are.
 
     >>> table = parse_table('id\ttext\n1\tHe said "no\n2\n', path="a.tsv")
     >>> table.rows[0].cells, dict(table.counts)
     ({'id': '1', 'text': 'He said "no'}, {'row with too few cells, left out': 1})
     """
-    first = text.partition("\n")[0]
-    columns = () if set(header) & set(first.split("\t")) else header
-    rows, counts, numbers = [], Counter[str](), itertools.count()
-    width = len(columns) if "\t" not in first else 0
+    columns, numbers = header, itertools.count()
+    rows, counts = [], Counter[str]()
+    width = len(columns) if "\t" not in text.partition("\n")[0] else 0
     for line, cells in _divided(text, width, may_be_quoted=may_be_quoted):
         place = f"{path}, line {line}"
         if isinstance(cells, csv.Error):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pipeline.core.documents import list_reasons
 from pipeline.reading.content import is_columnar
-from pipeline.reading.tables import divide_lines
+from pipeline.reading.tables import column_names, divide_lines
 from pipeline.storage.files import is_folder
 from pipeline.tasks.columns import (
     SENTENCES,
@@ -189,7 +189,7 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
         if not is_labelled and _is_plain(text, task):
             return TaskFile(_plain_texts(text, path), task.columns, counts, (PLAIN,))
         named = NAMED_TASKS.get(task.name)
-        header = named.header if named else ()
+        header = named.header if named and not _has_names(text, task) else ()
         table = parse_table(text, path=path, header=header, may_be_quoted=named is None)
     table.counts.update(counts)
     return _of_table(table, task, is_labelled=is_labelled)
@@ -273,10 +273,8 @@ def _is_plain(text: str, task: TaskSpec) -> bool:
     if task.kind not in ("classify", "multilabel", "regress") or task.columns.pair:
         return False
     first, _, others = text.strip().partition("\n")
-    known = {*TEXT_COLUMNS, (task.columns.text or "").lower()}
-    names = {cell.strip(' "').lower() for cell in re.split("[\t,;]", first)}
     named = NAMED_TASKS.get(task.name)
-    if names & known or ("\t" in first and (others or named)):
+    if _has_names(text, task) or ("\t" in first and (others or named)):
         return False
     if named and named.header and first.partition(" ")[0] in task.labels:
         # As in TREC.
@@ -285,6 +283,15 @@ def _is_plain(text: str, task: TaskSpec) -> bool:
     rows = itertools.islice(divide_lines(io.StringIO(text, newline="")), _SAMPLE_ROWS)
     widths = {len(cells) for _, cells in rows if not isinstance(cells, csv.Error)}
     return len(widths) != 1 or widths == {1} or not others
+
+
+def _has_names(text: str, task: TaskSpec) -> bool:
+    """Whether the first line of a table has the name of a column that is read."""
+    named = NAMED_TASKS.get(task.name)
+    header = named.header if named else ()
+    known = {*TEXT_COLUMNS, *header, (task.columns.text or "text").lower()}
+    _, first = next(divide_lines(io.StringIO(text)), (1, []))
+    return any(name.strip('"').lower() in known for name in column_names(first))
 
 
 def _plain_texts(text: str, path: str) -> list[TaskExample]:

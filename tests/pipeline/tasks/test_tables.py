@@ -98,6 +98,19 @@ def test_the_cola_files_have_no_header_but_the_test_file_has(tmp_path):
     assert [(e.id, e.text, e.label) for e in test.examples] == [("7", "She ran.", None)]
 
 
+@pytest.mark.parametrize("task", ["cola", "trec"])
+@pytest.mark.parametrize("divider", [",", ";", "|", "\t"])
+@pytest.mark.parametrize("name", ["text", "Sentence", "my words"])
+def test_a_table_with_names_is_read_by_these_in_every_task(
+    tmp_path, task, divider, name
+):
+    content = f"id{divider}{name}\n7{divider}She ran all the way home.\n"
+    file = read(tmp_path, content, task=task, is_labelled=False, text=name)
+    assert [(e.id, e.text) for e in file.examples] == [
+        ("7", "She ran all the way home.")
+    ]
+
+
 def test_the_columns_of_every_glue_file_are_found_by_their_names(tmp_path):
     headers = {
         "mrpc": ("Quality\t#1 ID\t#2 ID\t#1 String\t#2 String", "1\t7\t8\tOne.\tTwo."),
