@@ -53,6 +53,11 @@ _PARTS = {
     "evaluation": re.compile(r"(?<![a-z])(?:dev|valid|eval)", re.IGNORECASE),
     "test": re.compile(r"(?<![a-z])test", re.IGNORECASE),
 }
+# The column in which Prodigy has what annotators thought of a row, and what is counted
+# of rows that they did not accept.
+_ANSWER, _ANSWERS = "answer", {"accept", "reject", "ignore", ""}
+NOT_ACCEPTED = "row that was rejected or ignored, left out"
+
 # Rows by which a table is known.
 _SAMPLE_ROWS = 200
 
@@ -334,6 +339,8 @@ def _of_table(table: Table, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     columns = find_columns(
         table, task.kind, given=task.columns, is_labelled=is_labelled
     )
+    if is_labelled and columns.label != _ANSWER:
+        table = _accepted(table)
     if task.kind == "choose" and is_labelled and columns.first_option is None:
         first = first_option_of(table, columns)
         columns = dataclasses.replace(columns, first_option=first)
@@ -342,6 +349,19 @@ def _of_table(table: Table, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
         table, task.kind, columns=read, num_labels=len(task.labels)
     )
     return TaskFile(examples, columns, table.counts)
+
+
+def _accepted(table: Table) -> Table:
+    """The table without the rows that annotators did not accept, if it says so."""
+    answers = [str(row.cells.get(_ANSWER) or "").strip() for row in table.rows]
+    if _ANSWER not in table.columns or not _ANSWERS.issuperset(answers):
+        return table
+    pairs = zip(table.rows, answers, strict=True)
+    rows = [row for row, answer in pairs if answer in ("accept", "")]
+    if left_out := len(table.rows) - len(rows):
+        table.counts[NOT_ACCEPTED] += left_out
+    columns = tuple(name for name in table.columns if name != _ANSWER)
+    return table._replace(columns=columns, rows=rows)
 
 
 def _unlabelled(example: TaskExample) -> TaskExample:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from pipeline.tasks import tags
+from pipeline.tasks.task_files import NOT_ACCEPTED
 from schemas.errors import AlbertError
 from tests.pipeline.tasks.task_file import read
 
@@ -16,6 +17,31 @@ def test_words_of_prodigy_have_the_spans_of_the_text_beside_them(tmp_path):
     (example,) = read(tmp_path, json.dumps(record), task="tag").examples
     assert example.words == ("Ada", ",", "Rome")
     assert example.tags == ("O", "O", "B-LOC")
+
+
+def test_rows_that_annotators_did_not_accept_are_left_out_and_counted(tmp_path):
+    spans = [{"start": 0, "end": 3, "label": "P"}]
+    rows = [
+        {"text": f"Ada {answer}", "label": "P", "spans": spans, "answer": answer}
+        for answer in ("reject", "accept", "ignore", "reject")
+    ]
+    content = "".join(json.dumps(row) + "\n" for row in rows)
+    file = read(tmp_path, content, label="spans", task="tag")
+    assert [e.tags for e in file.examples] == [("B-P", "O")]
+    assert file.counts == {NOT_ACCEPTED: 3}
+    file = read(tmp_path, content)
+    assert [(e.text, e.label) for e in file.examples] == [("Ada accept", "P")]
+    assert file.counts == {NOT_ACCEPTED: 3}
+    # Each is predicted.
+    assert len(read(tmp_path, content, is_labelled=False).examples) == 4
+
+
+def test_what_annotators_thought_may_be_the_label(tmp_path):
+    file = read(tmp_path, "text,answer\nAda,accept\nBo,reject\n")
+    assert [(e.text, e.label) for e in file.examples] == [
+        ("Ada", "accept"),
+        ("Bo", "reject"),
+    ]
 
 
 def test_a_word_that_is_no_text_is_refused(tmp_path):
