@@ -21,6 +21,10 @@ _PAIRS = (
     ("text", "text_pair"),
     ("text1", "text2"),
     ("query", "document"),
+    ("question", "passage"),
+    ("question", "context"),
+    ("query", "passage"),
+    ("query", "text"),
 )
 TEXT_COLUMNS = (
     *("text", "sentence", "sentence1", "text_a", "content", "review", "comment"),
@@ -65,6 +69,8 @@ _KIND_LABELS = {
     "answer": _ANSWERS,
     "tag": TAGS,
 }
+# What some kinds read beside the columns that are told, where a file has it.
+_KIND_OTHERS = {"answer": ("is_impossible",), "tag": ("text",)}
 _FLAGS = {"text": "--text-column", "pair": "--pair-column", "label": "--label-column"}
 
 
@@ -107,6 +113,20 @@ def find_columns(
             f"ending1 and so on); it has {_listed(table.columns)}."
         )
     return found
+
+
+def remarks_on_columns(table: Table, kind: Kind, *, found: Columns) -> tuple[str, ...]:
+    """What is said of the columns that a task does not read, if there are any.
+
+    >>> from collections import Counter
+    >>> table = Table("a.csv", ("text", "label", "title"), [], Counter())
+    >>> found = Columns(text="text", label="label")
+    >>> remarks_on_columns(table, "classify", found=found)
+    ("columns that are not read: 'title'",)
+    """
+    known = ("", *_KIND_OTHERS.get(kind, ()))
+    rest = [name for name in _others(table, found) if name.lower() not in known]
+    return (f"columns that are not read: {_listed(rest)}",) if rest else ()
 
 
 def label_names(columns: Container[str], label: str) -> list[str]:

@@ -19,6 +19,7 @@ from pipeline.tasks.columns import (
     TEXT_COLUMNS,
     find_columns,
     first_option_of,
+    remarks_on_columns,
 )
 from pipeline.tasks.conll import names_words, read_conll
 from pipeline.tasks.named_tasks import NAMED_TASKS
@@ -348,7 +349,8 @@ def _of_table(table: Table, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     examples = examples_of_table(
         table, task.kind, columns=read, num_labels=len(task.labels)
     )
-    return TaskFile(examples, columns, table.counts)
+    remarks = remarks_on_columns(table, task.kind, found=columns) if is_labelled else ()
+    return TaskFile(examples, columns, table.counts, remarks)
 
 
 def _accepted(table: Table) -> Table:

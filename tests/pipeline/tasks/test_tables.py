@@ -89,6 +89,47 @@ def test_the_second_text_is_not_taken_for_the_first(tmp_path):
     assert (example.text, example.text_pair) == ("Who?", "Ada.")
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("question", "passage"),
+        ("question", "context"),
+        ("query", "passage"),
+        ("query", "text"),
+    ],
+)
+def test_a_question_and_a_passage_are_a_pair(tmp_path, first, second):
+    file = read(tmp_path, f"{second},{first},label\nIt is.,Is it?,1\n")
+    (example,) = file.examples
+    assert (example.text, example.text_pair) == ("Is it?", "It is.")
+    assert file.remarks == ()
+
+
+@pytest.mark.parametrize(
+    ("task", "content", "remarks"),
+    [
+        (
+            "classify",
+            "id,text,reply,label,source\n1,Who?,Ada.,1,web\n",
+            ("columns that are not read: 'reply', 'source'",),
+        ),
+        (
+            "tag",
+            '{"tokens": ["Ada"], "text": "Ada", "tags": ["O"], "meta": 1}',
+            ("columns that are not read: 'meta'",),
+        ),
+        (
+            "answer",
+            '{"context": "Ada", "question": "Who?", "is_impossible": false, '
+            '"answers": {"text": ["Ada"], "answer_start": [0]}}',
+            (),
+        ),
+    ],
+)
+def test_columns_that_are_not_read_are_told(tmp_path, task, content, remarks):
+    assert read(tmp_path, content, task=task).remarks == remarks
+
+
 def test_the_cola_files_have_no_header_but_the_test_file_has(tmp_path):
     train = read(tmp_path, "gj04\t1\t\tHe ran.\ngj04\t0\t*\tRan he.\n", task="cola")
     assert labelled(train) == [("He ran.", "1"), ("Ran he.", "0")]
