@@ -52,7 +52,7 @@ _ANSWERS = ("answers", "answer")
 _IDS = ("index", "idx", "id", "guid")
 _OPTION_LISTS = ("options", "choices", "choice", "endings")
 _OPTION = re.compile(
-    r"(?:ending|option|choice|answer)[ _]?(?:[0-9]|[a-j])|[a-j]", re.IGNORECASE
+    r"(?:ending|option|choice|answer)[ _]?(?:[0-9]{1,2}|[a-j])|[a-j]", re.IGNORECASE
 )
 
 # A question to choose an answer to may stand alone, as in ARC.
@@ -163,7 +163,9 @@ def _with_texts(table: Table, kind: Kind, found: Columns) -> Columns:
 def _options(table: Table) -> tuple[str, ...]:
     if (one := _first(table, _OPTION_LISTS)) is not None:
         return (one,)
-    return tuple(name for name in table.columns if _OPTION.fullmatch(name))
+    names = filter(_OPTION.fullmatch, table.columns)
+    # In the order of their numbers or letters, which answers go by.
+    return tuple(sorted(names, key=lambda name: (len(name), name.lower())))
 
 
 def _others(table: Table, found: Columns) -> list[str]:

@@ -88,6 +88,26 @@ def test_a_row_counts_options_from_0_or_from_1_but_not_from_both(tmp_path):
     assert "other rows count from 0" in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("columns", "answer"),
+    [
+        ("option_b,option_a", "B"),
+        ("Option B,Option A", "B"),
+        ("b,a", "B"),
+        (",".join(f"option{n}" for n in reversed(range(2, 12))), "10"),
+    ],
+)
+def test_options_have_the_order_of_their_names(tmp_path, columns, answer):
+    texts = columns.replace(",", " text,")
+    content = f"question,{columns},answer\nWhich?,{texts} text,{answer}\n"
+    file = read(tmp_path, content, task="choose")
+    expected = sorted(columns.split(","), key=lambda name: (len(name), name))
+    assert list(file.columns.options) == expected
+    (example,) = file.examples
+    last = expected[-1]
+    assert example.options[example.choice] == f"{last} text"
+
+
 def test_other_files_count_options_as_the_training_file_does(tmp_path):
     train = read(tmp_path, f"{HEADER}a,b,c,d,1\na,b,c,d,3\n", task="choose")
     assert train.columns.first_option == 1
