@@ -48,6 +48,11 @@ SENTENCES = (
     *("sentence #", "sentence", "sentence_id", "sentence id", "sentence_idx"),
     *("sent_id", "sent"),
 )
+# What tells the documents apart that they are from.
+DOCUMENTS = (
+    *("doc_id", "doc id", "doc", "document_id", "document id", "document"),
+    *("article_id", "article id", "article"),
+)
 _ANSWERS = ("answers", "answer")
 _IDS = ("index", "idx", "id", "guid")
 _OPTION_LISTS = ("options", "choices", "choice", "endings")

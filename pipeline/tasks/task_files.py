@@ -15,6 +15,7 @@ from pipeline.reading.content import is_columnar
 from pipeline.reading.tables import column_names, divide_lines
 from pipeline.storage.files import is_folder
 from pipeline.tasks.columns import (
+    DOCUMENTS,
     SENTENCES,
     TEXT_COLUMNS,
     find_columns,
@@ -217,11 +218,9 @@ def _of_words(
         columns = find_columns(
             table, "tag", given=task.columns, is_labelled=is_labelled
         )
-        names = (name for name in table.columns if name.strip().lower() in SENTENCES)
-        sentence = next(names, None)
-        if sentence not in (None, columns.text):
+        if places := _sentence_columns(table, columns):
             read = columns if is_labelled else dataclasses.replace(columns, label=None)
-            examples = _sentences_of_rows(table.rows, read, sentence=str(sentence))
+            examples = _sentences_of_rows(table.rows, read, places=places)
             return TaskFile([*examples], columns, table.counts)
         if _has_sentences(table, columns):
             return _of_table(table, task, is_labelled=is_labelled)
@@ -235,22 +234,32 @@ def _of_words(
     return TaskFile(words.examples, task.columns, counts, words.remarks)
 
 
+def _sentence_columns(table: Table, columns: Columns) -> list[str]:
+    """The column that numbers the sentences, if there is one, and that of documents."""
+    others = [n for n in table.columns if n not in (columns.text, columns.label)]
+    sentence, document = (
+        next((name for name in others if name.lower() in names), None)
+        for names in (SENTENCES, DOCUMENTS)
+    )
+    return [name for name in (sentence, document) if sentence and name]
+
+
 def _sentences_of_rows(
-    rows: Iterable[Row], columns: Columns, *, sentence: str
+    rows: Iterable[Row], columns: Columns, *, places: Sequence[str]
 ) -> Iterator[TaskExample]:
     """The sentences of a table with one word a row and a column that numbers them.
 
     Args:
-        sentence: The column that says, at least in the first row of a sentence, which
-            one a word belongs to.
+        places: The columns that say, at least in the first row of a sentence or a
+            document, which one a word belongs to.
     """
     groups: list[list[Row]] = []
-    before = None
+    before: dict[str, str] = {}
     for row in rows:
-        called = row.cells[sentence].strip()
-        if not groups or (called and called != before):
+        called = {n: now for n in places if (now := row.cells[n].strip())}
+        if not groups or not called.items() <= before.items():
             groups.append([])
-            before = called
+            before |= called
         groups[-1].append(row)
     label = columns.label
     for number, group in enumerate(groups):

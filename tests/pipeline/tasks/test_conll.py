@@ -239,6 +239,14 @@ WORLD = {
         "Sentence: 2,Bo,N,B-P\n",
         [("Ada ran", "B-P O"), ("Bo", "B-P")],
     ),
+    "CSV with a column of documents, whose sentences are numbered anew": (
+        "doc_id,sent_id,token,tag\n7,0,Ada,B-P\n7,0,ran,O\n8,0,Bo,B-P\n8,1,sat,O\n",
+        [("Ada ran", "B-P O"), ("Bo", "B-P"), ("sat", "O")],
+    ),
+    "CSV with documents and sentences that their first rows name": (
+        "Document,Sentence,Word,Tag\n7,0,Ada,B-P\n,,ran,O\n8,0,Bo,B-P\n,1,sat,O\n",
+        [("Ada ran", "B-P O"), ("Bo", "B-P"), ("sat", "O")],
+    ),
     "CSV with lists of Python": (
         "tokens,ner_tags\n\"['Ada', 'ran']\",\"['B-P', 'O']\"\n\"['Bo']\",\"['O']\"\n",
         [("Ada ran", "B-P O"), ("Bo", "O")],
