@@ -218,12 +218,12 @@ def _of_words(
         columns = find_columns(
             table, "tag", given=task.columns, is_labelled=is_labelled
         )
+        if _has_sentences(table, columns):
+            return _of_table(table, task, is_labelled=is_labelled)
         if places := _sentence_columns(table, columns):
             read = columns if is_labelled else dataclasses.replace(columns, label=None)
             examples = _sentences_of_rows(table.rows, read, places=places)
             return TaskFile([*examples], columns, table.counts)
-        if _has_sentences(table, columns):
-            return _of_table(table, task, is_labelled=is_labelled)
     columns = task.columns
     if not is_labelled:
         # Tags that are not read may be in any column, or in none.
@@ -274,13 +274,15 @@ def _sentences_of_rows(
 
 
 def _has_sentences(table: Table, columns: Columns) -> bool:
-    """Whether each row has all words of a sentence."""
-    return any(
-        isinstance(listed_value(row.cells.get(name or "")), list)
-        or " " in str(row.cells.get(name or "")).strip()
+    """Whether a row has all words of a sentence; a word alone may look like a list."""
+    rows = [
+        [
+            isinstance(listed_value(cell), list) or " " in str(cell).strip()
+            for cell in map(row.cells.get, (columns.text or "", columns.label or ""))
+        ]
         for row in table.rows[:_SAMPLE_ROWS]
-        for name in (columns.text, columns.label)
-    )
+    ]
+    return any(map(all, rows)) or 0 < len(rows) <= sum(map(any, rows)) * 2
 
 
 def _is_plain(text: str, task: TaskSpec) -> bool:

@@ -255,9 +255,17 @@ WORLD = {
         "tokens,ner_tags\n\"['Ada' 'ran']\",\"['B-P' 'O']\"\n['Bo'],['O']\n",
         [("Ada ran", "B-P O"), ("Bo", "O")],
     ),
-    "CSV with spaces between words": (
-        "text;tags\nAda ran;B-P O\nBo;O\n",
+    "CSV with lists beside the numbers of their sentences": (
+        "sent_id,tokens,tags\n7,\"['Ada', 'ran']\",\"['B-P', 'O']\"\n8,['Bo'],['O']\n",
         [("Ada ran", "B-P O"), ("Bo", "O")],
+    ),
+    "CSV with a word a row that looks like a list": (
+        "word,tag\nAda,B-P\n[1],O\n\nBo Li,B-P\nran,O\nhome,O\n",
+        [("Ada [1]", "B-P O"), ("Bo Li ran home", "B-P O O")],
+    ),
+    "CSV with spaces between words": (
+        "text;tags\nAda ran;B-P O\nBo;O\nAnn;O\n",
+        [("Ada ran", "B-P O"), ("Bo", "O"), ("Ann", "O")],
     ),
     "suffixes": (
         "Ada P-B\nAnn P-I\nBo P-B\nran O\n",
