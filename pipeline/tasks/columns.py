@@ -319,11 +319,11 @@ def first_option_of(table: Table, columns: Columns) -> int:
     if columns.label is None:
         return 0
     smallest, last_from_one = None, None
-    are_numbers = answers_are_numbers(table, columns)
+    are_places = answers_are_places(table, columns)
     for row in table.rows:
         answer, options = row.cells.get(columns.label), options_of(row, columns)
         number = _number(answer)
-        if number is None or (answer in options and not are_numbers):
+        if number is None or (answer in options and not are_places):
             continue
         smallest = number if smallest is None else min(smallest, number)
         if number == len(options):
@@ -336,12 +336,12 @@ def first_option_of(table: Table, columns: Columns) -> int:
     return int(last_from_one is not None)
 
 
-def answers_are_numbers(table: Table, columns: Columns) -> bool:
-    """Whether right answers are the numbers of options, also if options are numbers.
+def answers_are_places(table: Table, columns: Columns) -> bool:
+    """Whether numbers and letters are the places of options, also if these are such.
 
-    They are if one of them is not among its options and all may be numbers of options:
-    "1" is the number of an option beside 10, 20 and 30, and so it is beside 1, 2 and 3
-    in another row of that file.
+    They are if one of them is not among its options and all numbers may be those of
+    options: "1" is the number of an option beside 10, 20 and 30, and so it is beside 1,
+    2 and 3 in another row of that file.
     """
     if columns.label is None:
         return False
@@ -351,9 +351,24 @@ def answers_are_numbers(table: Table, columns: Columns) -> bool:
         number = _number(answer)
         if number is not None and not -1 <= number <= len(options):
             return False
-        is_known = number is not None and number != -1
+        is_known = _is_place(answer, options) and number != -1
         is_other = is_other or (is_known and answer not in options)
     return is_other
+
+
+def _is_place(answer: Any, options: Sequence[str]) -> bool:
+    """Whether an answer is a number, or the letter of an option."""
+    return _number(answer) is not None or _letter(answer) in range(len(options))
+
+
+def _letter(answer: Any) -> int | None:
+    """The place of a letter, from 0.
+
+    >>> _letter("b"), _letter("ab")
+    (1, None)
+    """
+    letter = str(answer).strip().upper()
+    return _LETTERS.index(letter) if letter in [*_LETTERS] else None
 
 
 def choice_of(
@@ -362,13 +377,14 @@ def choice_of(
     *,
     place: str,
     first: int = 0,
-    are_numbers: bool = False,
+    are_places: bool = False,
 ) -> int | None:
     """The number of the right option: given as a letter, a number or its text.
 
     Args:
         answer: As the file has it; None or empty where it is withheld.
         first: What the file counts from.
+        are_places: As of `answers_are_places`.
 
     >>> [choice_of(a, ("red", "blue"), place="") for a in ("B", 1, "1", "blue", None)]
     [1, 1, 1, 1, None]
@@ -376,15 +392,15 @@ def choice_of(
     if answer is None or answer == "":
         return None
     number = _number(answer)
-    if answer in options and not (are_numbers and number is not None):
+    if answer in options and not (are_places and _is_place(answer, options)):
         return options.index(answer)  # the first of some that are the same, as in C3
     if number is not None and 0 <= number - first < len(options):
         return number - first
     if number == -1:
         return None
-    letter = str(answer).strip().upper()
-    if len(letter) == 1 and letter in _LETTERS[: len(options)]:
-        return _LETTERS.index(letter)
+    letter = _letter(answer)
+    if letter is not None and letter < len(options):
+        return letter
     raise AlbertError(
         f"{place}: the right answer {str(answer)!r:.60} is none of the {len(options)} "
         "options; correct it."

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pipeline.core.scripts import is_unspaced
 from pipeline.tasks.columns import (
-    answers_are_numbers,
+    answers_are_places,
     choice_of,
     label_names,
     names_of_options,
@@ -93,8 +93,8 @@ def _target_of(
     """What reads the target of a row, as all rows together show it is written."""
     target, label = _TARGETS[kind], columns.label
     if kind == "choose":
-        are_numbers = answers_are_numbers(table, columns)
-        return functools.partial(target, columns=columns, are_numbers=are_numbers)
+        are_places = answers_are_places(table, columns)
+        return functools.partial(target, columns=columns, are_places=are_places)
     if kind == "tag" and label is not None:
         are_spans = has_spans(table, label)
         return functools.partial(target, are_spans=are_spans, counts=table.counts)
@@ -331,7 +331,7 @@ def _answers(row: Row, name: str, _: Known) -> Known:
 
 
 def _choice(
-    row: Row, name: str, known: Known, *, columns: Columns, are_numbers: bool
+    row: Row, name: str, known: Known, *, columns: Columns, are_places: bool
 ) -> Known:
     answer, called = row.cells.get(name), names_of_options(row, columns)
     if str(answer) in called:
@@ -341,7 +341,7 @@ def _choice(
         known["options"],
         place=row.place,
         first=columns.first_option or 0,
-        are_numbers=are_numbers,
+        are_places=are_places,
     )
     return {"choice": choice}
 

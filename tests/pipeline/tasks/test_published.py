@@ -150,6 +150,18 @@ def test_a_file_gives_either_numbers_of_options_or_options(tmp_path):
     assert [example.choice for example in file.examples] == [2, 0]
 
 
+@pytest.mark.parametrize(
+    ("rows", "choices"),
+    [
+        ("a,red,blue,green,B\na,C,A,B,A\na,C,A,B,c\n", [1, 0, 2]),
+        ("a,red,blue,green,blue\na,C,A,B,A\n", [1, 1]),
+    ],
+)
+def test_letters_are_places_or_options_in_all_rows_of_a_file(tmp_path, rows, choices):
+    file = read(tmp_path, HEADER + rows, task="choose")
+    assert [example.choice for example in file.examples] == choices
+
+
 def test_options_that_are_numbers_are_not_taken_for_their_places(tmp_path):
     content = "article,option0,option1,label\na,1,2,2\na,0,1,0\n"
     file = read(tmp_path, content, task="choose")
