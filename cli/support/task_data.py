@@ -133,7 +133,7 @@ def _say_how(path: str, file: TaskFile, *, say: Say, has_columns: bool = True) -
         named = [
             f"{words} {', '.join(map(str, value)) if name == 'options' else value}"
             for name, words in _READ.items()
-            if (value := columns[name])
+            if (value := columns[name]) not in (None, ())
         ]
         say(f"{path}: {'; '.join([counted(len(file.examples), 'example'), *named])}")
     for remark in file.remarks:

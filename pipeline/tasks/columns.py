@@ -228,6 +228,9 @@ def _listed(columns: Sequence[str]) -> str:
 _LETTERS = "ABCDEFGHIJ"
 
 
+# Of so many rows the first option is right in some.
+_MANY_ROWS = 20
+
 # A list as pandas writes it inside an object.
 _ARRAY = re.compile(r"array\((\[[^\[\]]*\])(?:,\s*dtype=[^()]+)?\)")
 
@@ -314,26 +317,32 @@ def two_or_more(options: tuple[str, ...], *, place: str) -> tuple[str, ...]:
     return options
 
 
-def first_option_of(table: Table, columns: Columns) -> int:
-    """The number of the first option in a table: 1 if a row needs it, else 0."""
+def first_option_of(table: Table, columns: Columns) -> int | None:
+    """The number of the first option in a table; None where answers are no numbers.
+
+    It is 1 if a row needs it, or if of many rows none has 0.
+    """
     if columns.label is None:
-        return 0
-    smallest, last_from_one = None, None
+        return None
+    numbers, last_from_one = list[int](), None
     are_places = answers_are_places(table, columns)
     for row in table.rows:
         answer, options = row.cells.get(columns.label), options_of(row, columns)
         number = _number(answer)
-        if number is None or (answer in options and not are_places):
+        is_name = str(answer) in names_of_options(row, columns)
+        is_text = is_name or (answer in options and not are_places)
+        if number is None or number < 0 or is_text:
             continue
-        smallest = number if smallest is None else min(smallest, number)
+        numbers.append(number)
         if number == len(options):
             last_from_one = row.place
-    if last_from_one is not None and smallest == 0:
+    if last_from_one is not None and 0 in numbers:
         raise AlbertError(
             f"{last_from_one}: the right option has the number of options as its "
             "number, and other rows count from 0; correct one of them."
         )
-    return int(last_from_one is not None)
+    is_from_one = len(numbers) >= _MANY_ROWS and 0 not in numbers
+    return int(last_from_one is not None or is_from_one) if numbers else None
 
 
 def answers_are_places(table: Table, columns: Columns) -> bool:

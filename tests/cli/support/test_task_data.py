@@ -6,6 +6,7 @@ from array import array
 import pytest
 
 from cli.support.task_data import (
+    read_labelled,
     read_task,
     say_divided,
     say_examples,
@@ -93,6 +94,19 @@ def test_of_long_questions_each_is_counted_once_and_the_room_for_it_told():
         record = record_of("answer", max_query_tokens=most)
         say_lost(rows, record, say=said.append)
         assert said == [f"50.0% of the questions are cut after {room} tokens."]
+
+
+def test_from_what_options_are_counted_is_said_where_answers_are_numbers(tmp_path):
+    table = tmp_path / "table.csv"
+    said = []
+    for answer in "1B":
+        table.write_text(f"article,option0,option1,label\na,b,c,{answer}\n")
+        read_labelled(str(table), task_called("choose"), say=said.append)
+    start = f"{table}: 1 example; text from article; label from label; options from "
+    assert said == [
+        f"{start}option0, option1; options numbered from 0",
+        f"{start}option0, option1",
+    ]
 
 
 def test_all_training_files_together_tell_from_what_options_are_counted(tmp_path):

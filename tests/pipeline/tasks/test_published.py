@@ -105,6 +105,21 @@ def test_options_have_the_order_of_their_names(tmp_path, columns, expected):
     assert (example.options, example.choice) == (expected, 1)
 
 
+@pytest.mark.parametrize(
+    ("answers", "first"),
+    [
+        ("1" * 10 + "2" * 10, 1),
+        ("0" + "1" * 10 + "2" * 10, 0),
+        ("122", 0),
+        ("123", 1),
+        ("ABC", None),
+    ],
+)
+def test_options_are_counted_from_1_where_of_many_none_is_0(tmp_path, answers, first):
+    content = HEADER + "".join(f"a,b,c,d,{answer}\n" for answer in answers)
+    assert read(tmp_path, content, task="choose").columns.first_option == first
+
+
 def test_other_files_count_options_as_the_training_file_does(tmp_path):
     train = read(tmp_path, f"{HEADER}a,b,c,d,1\na,b,c,d,3\n", task="choose")
     assert train.columns.first_option == 1
