@@ -200,7 +200,7 @@ def _blocks(
 ) -> Iterator[Block]:
     """The words of each sentence, without the comments that open it."""
     rows = [(n, line, divided(line) if line.strip(" \t") else []) for n, line in lines]
-    is_comment = _comments_of([row for row in rows if row[2]])
+    is_comment = _comments_of(rows)
     for is_filled, group in itertools.groupby(rows, key=lambda row: bool(row[2])):
         own = [row for row in group if is_filled and row[2][0] != _DOCUMENT_START]
         words = [*itertools.dropwhile(is_comment, own)]
@@ -212,8 +212,13 @@ def _blocks(
 
 def _comments_of(rows: Sequence[_Line]) -> Callable[[_Line], bool]:
     """What tells the comments that open a sentence from its words; # is a word too."""
-    plain = [row for row in rows if not _COMMENT.match(row[1])]
-    widths = Counter(len(cells) for _, _, cells in plain or rows)
+    plain = [
+        row
+        for (_, above, cells), row in itertools.pairwise([(0, "", []), *rows])
+        # What begins as a comment does after a word is a word.
+        if row[2] and not (_COMMENT.match(row[1]) and _may_open(above, cells))
+    ]
+    widths = Counter(len(cells) for _, _, cells in plain or rows if cells)
     usual = max(widths, key=lambda width: (widths[width], width), default=1)
     has_tabs = sum("\t" in line for _, line, _ in plain) * 2 > len(plain)
     # Of words alone none is a tag.
@@ -222,13 +227,21 @@ def _comments_of(rows: Sequence[_Line]) -> Callable[[_Line], bool]:
 
     def is_comment(row: _Line) -> bool:
         _, line, cells = row
-        is_other = len(cells) != usual or (has_tabs and "\t" not in line)
-        # Of two columns, as "# newdoc": no word has that tag.
+        if not _COMMENT.match(line):
+            return False
+        if len(cells) != usual or (has_tabs and "\t" not in line):
+            return True
+        # Of two columns, as "# newdoc" or "#\thttp": no word has that tag.
+        is_word = has_tabs and len(cells[0]) > 1 and " " not in cells[0]
         has_tag = cells[-1] in tags or (has_entities and are_entities(cells[-1:]))
-        is_other = is_other or (bool(tags) and not has_tag)
-        return is_other and _COMMENT.match(line) is not None
+        return bool(tags) and not has_tag and not is_word
 
     return is_comment
+
+
+def _may_open(above: str, cells: list[str]) -> bool:
+    """Whether a line may be the first of a sentence, by the line above."""
+    return not cells or cells[0] == _DOCUMENT_START or bool(_COMMENT.match(above))
 
 
 def _places(

@@ -194,6 +194,14 @@ WORLD = {
         "[Ulm] B-LOC\nis O\n",
         [("[Ulm] is", "B-LOC O")],
     ),
+    "words between tabs that begin as comments do and have tags of their own": (
+        "#Dogs\tHT\nrun\tV\n\n<user>\tUSR\nsits\tV\n\n# id\t7\n#\thttp://x\nBo\tN\n",
+        [("#Dogs run", "HT V"), ("<user> sits", "USR V"), ("Bo", "N")],
+    ),
+    "words after others that begin as comments do and have tags of their own": (
+        "# sent 1\nour D\n#dogs HT\n\n# sent 2\n#cats HT\nrun V\n",
+        [("our #dogs", "D HT"), ("#cats run", "HT V")],
+    ),
     "comments that open a sentence": (
         "# id 7\tdomain=en\nAda _ _ B-PER\n# _ _ O\n\n# newdoc\n\nran _ _ O\n",
         [("Ada #", "B-PER O"), ("ran", "O")],
