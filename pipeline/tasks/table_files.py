@@ -297,6 +297,24 @@ def json_records(text: str, path: str) -> Any:
     return rows
 
 
+def by_rows(value: Any) -> Any:
+    """The records of a value of JSON that has all of a column together, as of pandas.
+
+    >>> by_rows({"text": ["a", "b"], "label": {"0": 1, "1": 2}})
+    [{'text': 'a', 'label': 1}, {'text': 'b', 'label': 2}]
+    >>> by_rows({"text": "a", "labels": ["b", "c"]})
+    {'text': 'a', 'labels': ['b', 'c']}
+    """
+    if not isinstance(value, dict) or "data" in value:
+        return value
+    columns = [list(c.values()) if isinstance(c, dict) else c for c in value.values()]
+    if not all(isinstance(c, list) for c in columns) or len({*map(len, columns)}) > 1:
+        return value
+    return [
+        dict(zip(value, cells, strict=True)) for cells in zip(*columns, strict=True)
+    ]
+
+
 def table_of_records(value: Any, *, path: str) -> Table:
     """The table that a value of JSON is: its records, or those under ``data``."""
     if isinstance(value, dict):

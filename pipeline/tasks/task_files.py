@@ -37,6 +37,7 @@ from pipeline.tasks.table_examples import examples_of_table
 from pipeline.tasks.table_files import (
     Row,
     Table,
+    by_rows,
     decode_text,
     json_records,
     listed_value,
@@ -189,6 +190,8 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
         own = _of_own_form(value, task, path=path, counts=counts)
         if own is not None:
             return TaskFile(own, task.columns, counts)
+        # The words and the tags of one sentence are lists as well.
+        value = value if task.kind == "tag" else by_rows(value)
         table = table_of_records(value, path=path)
     elif task.kind == "tag":
         return _of_words(text, task, path=path, is_labelled=is_labelled, counts=counts)

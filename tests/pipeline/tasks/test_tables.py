@@ -201,16 +201,26 @@ def test_a_row_with_too_few_or_too_many_cells_is_left_out_and_counted(tmp_path):
         lambda _, rows: "".join(json.dumps(row) + "\n" for row in rows),
         lambda _, rows: json.dumps(rows),
         lambda _, rows: json.dumps({"version": "1", "data": rows}, indent=2),
+        lambda _, rows: json.dumps({n: [row[n] for row in rows] for n in rows[0]}),
+        lambda _, rows: json.dumps(
+            {n: {str(k): row[n] for k, row in enumerate(rows)} for n in rows[0]}
+        ),
         lambda folder, rows: in_parquet(
             folder, **{name: [row[name] for row in rows] for name in rows[0]}
         ),
     ],
-    ids=["lines", "list", "data", "parquet"],
+    ids=["lines", "list", "data", "columns", "columns of pandas", "parquet"],
 )
 def test_records_of_json_and_parquet_are_rows(tmp_path, write):
     rows = [{"text": "Good.", "label": 1}, {"text": "Bad.", "label": 0}]
     file = read(tmp_path, write(tmp_path, rows))
     assert labelled(file) == [("Good.", "1"), ("Bad.", "0")]
+    texts = [{"text": "Good."}, {"text": "Bad."}]
+    file = read(tmp_path, write(tmp_path, texts), is_labelled=False)
+    assert labelled(file) == [("Good.", None), ("Bad.", None)]
+    rude = [{"text": "Go.", "labels": "rude, loud"}, {"text": "Come.", "labels": ""}]
+    file = read(tmp_path, write(tmp_path, rude), task="multilabel")
+    assert [example.labels for example in file.examples] == [("rude", "loud"), ()]
 
 
 def test_columns_that_a_person_names_go_before_those_that_are_found(tmp_path):
