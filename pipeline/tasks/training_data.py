@@ -94,6 +94,9 @@ _RARE = 10
 # This many of them are named.
 _MOST_RARE = 20
 
+# What programs write in the place of a label that is missing.
+_MISSING = ("-1", "na", "n/a", "<na>", "nan", "null", "none")
+
 # Labels of which it is said how many examples have them.
 _SHOWN = 10
 
@@ -164,6 +167,26 @@ def warnings_about(
     task: TaskSpec, train: Sequence[TaskExample], *, evaluation: Sequence[TaskExample]
 ) -> Iterator[str]:
     """What a person should know, a sentence each. None of it forbids training."""
+    yield from _about_labels(task, train)
+    trained = set(map(_key, train))
+    if overlap := sum(_key(example) in trained for example in evaluation):
+        yield (
+            f"Evaluation examples with a text that is trained on: {overlap:,} of "
+            f"{len(evaluation):,}."
+        )
+    pairs = ((e.text, e.text_pair) for e in (*train, *evaluation))
+    if empty := sum(
+        not a.strip() or (b is not None and not b.strip()) for a, b in pairs
+    ):
+        yield f"Examples with an empty text: {empty:,}."
+    if lost := len(_without_their_answers(train)):
+        yield (
+            "Questions not trained on, because their answers are not in their "
+            f"passages: {lost:,}."
+        )
+
+
+def _about_labels(task: TaskSpec, train: Sequence[TaskExample]) -> Iterator[str]:
     counts = Counter(label for example in train for label in labels_of(example))
     # The number of an entity's inner words says nothing.
     known = [label for label in task.labels if not label.startswith("I-")]
@@ -172,11 +195,11 @@ def warnings_about(
         listed = ", ".join(rare[:_MOST_RARE])
         listed += f" and {more:,} more" if more > 0 else ""
         yield f"Labels with fewer than {_RARE} training examples: {listed}."
-    trained = set(map(_key, train))
-    if overlap := sum(_key(example) in trained for example in evaluation):
+    missing = [f"{n} {counts[n]:,}" for n in known if n.lower() in _MISSING]
+    if missing and task.kind != "tag":
         yield (
-            f"Evaluation examples with a text that is trained on: {overlap:,} of "
-            f"{len(evaluation):,}."
+            f"Labels that may say that there is none: {', '.join(missing)}; leave out "
+            "their rows if they do."
         )
     are_numbers = task.labels and all(map(str.isdecimal, task.labels))
     if are_numbers and task.kind == "tag":
@@ -188,16 +211,6 @@ def warnings_about(
         yield (
             "The labels are numbers, and predictions and exports show these; to see "
             "names, give the labels by name."
-        )
-    pairs = ((e.text, e.text_pair) for e in (*train, *evaluation))
-    if empty := sum(
-        not a.strip() or (b is not None and not b.strip()) for a, b in pairs
-    ):
-        yield f"Examples with an empty text: {empty:,}."
-    if lost := len(_without_their_answers(train)):
-        yield (
-            "Questions not trained on, because their answers are not in their "
-            f"passages: {lost:,}."
         )
 
 

@@ -111,6 +111,16 @@ def test_what_a_person_should_know_is_told_in_a_sentence_each():
     ]
 
 
+def test_labels_that_may_be_missing_ones_are_told():
+    missing = texts(*[(f"more {n}", ("nan", "-1")[n % 2]) for n in range(20)])
+    train = [*GOOD_AND_BAD, *missing]
+    task = with_labels(task_called("classify"), train)
+    assert list(warnings_about(task, train, evaluation=[])) == [
+        "Labels that may say that there is none: -1 10, nan 10; leave out their rows "
+        "if they do."
+    ]
+
+
 def test_examples_that_nothing_is_wrong_with_are_not_spoken_of():
     task = with_labels(task_called("classify"), GOOD_AND_BAD)
     others = texts(("new", "good"))
