@@ -120,8 +120,13 @@ def find_columns(
     return found
 
 
-def remarks_on_columns(table: Table, kind: Kind, *, found: Columns) -> tuple[str, ...]:
+def remarks_on_columns(
+    table: Table, kind: Kind, *, found: Columns, others: Sequence[str] = ()
+) -> tuple[str, ...]:
     """What is said of the columns that a task does not read, if there are any.
+
+    Args:
+        others: Columns that are read beside those that were found.
 
     >>> from collections import Counter
     >>> table = Table("a.csv", ("text", "label", "title"), [], Counter())
@@ -129,8 +134,8 @@ def remarks_on_columns(table: Table, kind: Kind, *, found: Columns) -> tuple[str
     >>> remarks_on_columns(table, "classify", found=found)
     ("columns that are not read: 'title'",)
     """
-    known = ("", *_KIND_OTHERS.get(kind, ()))
-    rest = [name for name in _others(table, found) if name.lower() not in known]
+    known = ("", *others, *_KIND_OTHERS.get(kind, ()))
+    rest = [name for name in _others(table, found) if name not in known]
     return (f"columns that are not read: {_listed(rest)}",) if rest else ()
 
 

@@ -64,6 +64,9 @@ NOT_ACCEPTED = "row that was rejected or ignored, left out"
 # Rows by which a table is known.
 _SAMPLE_ROWS = 200
 
+# Words that no sentence has.
+_MOST_WORDS = 1000
+
 # What is said of a file to predict without a line of names.
 PLAIN = "no table, so each line is a text"
 
@@ -151,12 +154,24 @@ def read_task_file(
         raise AlbertError(f"{path} holds no examples{why}.")
     if task.kind == "tag":
         examples = in_iob2(file.examples, counts=file.counts)
-        file = file._replace(examples=in_scheme_of(examples, task.labels))
+        remarks = (*file.remarks, *_remarks_on_lengths(examples))
+        examples = in_scheme_of(examples, task.labels)
+        file = file._replace(examples=examples, remarks=remarks)
     if not is_labelled:
         return file._replace(examples=[_unlabelled(e) for e in file.examples])
     if all(_unlabelled(example) == example for example in file.examples):
         raise AlbertError(f"{path} does not say what is to be predicted.")
     return file
+
+
+def _remarks_on_lengths(examples: Sequence[TaskExample]) -> Iterator[str]:
+    """What is said of a sentence that is so long that it is several."""
+    longest = max(examples, key=lambda example: len(example.words))
+    if len(longest.words) > _MOST_WORDS:
+        yield (
+            f"the sentence of {longest.place} has {len(longest.words):,} words; put an "
+            "empty line between sentences, or their number in a column sentence_id"
+        )
 
 
 def with_first_option(task: TaskSpec, train: Sequence[str]) -> TaskSpec:
@@ -224,9 +239,9 @@ def _of_words(
         if _has_sentences(table, columns):
             return _of_table(table, task, is_labelled=is_labelled)
         if places := _sentence_columns(table, columns):
-            read = columns if is_labelled else dataclasses.replace(columns, label=None)
-            examples = _sentences_of_rows(table.rows, read, places=places)
-            return TaskFile([*examples], columns, table.counts)
+            return _of_words_in_rows(
+                table, columns, places=places, is_labelled=is_labelled
+            )
     columns = task.columns
     if not is_labelled:
         # Tags that are not read may be in any column, or in none.
@@ -245,6 +260,16 @@ def _sentence_columns(table: Table, columns: Columns) -> list[str]:
         for names in (SENTENCES, DOCUMENTS)
     )
     return [name for name in (sentence, document) if sentence and name]
+
+
+def _of_words_in_rows(
+    table: Table, columns: Columns, *, places: Sequence[str], is_labelled: bool
+) -> TaskFile:
+    read = columns if is_labelled else dataclasses.replace(columns, label=None)
+    examples = [*_sentences_of_rows(table.rows, read, places=places)]
+    remarks = remarks_on_columns(table, "tag", found=columns, others=places)
+    remarks = remarks if is_labelled else ()
+    return TaskFile(examples, columns, table.counts, remarks)
 
 
 def _sentences_of_rows(

@@ -310,6 +310,33 @@ def test_the_columns_that_are_read_are_said_and_others_with_entities(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("head", "row", "remarks"),
+    [
+        ("\n", "w{} O\n", ("words are in column 1 and tags in column 2 of 2",)),
+        (
+            "word,tag\n",
+            "w{},O\n",
+            ("words are in column 1 and tags in column 2 (tag) of 2",),
+        ),
+        (
+            "sent_id,word,lemma,tag\n",
+            "7,w{},w,O\n",
+            ("columns that are not read: 'lemma'",),
+        ),
+    ],
+    ids=["spaces", "names", "numbered"],
+)
+def test_a_sentence_that_is_a_whole_file_is_told(tmp_path, head, row, remarks):
+    content = head + "".join(map(row.format, range(1000)))
+    assert read(tmp_path, content, task="tag").remarks == remarks
+    assert read(tmp_path, content + row.format("x"), task="tag").remarks == (
+        *remarks,
+        f"the sentence of {tmp_path}/file, line 2 has 1,001 words; put an empty line "
+        "between sentences, or their number in a column sentence_id",
+    )
+
+
 @pytest.mark.parametrize("first", ["0", "doc_1"])
 def test_a_column_without_words_is_not_read_as_words(tmp_path, first):
     content = "".join(f"{first} {n} w{n} O\n" for n in range(40))
