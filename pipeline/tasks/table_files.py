@@ -149,6 +149,9 @@ def parse_table(
             )
         if not columns:
             columns = column_names(cells, path=path)
+            # A spreadsheet ends its rows with columns in which there is nothing.
+            named = [n for n, name in enumerate(columns, 1) if name]
+            columns = columns[: max(named, default=None)]
             continue
         number = next(numbers)
         # Mostly for a divider inside a text: all cells after it are in the next place.

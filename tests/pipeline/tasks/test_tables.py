@@ -195,6 +195,13 @@ def test_a_row_with_too_few_or_too_many_cells_is_left_out_and_counted(tmp_path):
     assert [example.id for example in file.examples] == ["0", "3"]
 
 
+def test_columns_without_a_name_at_the_end_are_no_columns(tmp_path):
+    content = "text,label,,\nSo.,pos,,\nGood, but long,pos,,\nBad.,neg\n"
+    file = read(tmp_path, content)
+    assert labelled(file) == [("So.", "pos"), ("Bad.", "neg")]
+    assert (file.counts, file.remarks) == ({TOO_MANY_CELLS: 1}, ())
+
+
 @pytest.mark.parametrize(
     "write",
     [
