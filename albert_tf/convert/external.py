@@ -46,6 +46,9 @@ NEW_MASKED_LM_HEAD = (
     "further before it fills masks."
 )
 
+# What is said of a model whose heads were never trained, also after it was imported.
+UNTRAINED_HEADS = (ABSENT_SENTENCE_HEAD, NEW_MASKED_LM_HEAD)
+
 # Hugging Face's and google-research's name of each layer and each tensor that stands
 # alone, by our path of it. {block} is a group's inner block, spelled in two ways.
 _NAMES: dict[str, tuple[str, ...]] = {

@@ -288,8 +288,17 @@ def _without_tied(tensors: Tensors) -> Tensors:
     shapes.pop(_DECODER_BIAS, None)
     decoder, table = shapes.pop(_DECODER, None), shapes.get(_WORD_EMBEDDINGS)
 
+    has_both = tensors.shapes.keys() >= {_OUTPUT_BIAS, _DECODER_BIAS}
+
     def load(name: str) -> Any:
-        return tensors.load(bias_name if name == _OUTPUT_BIAS else name)
+        array = tensors.load(bias_name if name == _OUTPUT_BIAS else name)
+        is_bias = name == _OUTPUT_BIAS and has_both
+        if is_bias and not np.array_equal(array, tensors.load(_DECODER_BIAS)):
+            raise AlbertError(
+                f"{tensors.source}: {_DECODER_BIAS} differs from {_OUTPUT_BIAS}; only "
+                "ALBERTs with one bias of the output layer can be read."
+            )
+        return array
 
     tied = (_DECODER, _WORD_EMBEDDINGS)
     is_there = decoder is not None and table is not None

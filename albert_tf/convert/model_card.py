@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -66,6 +66,7 @@ def model_card(
     step: int,
     target: str = "hf",
     vocabulary: str = SPM_MODEL,
+    notes: Iterable[str] = (),
 ) -> str:
     """`README.md` of an export.
 
@@ -73,6 +74,7 @@ def model_card(
         run: Where settings, data and metrics are recorded, as far as it has them.
         target: `hf` or `saved-model`.
         vocabulary: The name of the file that has it.
+        notes: What a person should know of the model.
     """
     record, manifest = recorded_settings(run), recorded_manifest(run)
     languages = sorted({i["language"] for i in manifest.inputs} if manifest else ())
@@ -82,7 +84,8 @@ def model_card(
         "",
         _origin(record, step=step),
         "",
-        _use(target),
+        *(line for note in notes for line in (note, "")),
+        _use(target, config),
         "",
         _VOCABULARIES[vocabulary],
         "",
@@ -131,18 +134,25 @@ def task_card(
     return "\n".join([*lines, own.read_text(encoding="utf-8")])
 
 
-def _use(target: str) -> str:
+def _use(target: str, config: ModelConfig) -> str:
     if target == "saved-model":
         return f"""\
 {_loading_by_tensorflow("encode")}
 
 The signatures take token ids. `saved_model_cli show --all --dir FOLDER` describes them;
 TensorFlow Serving reads the folder too, with a version as its name."""
+    # KerasHub takes no other activation and no other epsilon, and says nothing.
+    is_known = config.hidden_act == "gelu" and config.layer_norm_eps == 1e-12
+    also = "`AlbertForMaskedLM` and `AlbertModel`"
+    if is_known:
+        also = (
+            "`AlbertForMaskedLM`, `AlbertModel` and KerasHub's "
+            "`AlbertBackbone.from_preset`"
+        )
     return f"""\
 {_loading_by_transformers("AlbertForPreTraining")}
 
-`AlbertForMaskedLM`, `AlbertModel` and KerasHub's `AlbertBackbone.from_preset` load the
-same folder."""
+{also} load the same folder."""
 
 
 def _task_use(task: TaskSpec, target: str) -> Iterator[str]:

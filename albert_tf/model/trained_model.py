@@ -53,7 +53,8 @@ class TrainedModel:
         max_seq_length: Tokens in the longest sequences that it was trained on or, where
             nothing says it, in the longest that it takes.
         initializer: The first weights that it began with.
-        notes: What a person should know of how another program's model was read.
+        notes: What a person should know of how another program's model was read, or of
+            heads that were never trained.
     """
 
     folder: Path
@@ -90,11 +91,12 @@ def read_trained(
     config = run_config(folder)
     task = read_record(folder) if is_tuned(folder) else None
     weights: Arrays = {}
-    step = 0
+    step, untrained = 0, ()
     if with_weights:
         which = which or ("best" if task else "latest")
         checkpoint = run_checkpoint(folder, which=which, say=say)
         weights, step = checkpoint.weights, checkpoint.state["step"]
+        untrained = tuple(checkpoint.state.get("untrained", ()))
         # Before anything is built: an edited architecture may be of any size.
         check_shapes(_shapes(config, task), shapes_of(weights))
         if task is not None:
@@ -111,6 +113,7 @@ def read_trained(
             else trained_length(folder, config)
         ),
         initializer=recorded_initializer(folder),
+        notes=untrained,
     )
 
 

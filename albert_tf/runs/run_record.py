@@ -37,7 +37,7 @@ from schemas.layout import (
 )
 from schemas.manifest import DatasetManifest, parse_manifest
 from schemas.phases import phases_of
-from schemas.readable import duration
+from schemas.readable import counted, duration
 from schemas.settings import config_from_dict
 
 Config = TypeVar("Config")
@@ -260,7 +260,8 @@ def _next(
         return
     seconds = _step_seconds(lines)
     left = f"about {duration((config.steps - saved) * seconds)}" if seconds else ""
-    yield f"{config.steps - saved:,} steps are left" + (f", {left}." if left else ".")
+    steps = f"left: {counted(config.steps - saved, 'step')}"
+    yield f"{steps}, {left}." if left else f"{steps}."
     for name, every in (
         ("evaluation", config.eval_every),
         ("checkpoint", config.checkpoint_every),

@@ -183,6 +183,8 @@ def evaluate_run(run: Path, values: dict[str, Any], console: Console) -> "Metric
         data = trained_on(run, console)
     tokenizer = read_vocabulary(run)
     model = read_trained(run, which=values["checkpoint"], say=console.say)
+    for note in model.notes:
+        console.say(note)
     scope = Scope(
         examples=values["eval_examples"],
         words=words,

@@ -1,5 +1,6 @@
 """`albert export`: a run becomes files that other programs read."""
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -131,6 +132,7 @@ def export(
         "command": "export",
         "albert_version": __version__,
         "to": target,
+        "evaluations": evaluations_hash(run),
         "max_seq_length": length_of(model),
         **identity(model, tokenizer),
     }
@@ -139,8 +141,9 @@ def export(
             console.say(f"{output} is finished already; nothing to do.")
             return
         raise SettingError(
-            f"--output: {output} holds an export of other weights or for another "
-            "program; give another folder, or --overwrite to replace it."
+            f"--output: {output} holds an export of other weights, for another "
+            "program, by another version or from before an evaluation; give another "
+            "folder, or --overwrite to replace it."
         )
     write(model, output, tokenizer=tokenizer, record=record)
     console.say(f"{output}: step {model.step:,} of {run}, for {target}")
@@ -162,6 +165,13 @@ def write(
         write_text(folder / MODEL_CARD, text)
         written = [*sorted(path.name for path in folder.iterdir()), EXPORT_RECORD]
         write_json(folder / EXPORT_RECORD, {**record, WRITTEN: written})
+
+
+def evaluations_hash(run: Path) -> str:
+    """Of what the card shows of the evaluations of a run."""
+    from albert_tf.runs.evaluations import read_evaluations
+
+    return hashlib.sha256(json_text(read_evaluations(run)).encode()).hexdigest()
 
 
 def check_backend() -> None:
@@ -214,6 +224,7 @@ def card(
             step=model.step,
             target=target,
             vocabulary=vocabulary_file(model.folder).name,
+            notes=model.notes,
         )
     spec, call = model.task.spec, None
     if target == "saved-model":

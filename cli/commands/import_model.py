@@ -263,11 +263,13 @@ def write(
 
     length = MAX_LENGTH
     if model is not None:
+        from albert_tf.convert.external import UNTRAINED_HEADS
         from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 
         length = model.max_seq_length
+        heads = [note for note in model.notes if note in UNTRAINED_HEADS]
         write_json(output / MODEL_CONFIG, dataclasses.asdict(model.config))
-        checkpoint = Checkpoint(model.weights, {}, {"step": 0})
+        checkpoint = Checkpoint(model.weights, {}, {"step": 0, "untrained": heads})
         save_checkpoint(output, checkpoint, is_best=model.task is not None)
         if model.task is not None:
             from albert_tf.runs.task_record import write_record

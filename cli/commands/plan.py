@@ -241,11 +241,11 @@ def table(figures: dict[str, Any]) -> str:
         length = f"at most {longest} tokens, {mean} on average"
     line = (
         f"{figures['steps']:,} steps of {figures['batch_size']:,} sequences of "
-        f"{length}, {figures['max_predictions_per_seq']} of them predicted: "
+        f"{length}, up to {figures['max_predictions_per_seq']} of them predicted: "
         f"{figures['tokens']:,} tokens"
     )
     if "passes_over_data" in figures:
-        line += f", {figures['passes_over_data']:.2f} times the data set"
+        line += f", {rounded(figures['passes_over_data'])} times the data set"
     line += f"; {figures['precision']}."
     return "\n".join([line, "", *aligned(rows), "", *_remarks(figures)])
 

@@ -141,10 +141,9 @@ def fitted(
     from albert_tf.convert.external import without_padding_rows
 
     if not (path / MODEL_CONFIG).exists():
-        whole = model
-        model = without_padding_rows(whole, tokenizer.vocab_size)
-        for note in model.notes[len(whole.notes) :]:
-            say(note)
+        model = without_padding_rows(model, tokenizer.vocab_size)
+    for note in model.notes:
+        say(note)
     check_sizes(tokenizer, model.config, path=path)
     return model
 

@@ -109,6 +109,9 @@ def tokenizer_config(*, max_length: int = MAX_LENGTH) -> dict[str, Any]:
     """`tokenizer_config.json`: the class to load and the special tokens."""
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
+        # The model has it all; transformers' AlbertTokenizer would add these.
+        "do_lower_case": False,
+        "keep_accents": True,
         "model_max_length": max_length,
         "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
         "pad_token": PAD,

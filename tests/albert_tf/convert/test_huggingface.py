@@ -264,6 +264,16 @@ def test_missing_tensors_are_refused_by_name(tmp_path, prefix, message):
         read_huggingface(tmp_path)
 
 
+def test_two_biases_of_the_output_layer_are_refused(tmp_path):
+    def change(tensors):
+        tensors["predictions.decoder.bias"] = tensors["predictions.bias"] + 1
+
+    save(tmp_path, SMALL, change=change)
+    message = "predictions.decoder.bias differs from predictions.bias; only ALBERTs"
+    with pytest.raises(AlbertError, match=re.escape(message)):
+        read_huggingface(tmp_path)
+
+
 def test_a_model_without_its_masked_lm_head_is_refused(tmp_path):
     save(tmp_path, SMALL, change=removing("predictions", "sop_classifier"))
     tensors = safetensors.numpy.load_file(tmp_path / "model.safetensors")

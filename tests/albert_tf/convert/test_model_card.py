@@ -53,6 +53,16 @@ def test_a_card_tells_how_to_load_what_it_is_and_how_it_came_to_be(trained):
     assert str(trained.parent) not in card
 
 
+@pytest.mark.parametrize(
+    ("changed", "is_named"),
+    [({}, True), ({"hidden_act": "relu"}, False), ({"layer_norm_eps": 1e-6}, False)],
+)
+def test_keras_hub_is_named_where_it_computes_the_same(tmp_path, changed, is_named):
+    card = model_card(tmp_path, dataclasses.replace(SMALL_RUN, **changed), step=7)
+    assert ("AlbertBackbone.from_preset" in card) == is_named
+    assert "`AlbertModel`" in card
+
+
 def test_what_was_measured_later_is_of_other_weights(trained):
     card = model_card(trained, SMALL_RUN, step=6)
     assert "Nothing was measured on held-out text." in card

@@ -7,8 +7,10 @@ import pytest
 
 from albert_tf.convert.reading import load_pretrainer
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
+from albert_tf.runs.evaluations import write_evaluation
 from cli.commands import export as export_command
 from tests.commands import attempt, contents, run
+from tests.evaluations import evaluation
 from tests.exported_runs import SMALL_RUN
 
 
@@ -91,10 +93,15 @@ def test_another_export_replaces_one_only_when_told(copied):
     later = Checkpoint({k: v + 1 for k, v in weights.items()}, {}, {"step": 9})
     save_checkpoint(copied, later, is_best=False)
     assert refusal(*arguments, code=2) == (
-        f"Error: --output: {copied}-hf holds an export of other weights or for another "
-        "program; give another folder, or --overwrite to replace it.\n"
+        f"Error: --output: {copied}-hf holds an export of other weights, for another "
+        "program, by another version or from before an evaluation; give another "
+        "folder, or --overwrite to replace it.\n"
     )
     assert "step 9 of" in run("export", *arguments, "--overwrite")
+    write_evaluation(copied, evaluation(step=9))
+    assert "from before an evaluation; " in refusal(*arguments, code=2)
+    run("export", *arguments, "--overwrite")
+    assert "step 9" in (copied.parent / "run-hf" / "README.md").read_text()
     record = json.loads((copied.parent / "run-hf" / "export.json").read_text())
     assert (record["command"], record["to"], record["step"]) == ("export", "hf", 9)
 

@@ -113,6 +113,27 @@ def test_an_import_of_an_export_knows_how_long_the_sequences_were(models, tmp_pa
     assert trained_length(tmp_path / "out", SMALL_RUN) == 32
 
 
+def test_heads_that_were_never_trained_are_told_wherever_they_are_asked(
+    models, tmp_path
+):
+    source = shutil.copytree(models / "hf", tmp_path / "source")
+    (source / "export.json").unlink()
+    tensors = safetensors.numpy.load_file(source / "model.safetensors")
+    heads = ("predictions", "sop_classifier")
+    bare = {n.removeprefix("albert."): a for n, a in tensors.items()}
+    safetensors.numpy.save_file(
+        {n: a for n, a in bare.items() if not n.startswith(heads)},
+        source / "model.safetensors",
+    )
+    imported = tmp_path / "imported"
+    run("import", source, "--output", imported)
+    said = run("order", imported, "She opened it.", "Then she read.")
+    assert "It has no sentence-order head; that starts at zero, where both" in said
+    assert "It has no masked-LM head" in run("fill-mask", imported, "The [MASK].")
+    run("export", imported, "--to", "hf", "--output", tmp_path / "hf")
+    assert "It has no masked-LM head" in (tmp_path / "hf" / "README.md").read_text()
+
+
 def test_an_imported_model_is_measured_and_gone_on_from(models, small, tmp_path):
     run("import", models / "hf", "--output", tmp_path / "imported")
     arguments = ("--batch-size", 4, "--steps", 1, "--warmup-steps", 0, "--quiet")

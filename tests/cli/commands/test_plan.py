@@ -8,6 +8,7 @@ from albert_tf.planning.cost import preset_name
 from albert_tf.training import timing
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig
+from schemas.readable import rounded
 from tests.commands import run
 
 BF16 = "bfloat16"
@@ -41,7 +42,7 @@ def plan(*arguments):
 def test_the_papers_run_of_base_beside_bert():
     said = run("plan", "--max-predictions-per-seq", 20)
     assert said.startswith(
-        "125,000 steps of 4,096 sequences of 512 tokens, 20 of them predicted: "
+        "125,000 steps of 4,096 sequences of 512 tokens, up to 20 of them predicted: "
         "262,144,000,000 tokens; float32.\n\n"
     )
     before, after = said.split("activations of a sequence")
@@ -119,10 +120,10 @@ def test_a_data_set_gives_vocabulary_lengths_and_how_often_it_is_read(small):
     assert figures["tokens"] == 800 * mean
     said = run("plan", "--data", small / "data", "--batch-size", 8, "--steps", 100)
     assert said.startswith(
-        f"100 steps of 8 sequences of at most 32 tokens, {mean} on average, 5 of them "
-        f"predicted: {800 * mean:,} tokens, "
+        f"100 steps of 8 sequences of at most 32 tokens, {mean} on average, up to 5 of "
+        f"them predicted: {800 * mean:,} tokens, "
     )
-    assert f", {800 / examples:.2f} times the data set; float32.\n" in said
+    assert f", {rounded(800 / examples)} times the data set; float32.\n" in said
 
 
 def test_a_preset_is_known_whatever_its_vocabulary():
