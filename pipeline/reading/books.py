@@ -1,5 +1,6 @@
 """Books: one a file, without what Project Gutenberg puts around the text."""
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 
@@ -20,11 +21,14 @@ _START = re.compile(
     r"^[ \t]*\*?END ?\*? ?THE SMALL PRINT[^\n]*$",
     re.IGNORECASE | re.MULTILINE,
 )
+_ANOTHER = re.compile(r"\*{3} ?START OF (?:THE|THIS) PROJECT GUTENBERG", re.IGNORECASE)
 _END = re.compile(
     r"[ \t]*(?:\*{3} ?)?(?:END|ENDE|FIN|FINE)[ ,:][^\n]{0,20}?PROJE[CK]T GUTENBERG",
     re.IGNORECASE,
 )
 _GUTENBERG = ("Gutenberg", "GUTENBERG")
+# A file has one book, and what a second one has is not read.
+ANOTHER_BOOK = Dropped("book after the first of its file")
 # In a line that begins the footer the name is not further in.
 _FOOTER_CHARACTERS = 100
 # Who typed the text in, and where from; the first paragraphs of many books.
@@ -62,11 +66,15 @@ def read_book(
     >>> [document.paragraphs for document in read_book([book])]
     [('He came.',)]
     """
-    for number, data in enumerate(divide_bytes(blocks)):
+    divided = divide_bytes(blocks)
+    for number, data in enumerate(divided):
         text = decode(data, counts=counts)
         end = find_footer(text)
         yield _document(text[:end], has_header=is_start and number == 0)
         if end < len(text):
+            rest = itertools.chain([text[end:]], map(decode, divided))
+            if any(map(_ANOTHER.search, rest)):
+                yield ANOTHER_BOOK
             return
 
 

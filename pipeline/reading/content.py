@@ -140,6 +140,8 @@ def refuse_binary(head: bytes, *, path: str) -> None:
 def refuse_columns(head: bytes, *, path: str) -> None:
     """Refuse lines of columns: tokens with tags, tables not named as such."""
     lines = [line.strip() for line in head.split(b"\n")[:_SHOWN_LINES] if line.strip()]
+    # Of a corpus of tokens these are comments and tags.
+    lines = [line for line in lines if not line.startswith((b"#", b"<"))]
     of_columns = sum(b"\t" in line for line in lines)
     tagged = sum(
         line.count(b" ") == lines[0].count(b" ") > 0
@@ -266,17 +268,17 @@ def is_tokenized(lines: list[str]) -> bool:
 
 def _recognise_plain(kind: Kind, head: bytes, *, path: str) -> Format:
     is_whole = len(head) < HEAD_BYTES
+    end = len(head) if is_whole else head.rfind(b"\n") + 1
+    lines = list(read_lines([head[: end or len(head)]]))
+    if is_numbered(decode(head).split("\n")[: len(lines)]):
+        return "numbered"
+    refuse_columns(head, path=path)
     # The last line may be cut, unless the file ends there.
     raw = head.splitlines(keepends=True)
     if any(line.strip() in MARKERS for line in raw if line[-1] in b"\r\n"):
         return "marked"
-    end = len(head) if is_whole else head.rfind(b"\n") + 1
-    lines = list(read_lines([head[: end or len(head)]]))
     if _CUE.match("\n".join(lines[:10])):
         return "subtitles"
-    if is_numbered(decode(head).split("\n")[: len(lines)]):
-        return "numbered"
-    refuse_columns(head, path=path)
     if kind == "books":
         is_endless = not is_whole and "" not in lines
         return "bookcorpus" if is_endless and is_tokenized(lines) else "book"

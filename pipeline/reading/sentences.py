@@ -81,7 +81,7 @@ def split_sentences(document: Document, *, language: str) -> list[list[str]]:
     for paragraph in document.paragraphs:
         sentences: list[str] = []
         for part in cheap_parts(paragraph):
-            found: list[str] = sentencex.segment(rules.segmenter, part)
+            found = with_whole_numbers(sentencex.segment(rules.segmenter, part))
             if rules.is_mended:
                 found = rules.mended(found)
             if missed_end:
@@ -91,6 +91,24 @@ def split_sentences(document: Document, *, language: str) -> list[list[str]]:
                 sentences += split_long(sentence) if is_long else [sentence.strip()]
         paragraphs.append([*filter(None, sentences)])
     return paragraphs
+
+
+def with_whole_numbers(found: list[str]) -> list[str]:
+    """Sentences joined where the segmenter takes a decimal point for an end.
+
+    It does in all digits but ASCII's.
+
+    >>> with_whole_numbers(["عدد ۳.", "۱۴ است. ", "در سال ۱۳۹۰. ", "۵ نفر."])
+    ['عدد ۳.۱۴ است. ', 'در سال ۱۳۹۰. ', '۵ نفر.']
+    """
+    sentences = found[:1]
+    for sentence in found[1:]:
+        digit, point = sentences[-1][-2:-1], sentences[-1][-1]
+        if point in ".．" and digit.isdecimal() and sentence[0].isdecimal():
+            sentences[-1] += sentence
+        else:
+            sentences.append(sentence)
+    return sentences
 
 
 @functools.cache

@@ -54,6 +54,14 @@ def test_a_book_of_many_megabytes_loses_header_and_footer_once():
     assert paragraphs == ["She was clever, handsome and rich."] * 300_000
 
 
+@pytest.mark.parametrize("between", ["", "Licence\n" * 300_000])
+def test_a_second_book_in_a_file_is_told(between):
+    one = f"{HEADERS[0]}\nShe was clever.\n{FOOTERS[0]}\n"
+    book, dropped = read_book([f"{one}{between}{one}".encode()])
+    assert book.paragraphs == ("She was clever.",)
+    assert dropped.reason == "book after the first of its file"
+
+
 def test_a_file_that_is_all_licence_has_no_text():
     (dropped,) = read_book([f"{FOOTERS[0]}\nLicence".encode()])
     assert dropped.reason == "no text"

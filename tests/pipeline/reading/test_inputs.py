@@ -130,6 +130,8 @@ NO_TEXT = {
     "a.bin": (bytes(range(256)), "is not text: it is full of control"),
     "film.ass": (b"[Script Info]\nTitle: X\n", "is subtitles"),
     "de.conllu": (b"1\tAda\tX\n2\tschrieb\tY\n\n1\tWer\tX\n2\tlas\tY\n", "has a token"),
+    "comments.conllu": (b"# text = A b.\n1\tA\tX\n2\tb.\tY\n\n" * 9, "has a token"),
+    "vertical.txt": (b"<s>\nAda\tX\tada\nran\tY\trun\n</s>\n" * 9, "has a token"),
     "ner.txt": (b"Ada\tB-PER\nschrieb\tO\n\nWer\tO\nlas\tO\n", "has a token"),
     "pairs.txt": (b"He came.\tEr kam.\n" * 9, "has several columns"),
     "tei": (b'<?xml version="1.0"?>\n<TEI><text>A</text></TEI>', "is XML"),

@@ -30,6 +30,20 @@ def split(text, language="en"):
     return split_sentences(Document((text,)), language=language)[0]
 
 
+@pytest.mark.parametrize(
+    ("language", "sentences"),
+    [
+        ("hi", ["मान ३.१४ है।", "दूसरा वाक्य।"]),
+        ("bn", ["মান ৩.১৪।"]),
+        ("fa", ["عدد ۳.۱۴ است.", "در سال ۱۳۹۰.", "۵ نفر آمدند."]),
+        ("ja", ["値は３．１４です。", "次。"]),
+    ],
+)
+def test_a_number_is_whole_in_all_digits(language, sentences):
+    space = "" if language == "ja" else " "
+    assert split(space.join(sentences), language=language) == sentences
+
+
 def test_a_paragraph_becomes_its_sentences():
     document = Document(("He came. She left.", "Why?"))
     assert split_sentences(document, language="en") == [

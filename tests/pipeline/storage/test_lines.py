@@ -30,7 +30,7 @@ def cut(text, size):
     return [text[i : i + size] for i in range(0, len(text), size)]
 
 
-@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r", "\r\r\n"])
 def test_lines_end_in_any_way(newline):
     text = newline.join(["one", "", "two", "three"]) + newline
     assert lines_of(text.encode()) == ["one", "", "two", "three"]
