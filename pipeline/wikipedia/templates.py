@@ -212,8 +212,12 @@ def _date(arguments: Arguments) -> str:
     '12 March 1980'
     >>> _date({"1": "2009", "2": "3"}), _date({"1": "May 1, 2005"})
     ('March 2009', 'May 1, 2005')
+    >>> _date({"1": "26", "2": "février", "3": "1802"})  # the French order
+    '26 février 1802'
     """
     year, month, day = (arguments.get(key, "") for key in ("1", "2", "3"))
+    if len(day) > 2 >= len(year):
+        year, day = day, year
     if not year:
         return HOLE
     # Python refuses to convert thousands of digits.
