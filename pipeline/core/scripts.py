@@ -85,7 +85,8 @@ SURE_ENDS += "།༎"
 # What may stand at the end of a sentence, and after it.
 SENTENCE_ENDS = ".!?…" + SURE_ENDS
 CLOSING_MARKS = "\"'»”’)]」』”）"
-_END_OF_SENTENCE = frozenset(SENTENCE_ENDS + CLOSING_MARKS)
+# Marks that close in some languages, as in German, and open in others.
+_END_OF_SENTENCE = frozenset(SENTENCE_ENDS + CLOSING_MARKS + "“«‘›》】")
 
 _WRAP = re.compile(
     rf"\n(?<=[{UNSPACED}{_PUNCTUATION_OF_HAN}]\n)\s*"
@@ -161,7 +162,7 @@ def without_loose_spaces(text: str) -> str:
 def ends_sentence(text: str) -> bool:
     """Whether the last character may be the last of a sentence.
 
-    >>> [ends_sentence(text) for text in ("He came.", "(So!)", "ខ្ញុំទៅ។", "He", "")]
+    >>> [ends_sentence(text) for text in ("He came.", "„So!“", "ខ្ញុំទៅ។", "He", "")]
     [True, True, True, False, False]
     """
     return text[-1:] in _END_OF_SENTENCE
