@@ -110,16 +110,20 @@ def test_only_those_lines_of_a_record_are_joined_that_were_wrapped():
 def test_blank_lines_stand_between_documents_of_a_paragraph_a_line(documents):
     lines = "\n\n".join(documents).split("\n")
     assert recognise_text(lines) == "paragraphs"
+    assert ["\n".join(d.paragraphs) for d in read_paragraphs(lines)] == documents
 
 
 @pytest.mark.parametrize("close", "“«”»")
 def test_sentences_end_in_the_quotation_marks_of_any_language(close):
     lines = []
     for number in range(9):
-        lines += [f"Er kam {number} Mal.", f"„Ich gehe {number} Mal.{close}", "Und?"]
+        lines += [
+            f"Er kam {number} Mal.",
+            f"„Ich gehe {number} Mal.{close}",
+            "Sie nicht.",
+        ]
         lines += [""] * (number % 3 == 2)
     assert recognise_text(lines) == "sentences"
-    assert ["\n".join(d.paragraphs) for d in read_paragraphs(lines)] == documents
 
 
 VERSE = "The miller came home late\nAnd sat beside the fire\nThe clock struck two"
