@@ -17,8 +17,8 @@ from albert_tf.runs.run_record import Run
 
 # Fewer words that both were asked about tell nothing.
 LEAST_WORDS = 500
-# A smaller share of the words of a text is the same only where vocabularies keep
-# different letters.
+# A smaller share of the words is the same only where other parts of the text were
+# measured, or vocabularies keep different letters.
 MOST_SHARED = 0.8
 
 
@@ -80,9 +80,9 @@ def _reservations(one: Run, other: Run, paired: Paired) -> Iterator[str]:
     asked = min(len(each[WORD_LOSSES]["keys"]) for each in (paired.one, paired.other))
     if len(paired.characters) < MOST_SHARED * asked:
         yield (
-            f"Only these of {asked:,} words are the same for both: their vocabularies "
-            "keep different letters (case, accents), and of a text without these less "
-            "has to be predicted."
+            f"Only these of {asked:,} words are the same for both: other parts of the "
+            "text were measured, or the vocabularies keep different letters (case, "
+            "accents), of which a text without these is easier."
         )
 
 

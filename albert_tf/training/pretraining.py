@@ -50,6 +50,8 @@ NUM_LINES = 1000
 
 # What Linux shows of GPUs and TPUs, even if no library can use them.
 ACCELERATORS = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/accel0", "/dev/vfio/0")
+# Variables by which somebody hides them.
+_HIDING = frozenset(("CUDA_VISIBLE_DEVICES", "JAX_PLATFORMS"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -218,7 +220,9 @@ class Pretraining:
 
     def prepare(self, batch: Batch) -> None:
         """Compile and time the step, and say how long the run will take."""
-        if any(map(os.path.exists, ACCELERATORS)) and None in self.steps.memory():
+        is_there = any(map(os.path.exists, ACCELERATORS))
+        is_hidden = not _HIDING.isdisjoint(os.environ)
+        if is_there and not is_hidden and None in self.steps.memory():
             self.progress.say(
                 "Note: the CPU trains: this machine has a GPU or TPU that "
                 f"{keras.backend.backend()} does not see, most likely for want of its "

@@ -132,12 +132,13 @@ def export(
         "command": "export",
         "albert_version": __version__,
         "to": target,
-        "evaluations": evaluations_hash(run),
+        "evaluations": evaluations_hash(run, step=model.step),
         "max_seq_length": length_of(model),
         **identity(model, tokenizer),
     }
     if found is not None and not overwrite:
-        if json_text(found) == json_text(record):
+        # Earlier versions did not keep it.
+        if json_text(record | found) == json_text(record):
             console.say(f"{output} is finished already; nothing to do.")
             return
         raise SettingError(
@@ -167,11 +168,12 @@ def write(
         write_json(folder / EXPORT_RECORD, {**record, WRITTEN: written})
 
 
-def evaluations_hash(run: Path) -> str:
-    """Of what the card shows of the evaluations of a run."""
+def evaluations_hash(run: Path, *, step: int) -> str:
+    """Of the evaluations of the weights of a step, which the card shows."""
     from albert_tf.runs.evaluations import read_evaluations
 
-    return hashlib.sha256(json_text(read_evaluations(run)).encode()).hexdigest()
+    found = [one for one in read_evaluations(run) if one["step"] == step]
+    return hashlib.sha256(json_text(found).encode()).hexdigest()
 
 
 def check_backend() -> None:

@@ -56,7 +56,8 @@ def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineR
             result = submit(transform, job, runner, engine)
             with explained_errors(job, runner):
                 result.wait_until_finish()
-        except Exception:
+        # Beam ends at options that it cannot read.
+        except (Exception, SystemExit):
             end_job(job.output, job.mark, runner)
             raise
         except BaseException as error:

@@ -233,8 +233,8 @@ def _listed(columns: Sequence[str]) -> str:
 _LETTERS = "ABCDEFGHIJ"
 
 
-# Of so many rows the first option is right in some.
-_MANY_ROWS = 20
+# Of so many rows for each option, the first is right in some of nearly every file.
+_MANY_ROWS = 10
 
 # A list as pandas writes it inside an object.
 _ARRAY = re.compile(r"array\((\[[^\[\]]*\])(?:,\s*dtype=[^()]+)?\)")
@@ -329,7 +329,7 @@ def first_option_of(table: Table, columns: Columns) -> int | None:
     """
     if columns.label is None:
         return None
-    numbers, last_from_one = list[int](), None
+    numbers, last_from_one, most = list[int](), None, 0
     are_places = answers_are_places(table, columns)
     for row in table.rows:
         answer, options = row.cells.get(columns.label), options_of(row, columns)
@@ -339,6 +339,7 @@ def first_option_of(table: Table, columns: Columns) -> int | None:
         if number is None or number < 0 or is_text:
             continue
         numbers.append(number)
+        most = max(most, len(options))
         if number == len(options):
             last_from_one = row.place
     if last_from_one is not None and 0 in numbers:
@@ -346,7 +347,7 @@ def first_option_of(table: Table, columns: Columns) -> int | None:
             f"{last_from_one}: the right option has the number of options as its "
             "number, and other rows count from 0; correct one of them."
         )
-    is_from_one = len(numbers) >= _MANY_ROWS and 0 not in numbers
+    is_from_one = len(numbers) >= _MANY_ROWS * most and 0 not in numbers
     return int(last_from_one is not None or is_from_one) if numbers else None
 
 

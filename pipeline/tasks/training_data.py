@@ -195,7 +195,9 @@ def _about_labels(task: TaskSpec, train: Sequence[TaskExample]) -> Iterator[str]
         listed = ", ".join(rare[:_MOST_RARE])
         listed += f" and {more:,} more" if more > 0 else ""
         yield f"Labels with fewer than {_RARE} training examples: {listed}."
-    missing = [f"{n} {counts[n]:,}" for n in known if n.lower() in _MISSING]
+    missing = [
+        f"{n} {counts[n]:,}" for n in known if counts[n] and n.lower() in _MISSING
+    ]
     if missing and task.kind != "tag":
         yield (
             f"Labels that may say that there is none: {', '.join(missing)}; leave out "

@@ -192,7 +192,7 @@ def test_any_text_is_measured_beside_counting_in_the_training_data(small, tmp_pa
     assert run_text(kept[1]).startswith(
         f"Step 7, {found['examples']} held-out examples of"
     )
-    of_training = next((small / "text").iterdir())
+    of_training = min((small / "text").iterdir())
     said = run(*given[:2], "--words", 0, "--quiet", "--text", of_training)
     assert " held-out " not in said
     assert f" of {of_training.name} (" in said

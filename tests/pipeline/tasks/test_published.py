@@ -108,8 +108,9 @@ def test_options_have_the_order_of_their_names(tmp_path, columns, expected):
 @pytest.mark.parametrize(
     ("answers", "first"),
     [
-        ("1" * 10 + "2" * 10, 1),
-        ("0" + "1" * 10 + "2" * 10, 0),
+        ("1" * 15 + "2" * 15, 1),
+        ("1" * 14 + "2" * 15, 0),
+        ("0" + "1" * 15 + "2" * 15, 0),
         ("122", 0),
         ("123", 1),
         ("ABC", None),
