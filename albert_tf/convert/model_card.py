@@ -141,18 +141,14 @@ def _use(target: str, config: ModelConfig) -> str:
 
 The signatures take token ids. `saved_model_cli show --all --dir FOLDER` describes them;
 TensorFlow Serving reads the folder too, with a version as its name."""
+    others = ["`AlbertForMaskedLM`", "`AlbertModel`"]
     # KerasHub takes no other activation and no other epsilon, and says nothing.
-    is_known = config.hidden_act == "gelu" and config.layer_norm_eps == 1e-12
-    also = "`AlbertForMaskedLM` and `AlbertModel`"
-    if is_known:
-        also = (
-            "`AlbertForMaskedLM`, `AlbertModel` and KerasHub's "
-            "`AlbertBackbone.from_preset`"
-        )
+    if config.hidden_act == "gelu" and config.layer_norm_eps == 1e-12:
+        others.append("KerasHub's `AlbertBackbone.from_preset`")
     return f"""\
 {_loading_by_transformers("AlbertForPreTraining")}
 
-{also} load the same folder."""
+{", ".join(others[:-1])} and {others[-1]} load the same folder."""
 
 
 def _task_use(task: TaskSpec, target: str) -> Iterator[str]:

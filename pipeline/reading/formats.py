@@ -76,26 +76,12 @@ MEANINGS: dict[Format, str] = {
     "subtitles": "subtitles (SubRip, WebVTT), one document a file, segmented",
 }
 
-_ROWS: tuple[Format, ...] = (
-    "jsonl",
-    "jsonl-sentences",
-    "parquet",
-    "parquet-sentences",
-    "csv",
-)
-_LINES: tuple[Format, ...] = (
-    "paragraphs",
-    "sentences",
-    "bookcorpus",
-    "numbered",
-    "lines",
-    "marked",
-    "subtitles",
-)
+# What only --wikipedia takes.
+_OF_WIKIPEDIA: tuple[Format, ...] = ("mediawiki", "wikiextractor")
 FORMATS_OF: dict[Kind, tuple[Format, ...]] = {
-    "wikipedia": ("mediawiki", "wikiextractor", "jsonl", "parquet", "csv"),
-    "books": (*_ROWS, "book", *_LINES),
-    "text": (*_ROWS, "wet", "prose", *_LINES),
+    "wikipedia": (*_OF_WIKIPEDIA, "jsonl", "parquet", "csv"),
+    "books": tuple(f for f in FORMATS if f not in (*_OF_WIKIPEDIA, "wet", "prose")),
+    "text": tuple(f for f in FORMATS if f not in (*_OF_WIKIPEDIA, "book")),
 }
 
 SENTENCE_FORMATS: frozenset[Format] = frozenset(
