@@ -1,6 +1,7 @@
 """The command `albert` and how each of its commands ends."""
 
 import contextlib
+import difflib
 import errno
 import io
 import itertools
@@ -63,6 +64,16 @@ class AlbertGroup(click.Group):
                 formatter.write_dl(
                     [(str(c.name), c.get_short_help_str(limit=90)) for c in commands]
                 )
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that was typed; of one that is not there, which does the same."""
+        if not ctx.resilient_parsing and args[0] not in self.commands:
+            near = difflib.get_close_matches(args[0], self.commands, n=1)
+            if instead := INSTEAD.get(args[0]) or (near and f"albert {near[0]}"):
+                ctx.fail(f"No such command {args[0]!r}; give {instead}.")
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the commands, in the order of their topics."""
@@ -248,6 +259,13 @@ TOPICS = {
     "Use it for a task": (finetune, predict),
     "In and out of other programs": (export, import_model),
     "Look closer": (plan, analyze, worker),
+}
+# What people look for under other names.
+INSTEAD = {
+    "help": "albert --help, or albert COMMAND --help",
+    "status": "albert inspect RUN",
+    "compare": "albert report RUN RUN",
+    "train": "albert pretrain",
 }
 for command in itertools.chain(*TOPICS.values()):
     cli.add_command(command)

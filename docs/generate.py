@@ -64,7 +64,8 @@ def cli_page() -> str:
     parts = [
         "# Commands",
         "",
-        "Written by `docs/generate.py` from `--help`; do not edit.",
+        "Written by `docs/generate.py` from `--help`; do not edit. Back to the",
+        "[README](../README.md).",
     ]
     for path, command in commands(cli, "albert"):
         # As under the group, whose names for --help its commands inherit; click keeps

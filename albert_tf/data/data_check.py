@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import shlex
 from pathlib import Path
 
 from schemas.architecture import ModelConfig
@@ -139,7 +140,7 @@ def check_same_data(run: Path, *, data: Path) -> None:
         raise AlbertError(
             f"{data} is not the data set {run} was started on: {MANIFEST} differs from "
             f"{recorded}; continue on the old data, or start a new run with "
-            f"--init-from {run} --output NEW."
+            f"--init-from {shlex.quote(str(run))} --output NEW."
         )
 
 

@@ -6,6 +6,7 @@ file that was edited or damaged is refused once, in the same words.
 
 import dataclasses
 import itertools
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -256,7 +257,10 @@ def _next(
     state = newest_state(run)
     saved = state["step"] if state else 0
     if saved >= config.steps:
-        yield "All steps are done; the same command would find nothing to do."
+        yield (
+            "All steps are done; the same command would find nothing to do. Another "
+            f"run goes on from its weights with --init-from {shlex.quote(str(run))}."
+        )
         return
     seconds = _step_seconds(lines)
     left = f"about {duration((config.steps - saved) * seconds)}" if seconds else ""

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shlex
 import time
 from collections.abc import Callable, Generator, Iterator
 from typing import Literal
@@ -307,7 +308,7 @@ class Pretraining:
         remedy = "a lower --learning-rate or more --warmup-steps"
         advice = (
             f"the checkpoints in {folder} are kept; start a run with another --output, "
-            f"{remedy} and --init-from {folder}."
+            f"{remedy} and --init-from {shlex.quote(str(folder))}."
             if self.saver.saved_step > 0
             else f"start again with {remedy}; what was measured is in "
             f"{folder / METRICS}."

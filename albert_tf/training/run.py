@@ -1,6 +1,7 @@
 """A run of pretraining: what it resolves to, what it may not be, how it begins."""
 
 import dataclasses
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -219,7 +220,7 @@ def begin(run: ResolvedRun, *, say: Say) -> tuple[TrainingSteps, RunState]:
     if not state.unpadded:
         raise AlbertError(
             f"{run.folder} was begun with padding, which is no longer computed; start "
-            f"a new run with --init-from {run.folder} --output NEW."
+            f"a new run with --init-from {shlex.quote(str(run.folder))} --output NEW."
         )
     size = run.config.micro_batch_size or state.micro_batch_size
     steps = training_steps(model, run.config, checkpoint=checkpoint)

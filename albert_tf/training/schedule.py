@@ -11,6 +11,7 @@ steps, as long as no finished step depends on it.
 
 import dataclasses
 import math
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -166,5 +167,5 @@ def check_steps_may_change(run: Path, before: TrainConfig, now: TrainConfig) -> 
         f"{run} is at step {step} of {before.steps} and cannot change {flags}: after "
         f"step {bound.step} {bound.what} on {'them' if 'steps' in changed else 'it'}; "
         f"keep {kept}, or begin another run with its weights: another --output with "
-        f"--init-from {run}."
+        f"--init-from {shlex.quote(str(run))}."
     )

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -149,9 +150,12 @@ def evaluate(run: Path, as_json: bool, quiet: bool, debug: bool, **values: Any) 
 def check_flags(run: Path, *, is_task: bool) -> None:
     """Refuse flags that mean nothing for what is measured."""
     if not is_given("data") and (is_task or not is_given("text")):
-        more = "" if is_task else ", or --text with text of yours"
-        what = "a file of examples" if is_task else "a data set"
-        raise SettingError(f"--data: give {what} to measure on{more}.")
+        if is_task:
+            raise SettingError("--data: give a file of examples to measure on.")
+        raise SettingError(
+            "--data: give a data set to measure on, or --text with text of yours"
+            f"{of_run(run)}."
+        )
     for name in ("language", "input_format"):
         if is_given(name) and not is_given("text"):
             raise SettingError(f"{flag_name(name)} reads --text; give it too.")
@@ -164,6 +168,14 @@ def check_flags(run: Path, *, is_task: bool) -> None:
         raise SettingError(
             f"--pairs-per-paradigm limits {_PAIRS_FLAG}; give {_PAIRS_FLAG} too."
         )
+
+
+def of_run(run: Path) -> str:
+    """Which data set a run was trained on; nothing where it is not known."""
+    from albert_tf.runs.run_record import recorded_settings
+
+    data = recorded_settings(run).get("data")
+    return f"; it was trained on {shlex.quote(data)}" if data else ""
 
 
 def evaluate_run(run: Path, values: dict[str, Any], console: Console) -> "Metrics":

@@ -177,7 +177,8 @@ def finetune(
             say(f"{output} is finished already; nothing to do.")
         else:
             train_and_predict(job, data.tests, tokenizer, model=model, console=console)
-    tuned, export = shlex.quote(str(output)), shlex.quote(f"{output}-hf")
+    names = (str(output), output_folder.unused(f"{output}-hf"))
+    tuned, export = map(shlex.quote, names)
     say(f"Next:  albert predict {tuned} --input FILE")
     say(f"       albert export {tuned} --to hf --output {export}")
 

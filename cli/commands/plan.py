@@ -28,6 +28,7 @@ from cli.support.options import (
     is_given,
     json_option,
 )
+from cli.support.output_folder import unused
 from schemas.architecture import ModelConfig
 from schemas.config import (
     BUDGET_RECIPE,
@@ -81,6 +82,7 @@ def plan(data: Path | str | None, measure: bool, as_json: bool, **values: Any) -
     and whose embeddings are as wide as its layers: sharing saves parameters, not
     computation.
     """
+    given = str(data)
     if isinstance(data, str):
         # Steps of a budget are timed on records, the rest takes the manifest alone.
         wanted = None if values["budget"] is not None else lambda _: ()
@@ -91,7 +93,7 @@ def plan(data: Path | str | None, measure: bool, as_json: bool, **values: Any) -
         return
     if data is None:
         raise SettingError("--budget plans for a data set; name it with --data.")
-    plan_budget(data, values, as_json=as_json)
+    plan_budget(data, values, data_as_given=given, as_json=as_json)
 
 
 def figures_of(
@@ -132,7 +134,9 @@ def figures_of(
     return figures
 
 
-def plan_budget(data: Path, values: dict[str, Any], *, as_json: bool) -> None:
+def plan_budget(
+    data: Path, values: dict[str, Any], *, data_as_given: str, as_json: bool
+) -> None:
     """Tell what a budget is best spent on, and the command that does it."""
     from albert_tf.data.data_check import check_data, check_settings_fit
 
@@ -154,6 +158,7 @@ def plan_budget(data: Path, values: dict[str, Any], *, as_json: bool) -> None:
         config=config,
         given=given,
         data=data,
+        data_as_given=data_as_given,
         started=STARTED,
     )
     check_data(manifest, data=data)
@@ -184,7 +189,9 @@ def command_for(asked: Asked) -> str:
     for name in ("batch_size", "precision"):
         if name in asked.given:
             words += [flag_name(name), str(getattr(asked.config, name))]
-    return shlex.join([*words, "--data", str(asked.data), "--output", "run"])
+    return shlex.join(
+        [*words, "--data", asked.data_as_given, "--output", unused("run")]
+    )
 
 
 def _machines(

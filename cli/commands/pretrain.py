@@ -374,8 +374,8 @@ def say_end(result: "TrainResult", asked: Asked, console: Console) -> None:
 
     output = asked.output
     if result.finished:
-        names = (output, asked.data, f"{output}-hf")
-        run, data, export = (shlex.quote(str(name)) for name in names)
+        names = (str(output), asked.data_as_given, output_folder.unused(f"{output}-hf"))
+        run, data, export = map(shlex.quote, names)
         console.say(f"{output}: finished, {result.step:,} steps")
         manifest = recorded_manifest(output)
         has_held_out = manifest is not None and manifest.num_examples(EVAL)

@@ -3,7 +3,7 @@
 import dataclasses
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import click
 
 from cli.support import output_folder
 from cli.support.console import Console
-from cli.support.data_summary import advised_fraction
+from cli.support.data_summary import SMALL_TEXT_FRACTION, advised_fraction
 from cli.support.inputs import (
     INPUT_OPTIONS,
     GivenInputs,
@@ -34,7 +34,7 @@ from schemas.layout import (
     SPM_VOCAB,
     vocabulary_file,
 )
-from schemas.readable import duration, prefixed
+from schemas.readable import counted, duration, prefixed
 
 if TYPE_CHECKING:
     from pipeline.reading.formats import InputFile
@@ -78,8 +78,8 @@ class IntegerOrAuto(click.types.IntParamType):
         return value if value == AUTO else super().convert(value, param, ctx)
 
 
-# A hint repeats the flags that name the text, unless a shell has made many of one.
-LONGEST_HINT = 4
+# A hint repeats the flags that name the text, unless a script has made many of them.
+LONGEST_HINT = 20
 # For `pretrain --budget`, which can then mask anew in each epoch, and more than stored
 # copies do (docs/reproducing.md, What each choice is worth).
 FOR_A_SMALL_MODEL = "--max-seq-length 128 --examples on-the-fly"
@@ -140,8 +140,8 @@ def vocab(
         manifest = _make(text, given.files, config, output=output, console=console)
     for line in closing_lines(manifest, output, time.monotonic() - start):
         console.say(line)
-    documents = text.counts.documents
-    console.say(next_command(values, output, documents=documents))
+    for line in next_lines(values, output, text=text, files=given.files):
+        console.say(line)
 
 
 def closing_lines(
@@ -163,17 +163,39 @@ def closing_lines(
     yield from look_lines(manifest["text"], manifest["inputs"])
 
 
-def next_command(values: dict[str, Any], output: Path | str, *, documents: int) -> str:
+def next_lines(
+    values: dict[str, Any],
+    output: Path | str,
+    *,
+    text: "SampledText",
+    files: Iterable["InputFile"],
+) -> Iterator[str]:
     """What to type next: the same text, made into data for a small model."""
+    flags, documents = [], text.counts.documents
+    if any(file.format == "numbered" for file in files):
+        # Its sentences are in no order.
+        flags.append("--sentence-task none")
+    if share := advised_fraction(documents, text.first_held_out):
+        flags.append(f"--eval-fraction {share:g}")
+        if share > SMALL_TEXT_FRACTION:
+            held_out = sum(n < share * (1 << 64) for n in text.first_held_out)
+            yield (
+                f"{flags[-1]} holds out {held_out:,} of the "
+                f"{counted(documents, 'document')}, chosen by the hash of their text."
+            )
+    yield " ".join([next_command(values, output), *flags])
+
+
+def next_command(values: dict[str, Any], output: Path | str) -> str:
+    """The command that makes data of the same text, which it reads in the same way."""
     text = [f"--{kind} {shlex.quote(path)}" for kind in KINDS for path in values[kind]]
     if len(text) > LONGEST_HINT:
         text = ["..."]
     for name in INPUT_OPTIONS:
         if values[name]:
             text.append(f"--{name.replace('_', '-')} {shlex.quote(values[name])}")
-    text += ["--vocab", shlex.quote(str(output)), "--output data", FOR_A_SMALL_MODEL]
-    if share := advised_fraction(documents):
-        text.append(f"--eval-fraction {share:g}")
+    text += ["--vocab", shlex.quote(str(output))]
+    text += ["--output", output_folder.unused("data"), FOR_A_SMALL_MODEL]
     return " ".join(["next: albert make-data", *text])
 
 

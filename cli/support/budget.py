@@ -189,10 +189,12 @@ def _advice(choice: "BudgetChoice") -> Iterator[str]:
             "give more text, or less time."
         )
     suited, pieces = suited_vocab_size(choice.text_tokens), chosen.config.vocab_size
-    if not 1 / MUCH <= pieces / suited <= MUCH:
+    # What vocab took for suited before it knew the tokens is near enough.
+    near = (suited_vocab_size(int(choice.text_tokens * f)) for f in (1 / MUCH, 1, MUCH))
+    if not any(1 / MUCH <= pieces / each <= MUCH for each in near):
         yield (
             f"The vocabulary has {pieces:,} pieces; about {suited:,} suit a text of "
-            f"{choice.text_tokens:,} tokens better (albert vocab --vocab-size)."
+            f"{choice.text_tokens:,} tokens better (albert vocab --vocab-size auto)."
         )
     times = PUBLISHED_TOKENS / chosen.tokens
     if times > 2:

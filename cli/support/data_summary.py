@@ -3,12 +3,13 @@
 import math
 import shlex
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.support.console import Console
+from cli.support.output_folder import unused
 from schemas.config import DataConfig
 from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest
@@ -28,6 +29,8 @@ SMALL_TEXT_FRACTION = 0.05
 MAY_FAIL = 0.02
 # The largest share of the documents that is ever advised to be held out.
 GREATEST_SHARE = 0.5
+# The largest value of --eval-fraction.
+GREATEST_FRACTION = 0.9
 
 # Between two looks at how far a job is.
 LOOK_SECONDS = 0.5
@@ -140,7 +143,7 @@ def closing_lines(
         "gigabytes of text and many GPUs; it takes months to years without."
     )
     data = shlex.quote(str(output))
-    yield f"next: albert pretrain --data {data} --output run --budget 1h"
+    yield f"next: albert pretrain --data {data} --output {unused('run')} --budget 1h"
 
 
 def _sum_of(split: dict[str, Any], what: str) -> int:
@@ -152,30 +155,38 @@ def eval_advice(manifest: DatasetManifest) -> str:
     """What to say of a held-out split too small to measure on; empty if it is not."""
     fraction, split = manifest.config.eval_fraction, manifest.splits[EVAL]
     has_text = any(one.get("split") == EVAL for one in manifest.inputs)
-    held_out = _sum_of(split, "examples")
-    documents = sum(split["documents"] for split in manifest.splits.values())
-    wanted = _wanted_documents(documents)
-    is_enough = held_out >= ENOUGH_HELD_OUT and split["documents"] >= wanted
-    if has_text and held_out < ENOUGH_HELD_OUT:
+    examples, documents = _sum_of(split, "examples"), split["documents"]
+    if has_text and examples < ENOUGH_HELD_OUT:
         return (
-            f"Only {counted(held_out, 'held-out example')}, few to measure on; more "
+            f"Only {counted(examples, 'held-out example')}, few to measure on; more "
             "--eval-text would give more."
         )
-    if not fraction or is_enough:
-        return ""
-    examples = manifest.splits[TRAIN]["copies"][0]["examples"] + held_out
-    needed = max(wanted, math.ceil(ENOUGH_HELD_OUT * documents / examples))
-    share = enough_held_out(documents, needed=needed)
-    said = (
-        f"Only {counted(held_out, 'held-out example')} of "
-        f"{counted(split['documents'], 'document')}, few to measure on"
+    train = manifest.splits[TRAIN]
+    of_each = train["copies"][0]["examples"] / train["documents"]
+    missing = max(
+        _wanted_documents(documents + train["documents"]) - documents,
+        math.ceil((ENOUGH_HELD_OUT - examples) / of_each),
     )
-    if share is None or share <= fraction:
-        return f"{said}; more text, or shorter documents, would give more."
+    if not fraction or missing <= 0:
+        return ""
+    said = (
+        f"Only {counted(examples, 'held-out example')} of "
+        f"{counted(documents, 'document')}, few to measure on; make the data again "
+        "with --overwrite"
+    )
+    # A larger share holds out the same documents and more of the others.
+    more = enough_held_out(train["documents"], needed=missing)
+    share = more and math.ceil(10_000 * (fraction + (1 - fraction) * more)) / 10_000
+    if not more or not share or share > GREATEST_SHARE:
+        return (
+            f"{said} --eval-text FILE, which holds out a file of your own, one of "
+            "these or another."
+        )
+    documents += round(more * train["documents"])
+    examples += round(more * train["documents"] * of_each)
     return (
-        f"{said}; make the data again with --overwrite --eval-fraction {share:g}, to "
-        f"hold out about {counted(round(share * documents), 'document')} with "
-        f"{counted(round(share * examples), 'example')}."
+        f"{said} --eval-fraction {share:g}, to hold out about "
+        f"{counted(documents, 'document')} with {counted(examples, 'example')}."
     )
 
 
@@ -183,17 +194,24 @@ def _wanted_documents(documents: int) -> int:
     return min(ENOUGH_DOCUMENTS, int(documents * ENOUGH_OF_FEW))
 
 
-def advised_fraction(documents: int) -> float | None:
+def advised_fraction(documents: int, first: Sequence[int]) -> float | None:
     """The share of a text to hold out, where the default would be too little.
 
-    >>> advised_fraction(46), advised_fraction(9_000), advised_fraction(100_000)
-    (0.2141, 0.05, None)
+    Args:
+        first: The numbers of the documents that are held out first, in order.
+
+    >>> advised_fraction(22, [1 << 60, 1 << 62]), advised_fraction(9_000, range(5))
+    (0.2501, 0.05)
+    >>> advised_fraction(100_000, range(5)), advised_fraction(1, [1 << 60])
+    (None, None)
     """
-    if documents * DataConfig.eval_fraction >= ENOUGH_HELD_OUT:
-        return None
     needed = max(1, _wanted_documents(documents))
-    share = enough_held_out(documents, needed=needed)
-    return share and max(SMALL_TEXT_FRACTION, share)
+    is_much = documents * DataConfig.eval_fraction >= ENOUGH_HELD_OUT
+    if is_much or needed > min(GREATEST_SHARE * documents, len(first)):
+        return None
+    # A document is held out if its number, of 64 bits, is below the share of all.
+    share = (10_000 * first[needed - 1] // (1 << 64) + 1) / 10_000
+    return max(SMALL_TEXT_FRACTION, share) if share <= GREATEST_FRACTION else None
 
 
 def enough_held_out(documents: int, *, needed: int) -> float | None:
@@ -202,16 +220,12 @@ def enough_held_out(documents: int, *, needed: int) -> float | None:
     Each document is held out with the probability of this share. It is the smallest
     with which fewer than needed are hardly ever held out.
 
-    >>> enough_held_out(10_000, needed=40), enough_held_out(9, needed=1)
-    (0.0054, 0.3526)
-    >>> enough_held_out(3, needed=1) is None
-    True
+    >>> round(enough_held_out(10_000, needed=40), 4), enough_held_out(3, needed=4)
+    (0.0054, None)
     """
     from scipy.special import bdtri
 
     if needed > documents:
         return None
     # What falls short of as many as needed is binomial.
-    exact = bdtri(needed - 1, documents, MAY_FAIL)
-    share = math.ceil(10_000 * exact) / 10_000
-    return share if share <= GREATEST_SHARE else None
+    return float(bdtri(needed - 1, documents, MAY_FAIL))

@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import itertools
 import json
 import os
 import platform
@@ -72,6 +73,16 @@ class Record(TypedDict):
 
     settings: dict[str, Any]
     identity: Identity
+
+
+def unused(name: str) -> str:
+    """A name that a hint gives a folder to write: this one, or with a number if taken.
+
+    >>> unused("no such folder")
+    'no such folder'
+    """
+    numbered = (f"{name}-{number}" for number in itertools.count(2))
+    return next(n for n in itertools.chain([name], numbered) if not os.path.exists(n))
 
 
 @contextlib.contextmanager

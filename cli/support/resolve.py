@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -142,7 +143,8 @@ def as_chosen(asked: Asked, begun: TrainConfig, recorded: dict[str, Any]) -> Ask
         said = "no --budget" if seconds is None else f"--budget {seconds:.0f}s"
         raise SettingError(
             f"{run} was begun with {said}; give the same to go on, or begin another "
-            f"run with its weights: another --output with --init-from {run}."
+            "run with its weights: another --output with --init-from "
+            f"{shlex.quote(str(run))}."
         )
     # The budget chose the steps, whatever a file of settings says.
     given = {name: getattr(asked.config, name) for name in asked.given - {"steps"}}

@@ -1,6 +1,7 @@
 """A trained model and its vocabulary, as commands read them."""
 
 import dataclasses
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,7 +87,8 @@ def vocabulary_for_text(path: Path, *, say: Say) -> "Tokenizer":
         if missing:
             say(
                 f"{path / SPM_MODEL} leaves {missing} to the program around it; albert "
-                f"import {path} makes a run whose vocabulary does it."
+                f"import {shlex.quote(str(path))} --output NEW makes a run whose "
+                "vocabulary does it."
             )
     return tokenizer
 

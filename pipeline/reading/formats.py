@@ -67,7 +67,7 @@ MEANINGS: dict[Format, str] = {
     ),
     "numbered": (
         "one numbered sentence a line in no order (Leipzig), documents made up of "
-        "about 500 sentences; give --sentence-task none"
+        "about 500 sentences; give make-data --sentence-task none"
     ),
     "lines": "one document a line, segmented",
     "marked": (

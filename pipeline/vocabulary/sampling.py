@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.core.documents import ReadingCounts, left_out
+from pipeline.core.documents import ReadingCounts, left_out, number_of
 from pipeline.core.draws import Keys, draws, happens, hash_key
 from pipeline.core.machine import end_with_parent
 from pipeline.noise.describe import sum_up
@@ -32,6 +32,9 @@ from schemas.errors import AlbertError
 # The share of the sentences that are never trained on, and their maximum number.
 HELD_OUT_SHARE = 0.01
 MAX_HELD_OUT = 10_000
+
+# Documents whose numbers are kept, those that a share of a data set holds out first.
+FIRST_HELD_OUT = 5
 
 # How often the progress of other processes is looked at.
 LOOK_SECONDS = 0.5
@@ -90,6 +93,7 @@ class ChunkSample(NamedTuple):
     held_out: list[tuple[int, str]]
     counts: ReadingCounts
     look: dict[str, Any]
+    first_held_out: list[int]
 
 
 def sample_chunk(
@@ -108,8 +112,9 @@ def sample_chunk(
     """
     train, held_out = Sample(size), Sample(MAX_HELD_OUT)
     train.bound = bound
-    counts, looker = ReadingCounts(), Looker(looked_at)
+    counts, looker, numbers = ReadingCounts(), Looker(looked_at), list[int]()
     for document in looker.watch(read_texts(chunk, counts=counts)):
+        numbers = lowest([*numbers, number_of(document.id)])
         on_read(len(document.text.encode("utf-8", errors="replace")))
         lines = document.text.split("\n")
         counts.sentences += len(lines)
@@ -118,7 +123,17 @@ def sample_chunk(
         pairs = list(zip(keys.tolist(), lines, strict=True))
         held_out.add(itertools.compress(pairs, is_held_out))
         train.add(itertools.compress(pairs, map(operator.not_, is_held_out)))
-    return ChunkSample(train.items(), held_out.items(), counts, looker.result())
+    look = looker.result()
+    return ChunkSample(train.items(), held_out.items(), counts, look, numbers)
+
+
+def lowest(numbers: Iterable[int]) -> list[int]:
+    """The lowest numbers of documents, in order; parts and copies of one count once.
+
+    >>> lowest([8, 3, 5, 3, 9, 1, 7])
+    [1, 3, 5, 7, 8]
+    """
+    return sorted(set(numbers))[:FIRST_HELD_OUT]
 
 
 def sentence_keys(document_id: bytes, count: int, *, seed: int) -> Keys:
@@ -128,12 +143,18 @@ def sentence_keys(document_id: bytes, count: int, *, seed: int) -> Keys:
 
 
 class SampledText(NamedTuple):
-    """The sentences to train on, the ones held out, and what was met on the way."""
+    """The sentences to train on, the ones held out, and what was met on the way.
+
+    Attributes:
+        first_held_out: The numbers of the documents that a data set of the same text
+            holds out first, as its share grows.
+    """
 
     train: list[str]
     held_out: list[str]
     counts: ReadingCounts
     look: dict[str, Any]
+    first_held_out: list[int]
 
     @property
     def training_memory(self) -> int:
@@ -164,7 +185,7 @@ def sample_sentences(
             about; at the end these are all that the chunks were estimated to have.
     """
     train, held_out = Sample(config.sample_sentences), Sample(MAX_HELD_OUT)
-    counts, looks = ReadingCounts(), []
+    counts, looks, numbers = ReadingCounts(), [], list[int]()
     looked_at = bounds_for(sum(chunk.text_bytes for chunk in chunks))
     read = functools.partial(
         _read, size=config.sample_sentences, seed=config.seed, looked_at=looked_at
@@ -176,12 +197,13 @@ def sample_sentences(
         held_out.add(result.held_out)
         counts.add(result.counts)
         looks.append(result.look)
+        numbers = lowest([*numbers, *result.first_held_out])
     sentences = train.texts()
     if not sentences:
         reasons = left_out(counts.dropped)
         raise AlbertError(f"The inputs hold no text to train on{reasons}.")
     look = sum_up(looks, looked_at, is_held_out=lambda number: False)
-    return SampledText(sentences, held_out.texts(), counts, look)
+    return SampledText(sentences, held_out.texts(), counts, look, numbers)
 
 
 def _map_chunks(

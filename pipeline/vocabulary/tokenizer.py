@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import operator
 import os
+import shlex
 import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
@@ -373,6 +374,6 @@ def normalization_warning(model: bytes, *, vocab: str) -> str:
         return ""
     return (
         f"{vocab} leaves {missing} to the program around it, without which words "
-        f"become unknown pieces; albert import {vocab} --output NEW writes it into a "
-        "vocabulary."
+        "become unknown pieces; albert import "
+        f"{shlex.quote(vocab)} --output NEW writes it into a vocabulary."
     )

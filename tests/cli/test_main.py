@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from cli.main import AlbertGroup
+from cli.main import AlbertGroup, cli
 from schemas.errors import ENDING
 from tests.processes import ALBERT
 
@@ -39,6 +39,23 @@ def test_a_signal_ends_a_command_in_a_sentence(ended, capsys, number):
 def test_a_closed_terminal_does_not_end_what_nohup_began(ended):
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     assert ended(signal.SIGHUP) == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ("status", "No such command 'status'; give albert inspect RUN."),
+        ("make_data", "No such command 'make_data'; give albert make-data."),
+        ("xyz", "No such command 'xyz'."),
+    ],
+)
+def test_a_command_that_is_not_there_is_answered_with_one_that_is(
+    ended, capsys, typed, sentence
+):
+    with pytest.raises(SystemExit) as end:
+        cli.main([typed])
+    assert end.value.code == 2
+    assert capsys.readouterr().err.splitlines()[-1] == f"Error: {sentence}"
 
 
 def of_system(number, *file):

@@ -16,7 +16,10 @@ def test_a_run_says_where_it_stands_and_what_the_same_command_would_do(small, tm
     assert said[0].startswith(f"{folder}: step 2 of 2, in batches of 2; ")
     assert said[1].startswith("training:  ")
     assert said[2].startswith("held out:  ")
-    assert said[-1] == "All steps are done; the same command would find nothing to do."
+    assert said[-1] == (
+        "All steps are done; the same command would find nothing to do. Another run "
+        f"goes on from its weights with --init-from {folder}."
+    )
 
 
 def test_a_run_without_a_checkpoint_begins_again(tmp_path):

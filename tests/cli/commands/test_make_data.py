@@ -5,10 +5,12 @@ import os
 import re
 import resource
 import signal
+from types import SimpleNamespace
 
 import pytest
 
 from cli.support import console
+from cli.support.data_summary import eval_advice
 from pipeline.job import plan
 from pipeline.job.spill import chunks_folder
 from schemas.files import read_json
@@ -25,7 +27,8 @@ def limit_files():
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
 
 
-def test_the_next_command_is_said_quoted_for_the_shell(small, tmp_path):
+def test_the_next_command_is_said_quoted_for_the_shell(small, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     _, said = make_data(small, "--eval-fraction", 0, output=tmp_path / "my data")
     assert said.splitlines()[-2:] == [
         "Without --budget the next command trains ALBERT base as its authors did, on "
@@ -54,10 +57,10 @@ def test_a_small_held_out_split_is_said_with_a_fraction_that_works(small, tmp_pa
     (advice,) = (line for line in said.splitlines() if line.startswith("Only"))
     assert advice == (
         "Only 0 held-out examples of 0 documents, few to measure on; make the data "
-        "again with --overwrite --eval-fraction 0.2793, to hold out about 7 documents "
+        "again with --overwrite --eval-fraction 0.2865, to hold out about 7 documents "
         "with 544 examples."
     )
-    again = ("--overwrite", "--eval-fraction", 0.2793)
+    again = ("--overwrite", "--eval-fraction", 0.2865)
     _, said = make_data(small, *again, output=tmp_path / "d")
     assert "few to measure on" not in said
     assert " held-out examples of " in said
@@ -74,8 +77,23 @@ def test_documents_too_few_to_hold_any_out_are_said(small, tmp_path):
     )
     (advice,) = (line for line in said.splitlines() if line.startswith("Only"))
     assert advice == (
-        "Only 0 held-out examples of 0 documents, few to measure on; more text, or "
-        "shorter documents, would give more."
+        "Only 0 held-out examples of 0 documents, few to measure on; make the data "
+        "again with --overwrite --eval-text FILE, which holds out a file of your own, "
+        "one of these or another."
+    )
+
+
+def test_a_share_that_held_out_too_few_is_followed_by_a_larger_one():
+    splits = {
+        "eval": {"documents": 1, "copies": [{"examples": 694}]},
+        "train": {"documents": 21, "copies": [{"examples": 21_000}]},
+    }
+    config = SimpleNamespace(eval_fraction=0.2286)
+    manifest = SimpleNamespace(config=config, splits=splits, inputs=[])
+    assert eval_advice(manifest) == (
+        "Only 694 held-out examples of 1 document, few to measure on; make the data "
+        "again with --overwrite --eval-fraction 0.3598, to hold out about 5 documents "
+        "with 4,263 examples."
     )
 
 

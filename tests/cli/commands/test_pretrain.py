@@ -93,7 +93,7 @@ def test_what_is_named_next_can_be_measured(
     run = Path("run")
     write_dataset(run, copies=1, shards=1, examples=1, eval_examples=held_out)
     (run / MANIFEST).rename(run / DATA_MANIFEST)
-    asked = SimpleNamespace(data=Path("data"), output=run)
+    asked = SimpleNamespace(data_as_given="data", output=run)
     pretrain.say_end(TrainResult(3, 3, "finished"), asked, Console(quiet=False))
     assert capsys.readouterr().err.splitlines() == [
         "run: finished, 3 steps",
@@ -101,6 +101,15 @@ def test_what_is_named_next_can_be_measured(
         "       albert fill-mask run 'A sentence with a [MASK] in it.'",
         "       albert export run --to hf --output run-hf",
     ]
+
+
+def test_a_name_that_is_taken_is_not_the_next_one(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("my run-hf").mkdir()
+    asked = SimpleNamespace(data_as_given="s3://bucket/d", output=Path("my run"))
+    pretrain.say_end(TrainResult(3, 3, "finished"), asked, Console(quiet=False))
+    export = capsys.readouterr().err.splitlines()[-1]
+    assert export == "       albert export 'my run' --to hf --output 'my run-hf-2'"
 
 
 def config_of(folder):

@@ -1,36 +1,89 @@
 """`albert vocab`: what it says."""
 
 import json
+import re
+import shlex
 
 import pytest
 
-from cli.commands.vocab import next_command
+from cli.commands.vocab import next_command, next_lines
 from cli.support.inputs import INPUT_OPTIONS
+from pipeline.core.documents import ReadingCounts
 from pipeline.reading.formats import KINDS
+from pipeline.vocabulary.sampling import SampledText
 from tests.commands import VOCAB, contents, run
 
 SMALL = "--vocab v --output data --max-seq-length 128 --examples on-the-fly"
 GIVEN = dict.fromkeys((*KINDS, *INPUT_OPTIONS), ())
+# Half of the numbers that a document can have.
+HALF = 1 << 63
 
 
 @pytest.mark.parametrize(
-    ("given", "documents", "expected"),
+    ("given", "expected"),
     [
-        ({"text": ["a.txt"]}, 40_000, f"--text a.txt {SMALL}"),
-        ({"text": ["a.txt"]}, 39_999, f"--text a.txt {SMALL} --eval-fraction 0.05"),
+        ({"text": ["a.txt"]}, f"--text a.txt {SMALL}"),
         (
             {"books": ["my novels", "b"], "language": "cy", "text_key": "a.b"},
-            100,
-            "--books 'my novels' --books b --language cy --text-key a.b "
-            f"{SMALL} --eval-fraction 0.1024",
+            f"--books 'my novels' --books b --language cy --text-key a.b {SMALL}",
         ),
-        ({"text": list("abcde"), "language": "cy"}, 1, f"... --language cy {SMALL}"),
+        ({"text": 21 * ["a"], "language": "cy"}, f"... --language cy {SMALL}"),
     ],
-    ids=["much text", "less", "several flags", "files that a shell found"],
+    ids=["one file", "several flags", "files that a script found"],
 )
-def test_the_next_command_reads_the_same_text(given, documents, expected):
-    command = next_command(GIVEN | given, "v", documents=documents)
+def test_the_next_command_reads_the_same_text(given, expected, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command = next_command(GIVEN | given, "v")
     assert command == f"next: albert make-data {expected}"
+
+
+def test_the_next_command_writes_to_a_folder_that_is_not_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    assert " --output data-2 " in next_command(GIVEN | {"text": ["data"]}, "v")
+
+
+@pytest.mark.parametrize(
+    ("documents", "first", "expected"),
+    [
+        (40_000, [0], []),
+        (39_999, range(5), ["--eval-fraction 0.05"]),
+        (1, [0], []),
+        (2, [HALF - 1, HALF + 1], ["--eval-fraction 0.5"]),
+        (22, [HALF // 4, HALF // 2, HALF], ["--eval-fraction 0.2501"]),
+        (2, [HALF * 2 - 2, HALF * 2 - 1], []),
+    ],
+    ids=["much text", "less", "one", "two", "novels", "none is held out early"],
+)
+def test_the_share_that_is_advised_holds_out_enough(documents, first, expected):
+    counts, values = ReadingCounts(documents=documents), GIVEN | {"text": ["a.txt"]}
+    text = SampledText([], [], counts, {}, list(first))
+    *_, command = next_lines(values, "v", text=text, files=[])
+    assert re.findall("--eval-fraction [^ ]+", command) == expected
+
+
+def test_what_the_advised_share_holds_out_is_what_make_data_does(
+    small, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    for number in range(10):
+        text = (small / "text/assert.txt").read_text("utf-8") + f"Number {number}.\n"
+        (tmp_path / f"{number}.txt").write_text(text, "utf-8")
+    said = run("vocab", "--books", "*.txt", "--vocab-size", 120, "--output", "v")
+    note, command = said.splitlines()[-2:]
+    share, held_out = re.match("(.*) holds out (1 of the 10 documents)", note).groups()
+    assert (held_out, command.endswith(share)) == ("1 of the 10 documents", True)
+    said = run(*shlex.split(command)[2:], "--near-duplicates", "keep")
+    assert " of 1 document; " in said
+
+
+def test_sentences_in_no_order_get_no_task_of_order(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = (f"{n}\tThe river rose by {n} feet that night.\n" for n in range(900))
+    (tmp_path / "eng_news-sentences.txt").write_text("".join(lines))
+    given = ("--text", "eng_news-sentences.txt", "--vocab-size", 60)
+    *_, command = run("vocab", *given, "--output", "v").splitlines()
+    assert " --sentence-task none " in f"{command} "
 
 
 def test_the_next_command_is_said_last_and_quoted_for_the_shell(small, tmp_path):

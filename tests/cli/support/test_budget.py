@@ -347,7 +347,20 @@ def test_a_smaller_model_that_no_run_was_like_counts_as_equal_to_none(
     assert "count as equal" not in said
 
 
-def test_a_plan_tells_the_ladder_and_the_command(small):
+def test_a_vocabulary_that_suits_almost_as_many_tokens_is_near_enough(
+    small, monkeypatch
+):
+    tokens = read_manifest(small / "data").splits["train"]["copies"][0]["tokens"]
+    suited = lambda of_text: 400 if of_text < tokens / 1.4 else 2000  # noqa: E731
+    monkeypatch.setattr(advice, "suited_vocab_size", suited)
+    monkeypatch.setattr(budget, "step_seconds", lambda *_, length: 0.1)
+    monkeypatch.setattr(budget, "fed_step_seconds", lambda *_, seconds: 0.1)
+    said = run("plan", "--data", small / "data", "--model", "tiny", "--budget", "1m")
+    assert "The vocabulary has" not in said
+
+
+def test_a_plan_tells_the_ladder_and_the_command(small, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     said = run("plan", "--budget", "1h", "--data", small / "data")
     rungs = [line for line in said.splitlines() if line[:1].isdigit()]
     assert [line.split(",")[0] for line in rungs] == [
@@ -359,7 +372,10 @@ def test_a_plan_tells_the_ladder_and_the_command(small):
     )
 
 
-def test_the_command_after_a_plan_has_the_flags_that_were_given(small):
+def test_the_command_after_a_plan_has_the_flags_that_were_given(
+    small, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
     flags = ("--model", "tiny", "--set", "sharing=all", "--batch-size", 8)
     said = run("plan", "--budget", "1h", "--data", small / "data", *flags)
     assert said.endswith(

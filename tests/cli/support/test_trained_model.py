@@ -92,8 +92,8 @@ def test_a_model_from_elsewhere_whose_vocabulary_needs_help_is_told(small, tmp_p
     said = run("fill-mask", tmp_path / "export", "[MASK] bridge")
     assert said.startswith(
         f"{tmp_path}/export/spiece.model leaves lower-casing and dropping accents to "
-        f"the program around it; albert import {tmp_path}/export makes a run whose "
-        "vocabulary does it.\n[MASK] bridge\n"
+        f"the program around it; albert import {tmp_path}/export --output NEW makes a "
+        "run whose vocabulary does it.\n[MASK] bridge\n"
     )
     assert "leaves" not in run("fill-mask", tmp_path / "run", "[MASK] bridge")
     passages = ("order", tmp_path / "export", "the bridge", "the river")

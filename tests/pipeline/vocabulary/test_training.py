@@ -112,7 +112,7 @@ def test_of_a_split_no_more_is_read_than_was_estimated(splits):
 
 
 def test_a_sample_says_what_memory_training_will_need():
-    text = SampledText(["four", "é"], [], ReadingCounts(), {})
+    text = SampledText(["four", "é"], [], ReadingCounts(), {}, [])
     assert text.training_memory == 21 * 6
 
 
