@@ -175,7 +175,7 @@ def of_run(run: Path) -> str:
     from albert_tf.runs.run_record import recorded_settings
 
     data = recorded_settings(run).get("data")
-    return f"; it was trained on {shlex.quote(data)}" if data else ""
+    return f"; {run} was trained on {shlex.quote(data)}" if data else ""
 
 
 def evaluate_run(run: Path, values: dict[str, Any], console: Console) -> "Metrics":

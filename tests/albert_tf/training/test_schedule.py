@@ -220,14 +220,15 @@ def test_other_steps_are_taken_while_no_step_so_far_depends_on_them(
 def test_other_steps_are_refused_where_a_step_so_far_depends_on_them(
     tmp_path, before, step, changes, reason
 ):
-    (tmp_path / f"checkpoints/step-{step:08}").mkdir(parents=True)
+    run = tmp_path / "my run"
+    (run / f"checkpoints/step-{step:08}").mkdir(parents=True)
     with pytest.raises(SettingError) as caught:
-        check_steps_may_change(tmp_path, before, dataclasses.replace(before, **changes))
+        check_steps_may_change(run, before, dataclasses.replace(before, **changes))
     kept = {"steps": "--steps 100", "cooldown_share": "--cooldown-share 0.2"}
     (changed,) = changes
     assert str(caught.value) == (
-        f"{tmp_path} {reason}; keep {kept[changed]}, or begin another run with its "
-        f"weights: another --output with --init-from {tmp_path}."
+        f"{run} {reason}; keep {kept[changed]}, or begin another run with its "
+        f"weights: another --output with --init-from '{run}'."
     )
 
 

@@ -11,6 +11,7 @@ from albert_tf.evaluation import evaluate as evaluate_module
 from albert_tf.evaluation.minimal_pairs import MinimalPair
 from albert_tf.runs.evaluations import WORD_LOSSES, read_evaluations
 from cli.commands.evaluate import run_text, trained_files
+from schemas.files import write_json
 from schemas.layout import EVALUATIONS
 from tests.commands import attempt, make_data, run
 from tests.evaluations import evaluation
@@ -37,6 +38,16 @@ def said(folder, data, *arguments):
     lines = run("evaluate", folder, "--data", data, "--json", *arguments).splitlines()
     assert json.loads(lines.pop()) == METRICS
     return lines
+
+
+def test_without_data_those_of_the_run_are_named(tmp_path):
+    folder = tmp_path / "run"
+    write_json(folder / "config.json", {"data": "/my data"})
+    assert attempt("evaluate", folder) == (
+        2,
+        "Error: --data: give a data set to measure on, or --text with text of yours; "
+        f"{folder} was trained on '/my data'.\n",
+    )
 
 
 def test_nothing_is_said_of_data_as_a_run_was_trained_on(small, tmp_path, measured):
