@@ -7,16 +7,15 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from pipeline.core.documents import Dropped, ReadingCounts
+from pipeline.reading.quoted_rows import Cells, RowLines, quoted_rows
 from pipeline.storage.lines import MAX_RECORD_BYTES, TOO_LONG, decode, line_blocks
 from schemas.errors import AlbertError
 
 MORE_CELLS = Dropped("row with more cells than the header")
 
-# A row of CSV with more cells is none.
-_MAX_CELLS = 1 << 20
 # The first line by which Excel is told what divides the cells.
 _SEPARATOR_LINE = re.compile(r"sep=([\t,;|])\n?", re.IGNORECASE)
 
@@ -25,7 +24,6 @@ _UNESCAPED = re.compile(r'(?<!\\)(?:\\\\)*"')
 # A backslash that is text, and pairs before it.
 _BACKSLASH = re.compile(r'(?<!\\)((?:\\\\)*)\\(?!["\\])')
 
-Cells = list[str]
 # What stands for a quotation mark inside a quoted cell: two of them, or one after a
 # backslash, as Spark and MySQL write it. With "none" the mark is text.
 Quoting = Literal["doubled", "escaped", "none"]
@@ -67,28 +65,9 @@ def divide_lines(
     if quoting == "escaped":
         number = len(header.split(delimiter))
         lines = _with_closed_cells(lines, number, delimiter=delimiter)
-    bounded = _BoundedRow(itertools.chain([header], lines), delimiter)
-    yield from _quoted_rows(bounded, start, quoting=quoting, is_strict=is_strict)
-
-
-class _BoundedRow:
-    """Lines, as many as one row may have; more are an error of the row."""
-
-    def __init__(self, lines: Iterable[str], delimiter: str) -> None:
-        self._lines = iter(lines)
-        self.delimiter = delimiter
-        self.characters = self.cells = 0
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> str:
-        line = next(self._lines)
-        self.characters += len(line)
-        self.cells += line.count(self.delimiter)
-        if self.characters > MAX_RECORD_BYTES or self.cells > _MAX_CELLS:
-            raise csv.Error("row too long")
-        return line
+    of_rows = RowLines(itertools.chain([header], lines), delimiter)
+    escape = "\\" if quoting == "escaped" else None
+    yield from quoted_rows(of_rows, start, escape=escape, is_strict=is_strict)
 
 
 def _with_closed_cells(
@@ -113,28 +92,6 @@ def _with_closed_cells(
         ):
             line = line[:-2] + '\\"\n'
         yield _BACKSLASH.sub(r"\\\\\1", line)
-
-
-def _quoted_rows(
-    bounded: _BoundedRow, start: int, *, quoting: Quoting | None, is_strict: bool
-) -> Iterator[tuple[int, Cells | csv.Error]]:
-    number, escape = start, "\\" if quoting == "escaped" else None
-    reader = csv.reader(
-        bounded, delimiter=bounded.delimiter, escapechar=escape, strict=is_strict
-    )
-    while True:
-        bounded.characters = bounded.cells = 0
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            # A mark that nothing closes took lines along; the next one begins a row.
-            yield number, error
-        else:
-            if cells is None:
-                return
-            if cells:
-                yield number, cells
-        number = start + reader.line_num
 
 
 def column_names(header: Cells | csv.Error, *, path: str = "") -> tuple[str, ...]:
@@ -201,11 +158,11 @@ def read_header(head: bytes, *, path: str) -> tuple[str, ...]:
 def find_quoting(head: bytes, *, is_whole: bool) -> Quoting:
     r"""How the cells of a table are quoted.
 
-    Cells between tabs may be quoted like others, as texts with line ends have to be, or
-    not, as those of a task. The mark is text where a table of tabs has a row in each
-    line, and the marks of some line do not fit together. Marks are escaped where that
-    alone gives each row the cells of the header. `is_whole` says whether the head is
-    all of the file.
+    Cells between tabs or bars may be quoted like others, as texts with line ends have
+    to be, or not, as those of a task. The mark is text where such a table has a row in
+    each line, and the marks of some line do not fit together. Marks are escaped where
+    that alone gives each row the cells of the header. `is_whole` says whether the head
+    is all of the file.
 
     >>> find_quoting(b'id\ttext\n1\t"Ada\nwrote."\n', is_whole=True)
     'doubled'
@@ -216,14 +173,15 @@ def find_quoting(head: bytes, *, is_whole: bool) -> Quoting:
     """
     whole = head if is_whole else head[: head.rfind(b"\n") + 1]
     rows = [line for line in _csv_lines([whole]) if line != "\n"]
-    tabs = rows[0].count("\t") if rows else 0
-    if not tabs or any(row.count("\t") != tabs for row in rows):
+    delimiter = "\t" if rows and "\t" in rows[0] else "|"
+    number = rows[0].count(delimiter) if rows else 0
+    if not number or any(row.count(delimiter) != number for row in rows):
         if b'\\"' in whole and not _fits(rows, "doubled", is_whole=is_whole):
             return "escaped" if _fits(rows, "escaped", is_whole=is_whole) else "doubled"
         return "doubled"
     # A cell that begins in the last of these lines may go on after them.
     known = rows if is_whole else rows[:-1]
-    is_quoted = all(_has_cells(row, tabs + 1) for row in known)
+    is_quoted = all(_has_cells(row, number + 1, delimiter) for row in known)
     return "doubled" if is_quoted else "none"
 
 
@@ -237,7 +195,7 @@ def _fits(lines: list[str], quoting: Quoting, *, is_whole: bool) -> bool:
 
 
 def _has_cells(
-    line: str, number: int, delimiter: str = "\t", *, escape: str | None = None
+    line: str, number: int, delimiter: str, *, escape: str | None = None
 ) -> bool:
     """Whether a line is this many cells, each quoted whole or not."""
     try:

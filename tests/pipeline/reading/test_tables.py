@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from pipeline.core.documents import NO_TEXT, Dropped
@@ -63,12 +65,75 @@ def test_the_rows_of_a_table_are_its_texts(kind):
     assert rows_of(table) == rows
 
 
-def test_a_quotation_mark_that_nothing_closes_does_not_take_the_whole_file(monkeypatch):
-    monkeypatch.setattr("pipeline.reading.tables.MAX_RECORD_BYTES", 100)
-    table = b'id,text\n1,"Ada\n' + b"2,Ada wrote.\n" * 12
-    rows = rows_of(table)
-    assert rows[0] == TOO_LONG
-    assert set(rows[1:]) == {TextRow("Ada wrote.")}
+def test_a_row_without_end_does_not_take_the_whole_file(monkeypatch):
+    monkeypatch.setattr("pipeline.reading.quoted_rows.MAX_RECORD_BYTES", 100)
+    table = b'id,text\n1,"Ada\n' + b"wrote and\n" * 10 + b"2,Ada wrote.\n"
+    assert rows_of(table)[0] == TOO_LONG
+    assert rows_of(table)[-1] == ADA
+
+
+# What follows a row whose quotation marks do not fit together, and the texts that are
+# read; `find_quoting` has seen no such row in the first of the file.
+UNFIT = {
+    "a mark that nothing closes": (
+        '5,"Ada said\n6,She left.\n7,It rained.\n',
+        ['"Ada said', "She left.", "It rained."],
+    ),
+    "one that another row seems to close": (
+        '5,"Ada said\n6,She left.\n7,"Why?" he said.\n8,No.\n',
+        ['"Ada said', "She left.", '"Why?" he said.', "No."],
+    ),
+    "one that the last mark of a row seems to close": (
+        '5,"Ada said\n' + "6,She left.\n" * 20 + '7,he said "no"\n',
+        ['"Ada said', *["She left."] * 20, 'he said "no"'],
+    ),
+    "one before a row that is quoted": (
+        '5,"Ada said\n6,"She left,\nlate."\n7,"No."\n',
+        ['"Ada said', "She left,\nlate.", "No."],
+    ),
+    "a quotation at the beginning": (
+        '5,"No" she said.\n6,So.\n',
+        ['"No" she said.', "So."],
+    ),
+    "marks in a quoted cell that are not doubled": (
+        '5,"He said "no" aloud."\n6,So.\n',
+        ['He said "no" aloud.', "So."],
+    ),
+    "marks after a backslash": (
+        '5,"He said \\"no\\",\nand left."\n6,So.\n',
+        ['He said "no",\nand left.', "So."],
+    ),
+    "white space after a quoted cell": (
+        '5,"Ada, she\nwrote." \n6,So.\n',
+        ["Ada, she\nwrote. ", "So."],
+    ),
+    "a quoted cell that the file cuts off": (
+        '5,"Ada wrote\nand wrote\nand',
+        ["Ada wrote\nand wrote\nand"],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", UNFIT)
+def test_a_row_whose_marks_do_not_fit_takes_no_other_along(kind):
+    rows, texts = UNFIT[kind]
+    found = rows_of(f"id,text\n{rows}".encode())
+    assert [row.text for row in found] == texts
+
+
+def test_rows_between_tabs_are_rows_though_marks_join_them():
+    table = b'id\ttext\n1\t"Ada wrote.\n2\tI read."\n3\t"One\nTwo."\n'
+    assert [row.text for row in rows_of(table)] == [
+        '"Ada wrote.',
+        'I read."',
+        "One\nTwo.",
+    ]
+
+
+def test_megabytes_of_marks_that_open_and_close_take_seconds_at_most():
+    start = time.process_time()
+    list(csv_rows([b"a,b,c\n" + b'x",1,"y\n' * 200_000], key="a"))
+    assert time.process_time() - start < 20
 
 
 def test_a_header_may_be_long():
@@ -86,6 +151,8 @@ def test_a_header_may_be_long():
         (b'id\ttext\n1\t"No," she wrote.\n', "none"),
         (b'id\ttext\n1\t"Ada wrote.\n2\tI read."\n', "none"),
         (b'id\ttext\n\n1\t"Ada wrote.\n', "none"),
+        (b'id|text\n1|"No," she wrote.\n2|"So."\n', "none"),
+        (b'id|text\n1|"Ada wrote ""no""."\n', "doubled"),
         # Tabs divide nothing here.
         (b'text\n"No," she wrote.\n', "doubled"),
         (b'id,text\n1,"No," she wrote.\n', "doubled"),

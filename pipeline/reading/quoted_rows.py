@@ -1,0 +1,212 @@
+"""Rows of cells that may be quoted, and what a row means whose marks do not fit.
+
+Not every program that writes commas or tabs between cells knows of quotation marks, and
+a mark that nothing closes would take along all rows up to the next one.
+"""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator
+from typing import Self
+
+from pipeline.storage.lines import MAX_RECORD_BYTES
+
+Cells = list[str]
+
+# A row of CSV with more cells is none.
+_MAX_CELLS = 1 << 20
+# White space after the mark that ends a cell.
+_PADDED = re.compile(r'"[^\S\t\n]+(?=[\t,;|\n])')
+# A mark that is the first inside a quoted cell begins a quotation.
+_QUOTED_WHOLE = re.compile(
+    r'"(?:[^"]*|(?:[^"]*(?<=[\s(\[{"“„«—–-]))?"(?=\S).*)"', re.DOTALL
+)
+_DOUBLED = re.compile('""')
+# Characters of a table that are read again where its marks do not fit together: of any
+# table, and for each of its own.
+_READ_AGAIN, _READ_AGAIN_PER_CHARACTER = 1 << 20, 4
+# No text has so many lines with as many commas as a row has by chance.
+_MANY_LINES = 20
+_LOOKED_AT, _MOST = 100, 0.8
+
+
+class RowLines:
+    """Lines, as many at a time as one row may have; more are an error of the row.
+
+    Attributes:
+        row: The lines that were read since the row began.
+    """
+
+    def __init__(self, lines: Iterable[str], delimiter: str) -> None:
+        self._lines = iter(lines)
+        self._waiting: list[str] = []
+        self._spare = _READ_AGAIN
+        self.delimiter = delimiter
+        self.begin_row()
+
+    def begin_row(self) -> None:
+        """Forget the lines of the row before."""
+        self.row: list[str] = []
+        self._characters = self._cells = 0
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> str:
+        if self._waiting:
+            line = self._waiting.pop()
+        else:
+            line = next(self._lines)
+            self._spare += _READ_AGAIN_PER_CHARACTER * len(line)
+        self.row.append(line)
+        self._characters += len(line)
+        self._cells += line.count(self.delimiter)
+        if self._characters > MAX_RECORD_BYTES or self._cells > _MAX_CELLS:
+            raise csv.Error("row too long")
+        return line
+
+    def can_go_back(self) -> bool:
+        """Whether lines may be read again, so that no table takes time without end."""
+        return self._spare > 0
+
+    def go_back(self, *, kept: int = 0) -> None:
+        """Read the lines of the row again, after the first `kept` of them."""
+        again = self.row[kept:]
+        self._spare -= sum(map(len, again))
+        self._waiting += reversed(again)
+        kept_lines = self.row[:kept]
+        self.begin_row()
+        self.row = kept_lines
+
+
+def quoted_rows(
+    lines: RowLines, start: int, *, escape: str | None, is_strict: bool
+) -> Iterator[tuple[int, Cells | csv.Error]]:
+    """The rows in some lines that are not blank, each with the number of its first.
+
+    Args:
+        start: The number of the first line.
+        escape: What stands before a mark inside a quoted cell, if it is not doubled.
+        is_strict: Whether a row whose marks do not fit together is an error.
+    """
+    number, width = start, 0
+    reader = _reader(lines, escape=escape, is_strict=True)
+    while (cells := _next_row(reader, lines)) is not None:
+        if width and not is_strict:
+            cells = _as_meant(cells, lines, width=width, escape=escape)
+        # After an error the next line begins a row.
+        if cells:
+            yield number, cells
+            width = width or (0 if isinstance(cells, csv.Error) else len(cells))
+        number += len(lines.row)
+
+
+def _reader(lines: RowLines, *, escape: str | None, is_strict: bool) -> Iterator[Cells]:
+    return csv.reader(
+        lines, delimiter=lines.delimiter, escapechar=escape, strict=is_strict
+    )
+
+
+def _next_row(reader: Iterator[Cells], lines: RowLines) -> Cells | csv.Error | None:
+    lines.begin_row()
+    try:
+        return next(reader, None)
+    except csv.Error as error:
+        return error
+
+
+def _as_meant(
+    cells: Cells | csv.Error, lines: RowLines, *, width: int, escape: str | None
+) -> Cells | csv.Error:
+    r"""The cells of a row that was just read, if need be with its marks as text.
+
+    Where the marks do not fit together, or take along lines that are rows themselves,
+    the row is read in the first way in which it has the cells of the header.
+
+    >>> text = ["a,b\n", '1,"Yes" it is\n', '2,"No\n', "3,So\n", '4,"He "came"."\n']
+    >>> lines = RowLines(text, ",")
+    >>> rows = quoted_rows(lines, 1, escape=None, is_strict=False)
+    >>> [cells for _, cells in rows][1:]
+    [['1', '"Yes" it is'], ['2', '"No'], ['3', 'So'], ['4', 'He "came".']]
+    """
+    if not lines.can_go_back():
+        return cells
+    if isinstance(cells, csv.Error):
+        for read in (_escaped_row, _marked_row):
+            meant = read(lines, escape=escape)
+            if isinstance(meant, list) and len(meant) == width:
+                return meant
+        cells = _read_again(lines, escape=escape, is_strict=False)
+        takes_along = _takes_rows_along(lines, width)
+    else:
+        takes_along = _are_all_rows(lines, width)
+    if not takes_along:
+        return cells
+    lines.go_back(kept=1)
+    return _unquoted_cells(lines.row[0], lines.delimiter, escape=escape)
+
+
+def _escaped_row(lines: RowLines, *, escape: str | None) -> Cells | csv.Error:
+    """The row with a mark inside a cell after a backslash, if it has such."""
+    if escape or not any('\\"' in line for line in lines.row):
+        return []
+    return _read_again(lines, escape="\\", is_strict=True)
+
+
+def _marked_row(lines: RowLines, *, escape: str | None) -> Cells:
+    """The row with its marks as text, if it is a single line."""
+    line = lines.row[0]
+    if len(lines.row) > 1 or _PADDED.search(line):
+        return []
+    return _unquoted_cells(line, lines.delimiter, escape=escape)
+
+
+def _read_again(
+    lines: RowLines, *, escape: str | None, is_strict: bool
+) -> Cells | csv.Error:
+    lines.go_back()
+    reader = _reader(lines, escape=escape, is_strict=is_strict)
+    return _next_row(reader, lines) or []
+
+
+def _are_all_rows(lines: RowLines, width: int) -> bool:
+    """Whether each line of a row is one itself: surely between tabs, or if many are."""
+    is_sure = lines.delimiter == "\t" or len(lines.row) >= _MANY_LINES
+    return (
+        is_sure
+        and width > 1
+        and lines.can_go_back()
+        and all(line.count(lines.delimiter) == width - 1 for line in lines.row)
+    )
+
+
+def _takes_rows_along(lines: RowLines, width: int) -> bool:
+    """Whether the lines of a row that is amiss are rows themselves, after its first."""
+    *between, last = lines.row[1:] or [""]
+    if width == 1 and len(between) < _MANY_LINES:
+        return False
+    looked_at = between[:_LOOKED_AT]
+    rows = sum(line.count(lines.delimiter) == width - 1 for line in looked_at)
+    if between:
+        return rows >= _MOST * len(looked_at)
+    is_row = last.count(lines.delimiter) == width - 1
+    # The mark that seems to close a cell may open one.
+    return last != "" and (is_row or f'{lines.delimiter}"' in last)
+
+
+def _unquoted_cells(line: str, delimiter: str, *, escape: str | None) -> Cells:
+    r"""The cells of a line in which marks are text, but around a whole cell.
+
+    A cell that begins and ends with a mark is quoted, unless a quotation in it ends
+    before another begins.
+
+    >>> _unquoted_cells('"He "came".";"Yes," he said. "No."\n', ";", escape=None)
+    ['He "came".', '"Yes," he said. "No."']
+    """
+    reader = csv.reader(
+        [line], delimiter=delimiter, escapechar=escape, quoting=csv.QUOTE_NONE
+    )
+    return [
+        _DOUBLED.sub('"', cell[1:-1]) if _QUOTED_WHOLE.fullmatch(cell) else cell
+        for cell in next(reader, [])
+    ]
