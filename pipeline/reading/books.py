@@ -5,7 +5,11 @@ import re
 from collections.abc import Iterable, Iterator
 
 from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
-from pipeline.reading.plain_text import divide_bytes, split_paragraphs
+from pipeline.reading.plain_text import (
+    divide_at_markers,
+    divide_bytes,
+    split_paragraphs,
+)
 from pipeline.storage.lines import decode
 
 # The header of a book ends within this many characters, and so does what stands
@@ -57,6 +61,8 @@ def read_book(
 ) -> Iterator[Document | Dropped]:
     r"""The book in a file, as one document; a very long one as several.
 
+    Between markers of the ends of documents, each is a book.
+
     Args:
         blocks: The file, or some of its documents as `find_documents` divides it.
         is_start: Whether the blocks begin with the book.
@@ -67,10 +73,17 @@ def read_book(
     [('He came.',)]
     """
     divided = divide_bytes(blocks)
-    for number, data in enumerate(divided):
-        text = decode(data, counts=counts)
+    has_header = is_start
+    for data in divided:
+        *books, last = divide_at_markers(data)
+        for book in books:
+            text = decode(book, counts=counts)
+            yield _document(text[: find_footer(text)], has_header=has_header)
+            has_header = True
+        text = decode(last, counts=counts)
         end = find_footer(text)
-        yield _document(text[:end], has_header=is_start and number == 0)
+        yield _document(text[:end], has_header=has_header)
+        has_header = False
         if end < len(text):
             rest = itertools.chain([text[end:]], map(decode, divided))
             if any(map(_ANOTHER.search, rest)):
@@ -86,7 +99,7 @@ def find_documents(blocks: Iterable[bytes]) -> Iterator[int]:
     start = 0
     for data in divide_bytes(blocks):
         yield start
-        text = decode(data)
+        text = decode(divide_at_markers(data)[-1])
         if find_footer(text) < len(text):
             return
         start += len(data)

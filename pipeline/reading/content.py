@@ -9,8 +9,8 @@ from pipeline.reading.encodings import (
     refuse_other_encoding,
 )
 from pipeline.reading.formats import FORMATS_OF, Format, Kind
-from pipeline.reading.marked_text import CUE_TIME, MARKERS
-from pipeline.reading.plain_text import recognise_text
+from pipeline.reading.marked_text import CUE_TIMES
+from pipeline.reading.plain_text import has_marker, recognise_text
 from pipeline.storage.lines import (
     MAX_RECORD_BYTES,
     decode,
@@ -20,14 +20,12 @@ from pipeline.storage.lines import (
 )
 from schemas.errors import AlbertError
 
-# How subtitles begin (SubRip, WebVTT).
-_CUE = re.compile(
-    rf"\s*(?:WEBVTT\b|(?:\d+[^\S\n]*\n)?{CUE_TIME}[^\S\n]*-->[^\S\n]*{CUE_TIME})"
-)
+# How subtitles begin.
+_CUE = re.compile(rf"\s*(?:WEBVTT\b|(?:\d+[^\S\n]*\n)?{CUE_TIMES})")
 # Where Project Gutenberg names itself in its books.
 _GUTENBERG_HEAD = 2000
 # The index that Wikimedia publishes beside a multistream dump.
-_DUMP_INDEX = re.compile(rb"(?:\d+:\d+:[^\n]+\n){1,3}")
+_DUMP_INDEX = re.compile(rb"(?:\d+:\d+:(?!\d\d?[.,]\d)[^\n]+\n){1,3}")
 _NUMBERED = re.compile(r"\d+\t[^\t]+")
 _TABLE_NAMES = ("csv", "tsv")
 _TOKENIZED_ENDS = (" .", " ?", " !", " ''", " ...", ' "')
@@ -46,6 +44,11 @@ _WARC = re.compile(rb"WARC/1\.\d\r?\n")
 # How a file begins that is text for a program, what it is, and what to do about it.
 _STRUCTURED = (
     (rb"\[Script Info\]|\{\d+\}\{\d+\}", "subtitles", "convert them to SubRip (.srt)"),
+    (
+        rb"\[(?:\d\d:\d\d[.:]\d\d\]|(?:ar|ti|al):)",
+        "lyrics with times",
+        "give their text",
+    ),
     (rb"INSERT INTO\b", "an SQL dump", "write its texts as JSON lines"),
     (rb"BEGIN:V(?:CALENDAR|CARD)", "a calendar or address book", "give its text"),
     (rb"@[a-zA-Z]+\{[^\s{}]+,\s*\n", "a bibliography", "write it as JSON lines"),
@@ -57,6 +60,8 @@ _STRUCTURED = (
     (rb"%YAML\b|---\r?\n\w+:", "YAML", "write its texts as JSON lines"),
 )
 _JSON_ARRAY = re.compile(rb"\[\s*+\{\s*+\"")
+_JSON_TEXTS = re.compile(rb'(?:\[\s*+)++"(?:[^"\\\n]|\\.)*+"\s*+[,\]]')
+_JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\["\\/bfnrtu])*+"')
 # Lines that are looked at for columns.
 _SHOWN_LINES = 200
 # Other markup shows within this many bytes.
@@ -182,6 +187,26 @@ def refuse_other_markup(head: bytes, *, path: str) -> None:
             f"{path} is a JSON array; write one object a line, "
             f"for example with jq -c '.[]'."
         )
+    if _JSON_TEXTS.match(without_lead(head)) or _are_json_texts(head):
+        raise UnusableFile(
+            f"{path} is JSON without names for its texts; write one object a line, for "
+            "example with jq -c '{text: .}'."
+        )
+
+
+def _are_json_texts(head: bytes) -> bool:
+    r"""Whether each line is a text as JSON writes it, and not as a novel does.
+
+    >>> _are_json_texts(b'"He came.\\nLate."\n"Why?"\n')
+    True
+    >>> _are_json_texts(b'"He came late."\n"Why?"\n')
+    False
+    """
+    lines = [line for line in head.split(b"\n")[:_SHOWN_LINES] if line.strip()]
+    # The last one may be cut.
+    lines = lines[:-1] or lines
+    is_quoted = all(_JSON_TEXT.fullmatch(line.strip()) for line in lines)
+    return is_quoted and any(b"\\" in line for line in lines)
 
 
 def without_lead(head: bytes) -> bytes:
@@ -274,8 +299,7 @@ def _recognise_plain(kind: Kind, head: bytes, *, path: str) -> Format:
         return "numbered"
     refuse_columns(head, path=path)
     # The last line may be cut, unless the file ends there.
-    raw = head.splitlines(keepends=True)
-    if any(line.strip() in MARKERS for line in raw if line[-1] in b"\r\n"):
+    if has_marker(head[: end or len(head)]):
         return "marked"
     if _CUE.match("\n".join(lines[:10])):
         return "subtitles"

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
 from pipeline.core.scripts import ends_sentence
 from pipeline.reading.languages import known_language
-from pipeline.reading.plain_text import prose_document, read_prose
+from pipeline.reading.plain_text import is_marker, prose_document, read_prose
 from pipeline.storage.lines import line_blocks, read_whole_lines
 
 # Shorter lines repeat ("he nodded ."), and longer ones are not sentences.
@@ -30,10 +30,11 @@ _FIRST_PAGE = re.compile(
     r"\bisbn\b|\ball rights reserved\b|\bcopyright\b.*\b(?:19|20)\d\d\b|"
     r"^chapter (?:1|one|i)\b[ .:]*$"
 )
-# What stands alone on a line between documents; so does a line of dashes.
-MARKERS = (b"<|endoftext|>", b"</s>")
 CUE_TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{1,2}[,.]\d{1,3}"
-_TIMES = re.compile(rf"\s*{CUE_TIME}\s*-->\s*{CUE_TIME}.*")
+# As in SubRip and WebVTT, as YouTube's own (.sbv), and as Whisper prints them.
+CUE_TIMES = rf"(?P<bracket>\[)?{CUE_TIME}\s*(?:-->|,)\s*{CUE_TIME}(?(bracket)\])"
+_TIMES = re.compile(CUE_TIMES)
+_NO_CUE = re.compile(r"(?:WEBVTT|NOTE|STYLE|REGION)(?:\s|$)")
 # Tags of looks, of positions, and what is heard and not said.
 _NOT_SPOKEN = re.compile(
     r"</?[a-zA-Z0-9][^<>\n]{0,100}>|\{\\[^{}\n]{0,100}\}|\[[^\[\]\n]{0,200}\]|[♪♫]"
@@ -41,6 +42,8 @@ _NOT_SPOKEN = re.compile(
 _SPEAKER_CHANGES = re.compile(r"[-–—]\s*(?=\S)")
 # A paragraph without the end of a sentence is ended here.
 _MAX_SPOKEN_CHARACTERS = 2000
+_MAX_REPEATED_WORDS = 100
+Spoken = tuple[list[str], bool]
 
 
 def read_subtitles(lines: Iterable[str]) -> Iterator[Document | Dropped]:
@@ -53,13 +56,9 @@ def read_subtitles(lines: Iterable[str]) -> Iterator[Document | Dropped]:
     """
     paragraphs: list[str] = []
     is_open = False
-    for line in _spoken_lines(lines):
-        change = _SPEAKER_CHANGES.match(line)
-        spoken = line[change.end() :] if change else line
-        text = " ".join(_NOT_SPOKEN.sub("", spoken).split())
-        if not any(map(str.isalnum, text)):
-            continue
-        if is_open and not change and len(paragraphs[-1]) < _MAX_SPOKEN_CHARACTERS:
+    for words, is_change in _said_once([_spoken(cue) for cue in _cues(lines)]):
+        text = " ".join(words)
+        if is_open and not is_change and len(paragraphs[-1]) < _MAX_SPOKEN_CHARACTERS:
             paragraphs[-1] += f" {text}"
         else:
             paragraphs.append(text)
@@ -67,16 +66,70 @@ def read_subtitles(lines: Iterable[str]) -> Iterator[Document | Dropped]:
     yield Document(tuple(paragraphs)) if paragraphs else NO_TEXT
 
 
-def _spoken_lines(lines: Iterable[str]) -> Iterator[str]:
-    """The lines after a cue's times, up to the blank line that ends the cue."""
-    is_spoken = False
-    for line in lines:
-        if _TIMES.fullmatch(line):
-            is_spoken = True
-        elif not line:
-            is_spoken = False
-        elif is_spoken:
-            yield line
+def _cues(lines: Iterable[str]) -> list[list[str]]:
+    """The lines of each cue: up to the next one, though some of them may be blank.
+
+    >>> _cues(["WEBVTT", "", "1", "00:01.000 --> 00:02.000", "He came", "", "late.",
+    ...        "", "NOTE by A", "", "[00:03.000 --> 00:04.000] Why?"])
+    [['He came', 'late.'], [' Why?']]
+    """
+    cues: list[list[str]] = []
+    blocks = (list(block) for full, block in itertools.groupby(lines, bool) if full)
+    for block in blocks:
+        times = {place: _TIMES.match(line) for place, line in enumerate(block)}
+        starts = [place for place, found in times.items() if found]
+        # A number or a name stands before the times.
+        names = {n - 1 for n in starts if n == 1 or block[n - 1].isdigit()}
+        if not starts and (_NO_CUE.match(block[0]) or "".join(block).isdigit()):
+            continue
+        for place, line in enumerate(block):
+            if found := times[place]:
+                # Behind the times of a transcript is text, and settings otherwise.
+                cues.append([line[found.end() :]] if found["bracket"] else [])
+            elif cues and place not in names:
+                cues[-1].append(line)
+    return cues
+
+
+def _spoken(cue: list[str]) -> list[Spoken]:
+    """What is said in a cue: the words of each line, and if another speaks them."""
+    spoken = []
+    for line in cue:
+        change = _SPEAKER_CHANGES.match(line)
+        text = _NOT_SPOKEN.sub("", line[change.end() :] if change else line)
+        if any(map(str.isalnum, text)):
+            spoken.append((text.split(), change is not None))
+    return spoken
+
+
+def _said_once(cues: list[list[Spoken]]) -> Iterator[Spoken]:
+    """The lines of cues; of captions that roll, what they had not shown before.
+
+    Captions that are made while somebody speaks show each line again above the next,
+    or grow by a word at a time: most of them begin with what the one before ended with.
+
+    >>> cues = [[(["We", "went"], False)], [(["We", "went"], False), (["on."], False)]]
+    >>> list(_said_once(cues))
+    [(['We', 'went'], False), (['on.'], False)]
+    >>> list(_said_once([[(["No."], False)], [(["No."], True)], [(["Yes."], True)]]))
+    [(['No.'], False), (['No.'], True), (['Yes.'], True)]
+    """
+    cues = [cue for cue in cues if cue]
+    words = [[word for line, _ in cue for word in line] for cue in cues]
+    shown = [_shown_before(*pair) for pair in itertools.pairwise(words)]
+    are_rolling = 2 * sum(map(bool, shown)) > len(shown)
+    for cue, number in zip(cues, [0, *shown], strict=False):
+        left = number if are_rolling else 0
+        for line, is_change in cue:
+            if new := line[left:]:
+                yield new, is_change and not left
+            left = max(0, left - len(line))
+
+
+def _shown_before(before: list[str], words: list[str]) -> int:
+    """How many words a cue begins with that the one before ended with."""
+    most = min(len(before), len(words), _MAX_REPEATED_WORDS)
+    return next((n for n in range(most, 0, -1) if before[-n:] == words[:n]), 0)
 
 
 def starts_document(sentence: str) -> bool:
@@ -127,16 +180,6 @@ def read_bookcorpus(sentences: Iterable[str]) -> Iterator[Document | Dropped]:
 def read_numbered(lines: Iterable[str]) -> Iterator[Document | Dropped]:
     """Sentences after a number and a tab, as documents."""
     return read_bookcorpus(" ".join(line.partition("\t")[2].split()) for line in lines)
-
-
-def is_marker(line: bytes) -> bool:
-    r"""Whether a line stands between two documents.
-
-    >>> is_marker(b"</s>"), is_marker(b"-----\r"), is_marker(b"- - -")
-    (True, True, False)
-    """
-    line = line.strip()
-    return line in MARKERS or (len(line) > 3 and not line.strip(b"-"))
 
 
 def read_marked(

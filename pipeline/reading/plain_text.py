@@ -45,6 +45,19 @@ _OTHER_LINE_ENDS = "\x0b\x0c\x85\u2028\u2029"
 _LINE_FEEDS = str.maketrans(dict.fromkeys(_OTHER_LINE_ENDS, "\n"))
 
 
+# What stands alone on a line between documents; so may a line of dashes.
+_MARKER_NAMES = (
+    rb"(?:<\|[a-z][a-z_]{1,30}\|>|</?s>|<(?:eos|bos|sep|doc|eod)>|</doc>"
+    rb"|\[(?:EOS|BOS|SEP|CLS|EOD)\])"
+)
+_NAMED_MARKER = re.compile(_MARKER_NAMES, re.IGNORECASE)
+# A name that never is text ends a document inside a line too.
+_BETWEEN = re.compile(
+    rb"<\|end_?of_?(?:text|document)\|>"
+    rb"|[\r\n][ \t]*" + _MARKER_NAMES + rb"[ \t]*(?=[\r\n]|\Z)",
+    re.IGNORECASE,
+)
+
 # A paragraph most likely ends within this much text.
 _END_BYTES = 1 << 18
 _BLANK = b"\n\n"
@@ -179,17 +192,60 @@ def read_paragraphs(lines: Iterable[str]) -> Iterator[Document | Dropped]:
         yield document._replace(is_segmented=False)
 
 
+def is_named_marker(line: bytes) -> bool:
+    r"""Whether a line is nothing but a name for the end of a document.
+
+    >>> is_named_marker(b"<|endoftext|>\r\n"), is_named_marker(b"[SEP]")
+    (True, True)
+    """
+    return _NAMED_MARKER.fullmatch(line.strip()) is not None
+
+
+def is_marker(line: bytes) -> bool:
+    r"""Whether a line stands between two documents of a file that has such lines.
+
+    >>> is_marker(b"</s>"), is_marker(b"-----\r"), is_marker(b"- - -")
+    (True, True, False)
+    """
+    line = line.strip()
+    return is_named_marker(line) or (len(line) > 3 and not line.strip(b"-"))
+
+
+def has_marker(head: bytes) -> bool:
+    r"""Whether the first of a file names the end of a document.
+
+    >>> has_marker(b"<s>\nHe came."), has_marker(b"So.<|endoftext|>Why?")
+    (True, True)
+    >>> has_marker(b"HTML has <s> and </s>.")
+    False
+    """
+    return _BETWEEN.search(b"\n" + head) is not None
+
+
+def divide_at_markers(data: bytes) -> list[bytes]:
+    r"""The parts of some text between markers, which are no text.
+
+    >>> divide_at_markers(b"He came.\n<|endoftext|>\nWhy?\n[SEP]\n")
+    [b'\nHe came.', b'\nWhy?']
+    """
+    if not has_marker(data):
+        return [data]
+    parts = _BETWEEN.split(b"\n" + data)
+    return [part for part in parts if part.strip()]
+
+
 def read_prose(
     blocks: Iterable[bytes], *, counts: ReadingCounts | None = None
 ) -> Iterator[Document | Dropped]:
-    r"""One document a file; a blank line ends a paragraph.
+    r"""One document a file, or between two markers; a blank line ends a paragraph.
 
     >>> blocks = [b"He came\nlate.\n", b"\nWhy?"]
     >>> [document.paragraphs for document in read_prose(blocks)]
     [('He came late.', 'Why?')]
     """
     for data in divide_bytes(blocks):
-        yield prose_document(decode(data, counts=counts))
+        for part in divide_at_markers(data):
+            yield prose_document(decode(part, counts=counts))
 
 
 def find_documents(file: BinaryIO, *, size: int) -> Iterator[int]:

@@ -158,7 +158,9 @@ def _marked_row(lines: RowLines, *, escape: str | None) -> Cells:
     line = lines.row[0]
     if len(lines.row) > 1 or _PADDED.search(line):
         return []
-    return _unquoted_cells(line, lines.delimiter, escape=escape)
+    cells = _unquoted_cells(line, lines.delimiter, escape=escape)
+    # A mark alone ends a cell that began in a line before.
+    return [] if '"' in cells else cells
 
 
 def _read_again(
@@ -171,13 +173,11 @@ def _read_again(
 
 def _are_all_rows(lines: RowLines, width: int) -> bool:
     """Whether each line of a row is one itself: surely between tabs, or if many are."""
-    is_sure = lines.delimiter == "\t" or len(lines.row) >= _MANY_LINES
-    return (
-        is_sure
-        and width > 1
-        and lines.can_go_back()
-        and all(line.count(lines.delimiter) == width - 1 for line in lines.row)
-    )
+    if len(lines.row) < (2 if lines.delimiter == "\t" else _MANY_LINES) or width == 1:
+        return False
+    first, *between, last = lines.row
+    have_cells = all(line.count(lines.delimiter) == width - 1 for line in (first, last))
+    return have_cells and all(_is_unmarked_row(line, lines, width) for line in between)
 
 
 def _takes_rows_along(lines: RowLines, width: int) -> bool:
@@ -186,12 +186,17 @@ def _takes_rows_along(lines: RowLines, width: int) -> bool:
     if width == 1 and len(between) < _MANY_LINES:
         return False
     looked_at = between[:_LOOKED_AT]
-    rows = sum(line.count(lines.delimiter) == width - 1 for line in looked_at)
+    rows = sum(_is_unmarked_row(line, lines, width) for line in looked_at)
     if between:
         return rows >= _MOST * len(looked_at)
     is_row = last.count(lines.delimiter) == width - 1
     # The mark that seems to close a cell may open one.
     return last != "" and (is_row or f'{lines.delimiter}"' in last)
+
+
+def _is_unmarked_row(line: str, lines: RowLines, width: int) -> bool:
+    """Whether a line inside a quoted cell has the cells of a row, and no mark."""
+    return '"' not in line and line.count(lines.delimiter) == width - 1
 
 
 def _unquoted_cells(line: str, delimiter: str, *, escape: str | None) -> Cells:

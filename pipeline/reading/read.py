@@ -21,7 +21,6 @@ from pipeline.reading.books import read_book
 from pipeline.reading.formats import Format, InputFile
 from pipeline.reading.languages import unlike_language
 from pipeline.reading.marked_text import (
-    is_marker,
     read_bookcorpus,
     read_line_documents,
     read_marked,
@@ -31,6 +30,8 @@ from pipeline.reading.marked_text import (
     starts_document,
 )
 from pipeline.reading.plain_text import (
+    is_marker,
+    is_named_marker,
     read_paragraphs,
     read_prose,
     read_sentences,
@@ -253,6 +254,16 @@ def _starts_sentence(line: bytes) -> bool:
     return starts_document(" ".join(first.split()))
 
 
+def _is_between(line: bytes) -> bool:
+    return not line.strip() or is_named_marker(line)
+
+
+def _without_marker(line: str) -> str:
+    """A line; a blank one for a marker of the end of a document."""
+    may_be_marker = line[:1] in ("<", "[")
+    return "" if may_be_marker and is_named_marker(line.encode()) else line
+
+
 def _if_whole(starts: StartsDocument) -> StartsDocument:
     """The same for lines that are seen whole; a longer one begins no document."""
     return lambda line: len(line) < LINE_PREFIX_BYTES and starts(line)
@@ -267,8 +278,8 @@ _STARTS: dict[Format, StartsDocument] = {
     "marked": _if_whole(is_marker),
     "wet": lambda line: line.startswith(b"WARC/1."),
     # A blank line ends a document, and is taken for the first line of the next.
-    "sentences": lambda line: not line.strip(),
-    "paragraphs": lambda line: not line.strip(),
+    "sentences": _is_between,
+    "paragraphs": _is_between,
     "bookcorpus": _if_whole(_starts_sentence),
     "numbered": _if_whole(lambda line: _starts_sentence(line.partition(b"\t")[2])),
 }
@@ -299,7 +310,7 @@ def read_part(part: FilePart, *, counts: ReadingCounts) -> Documents:
     if name in _OF_BLOCKS:
         return _OF_BLOCKS[name](blocks, counts=counts)
     if name in _OF_LINES:
-        return _OF_LINES[name](read_lines(blocks, counts=counts))
+        return _OF_LINES[name](map(_without_marker, read_lines(blocks, counts=counts)))
     lines = read_raw_lines(blocks, counts=counts)
     if name == "wikiextractor":
         return read_articles(lines, counts=counts)

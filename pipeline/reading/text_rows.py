@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
+from pipeline.core.scripts import ends_sentence, is_unspaced_text
 from pipeline.reading.books import book_document
 from pipeline.reading.column_files import ColumnTable, DamagedTable
 from pipeline.reading.content import HEAD_BYTES, UnusableFile
@@ -46,6 +47,9 @@ TEXT_KEYS = ("text", "paragraphs")
 # Texts are looked for in nested objects up to this depth.
 _MAX_KEY_DEPTH = 10
 
+# A list of fewer parts may hold paragraphs of one word.
+_FEWEST_WORDS = 3
+
 # Texts of about this length are sentences, not documents.
 _MAX_SENTENCE_CHARACTERS = 200
 
@@ -59,18 +63,50 @@ class TextRow(NamedTuple):
 
 
 def find_text(record: Any, key: str) -> str | None:
-    r"""The text under a key; ``a.b`` is b in a. Paragraphs in a list are joined.
+    r"""The text under a key; ``a.b`` is b in a, or in each object of a list.
 
-    >>> find_text({"body": {"text": ["One.", "Two."]}}, "body.text")
+    The paragraphs of a list are joined, and the sentences of a list in it. Where the
+    parts of a list are words, it is one paragraph.
+
+    >>> find_text({"body": {"text": ["One.", ["Two.", "Three."]]}}, "body.text")
+    'One.\n\nTwo. Three.'
+    >>> find_text({"said": [{"text": "One."}, {"text": "Two."}]}, "said.text")
     'One.\n\nTwo.'
+    >>> find_text({"tokens": ["He", "came", "."]}, "tokens")
+    'He came .'
     >>> find_text({"id": 1}, "text") is None
     True
     """
-    for part in [key] if isinstance(record, dict) and key in record else key.split("."):
-        record = record.get(part) if isinstance(record, dict) else None
-    if isinstance(record, list) and all(isinstance(part, str) for part in record):
-        return "\n\n".join(record)
-    return record if isinstance(record, str) else None
+    is_whole = isinstance(record, dict) and key in record
+    return _joined(_value_at(record, [key] if is_whole else key.split(".")))
+
+
+def _value_at(value: Any, path: list[str]) -> Any:
+    for place, part in enumerate(path):
+        if isinstance(value, list):
+            return [_value_at(each, path[place:]) for each in value]
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def _joined(value: Any, *, is_inner: bool = False) -> str | None:
+    if not isinstance(value, list):
+        return value if isinstance(value, str) else None
+    parts = [_joined(each, is_inner=True) for each in value if each is not None]
+    if any(part is None for part in parts) or (value and not parts):
+        return None
+    texts = [part for part in parts if part is not None]
+    if _are_words(texts):
+        are_unspaced = is_unspaced_text(texts)
+        return ("" if are_unspaced else " ").join(texts)
+    return (" " if is_inner else "\n\n").join(texts)
+
+
+def _are_words(texts: list[str]) -> bool:
+    """Whether the parts of a text are words and marks, not sentences."""
+    if len(texts) < _FEWEST_WORDS or any(" " in text or "\n" in text for text in texts):
+        return False
+    return 2 * sum(map(ends_sentence, texts)) < len(texts)
 
 
 def list_keys(
@@ -80,11 +116,14 @@ def list_keys(
 
     >>> list(list_keys({"id": 1, "title": "A", "body": {"text": "B"}}))
     ['title', 'body.text']
+    >>> list(list_keys({"said": [{"by": "A", "words": "B"}]}))
+    ['said.by', 'said.words']
     """
     for key, value in record.items():
-        if isinstance(value, dict):
+        objects = [value] if isinstance(value, dict) else value
+        if isinstance(objects, list) and objects and isinstance(objects[0], dict):
             if depth > 1:
-                yield from list_keys(value, f"{prefix}{key}.", depth=depth - 1)
+                yield from list_keys(objects[0], f"{prefix}{key}.", depth=depth - 1)
         elif find_text(record, key) is not None and value:
             yield prefix + key
 
@@ -144,6 +183,9 @@ def row_of(record: Any, key: str) -> TextRow | Dropped:
     """The row that a record holds; dropped if it has no text."""
     if not (text := find_text(record, key)):
         return NO_TEXT
+    if "\r" in text:
+        # As the line ends of a file of text.
+        text = text.replace("\r\r\n", "\n").replace("\r\n", "\n").replace("\r", "\n")
     return TextRow(text, find_text(record, "title") or "", language_of_record(record))
 
 

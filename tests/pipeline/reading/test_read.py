@@ -85,7 +85,8 @@ def sentence_record(number):
 
 
 def block(number):
-    return f"Ada wrote page {number}.\nShe wrote it herself.\n" + "\n" * (number % 3)
+    between = ("", "\n", "\n\n", "</s>\n")[number % 4]
+    return f"Ada wrote page {number}.\nShe wrote it herself.\n{between}"
 
 
 def line(number):

@@ -175,7 +175,95 @@ def test_the_sentences_of_a_file_are_shown_as_they_were_divided(tmp_path):
 
 
 def test_a_row_of_csv_that_never_ends_is_left_out(tmp_path, monkeypatch):
-    monkeypatch.setattr("pipeline.reading.tables._MAX_CELLS", 1 << 12)
+    monkeypatch.setattr("pipeline.reading.quoted_rows._MAX_CELLS", 1 << 12)
     cells = '"a\n",' * (1 << 13)
     path = written(tmp_path, "a.csv", f"id,text\n1,One.\n{cells}")
     assert read(path)[1] == [["One."]]
+
+
+PAGES = "".join(
+    f"He came home on day {n}. It was late\nand cold.\n\n" for n in range(3000)
+)
+
+
+@pytest.mark.parametrize(
+    "marker",
+    ["<|endoftext|>", "</s>", "<|end_of_text|>", "[SEP]", " <eos>\r", "<|im_end|>"],
+)
+def test_a_marker_ends_a_document_wherever_it_stands(marker, tmp_path):
+    text = f"{PAGES}{marker}\nShe left.\n{marker}\nWhy?\n{marker}\n"
+    path = written(tmp_path, "a.txt", text)
+    for kind in ("text", "books"):
+        file = find(path, kind=kind)
+        assert file.format == ("prose" if kind == "text" else "book")
+        first, *others = [document.paragraphs for document in documents_of(file)]
+        assert len(first) == 3000
+        assert others == [("She left.",), ("Why?",)]
+
+
+def test_a_marker_that_never_is_text_ends_a_document_inside_a_line(tmp_path):
+    path = written(
+        tmp_path, "a.txt", "He came.<|endoftext|>She left. Why?<|endoftext|>"
+    )
+    assert read(path) == ("marked", [["He came."], ["She left. Why?"]])
+
+
+def test_a_marker_among_sentences_is_no_sentence(tmp_path):
+    lines = "".join(f"Ada wrote page {n}.\nShe left.\n\n" for n in range(3000))
+    path = written(tmp_path, "a.txt", f"{lines}He came.\n<|endoftext|>\nWhy?\n")
+    name, documents = read(path)
+    assert (name, documents[-2:]) == ("sentences", [["He came."], ["Why?"]])
+
+
+def test_html_that_names_a_tag_has_no_marker(tmp_path):
+    path = written(tmp_path, "a.txt", "The tag </s> ends what <s> began.\n")
+    _, documents = read(path)
+    assert documents == [["The tag </s> ends what <s> began."]]
+
+
+@pytest.mark.parametrize(
+    ("value", "paragraphs"),
+    [
+        (["One.", "Two."], ["One.", "Two."]),
+        ([["One.", "Two."], ["Three."]], ["One. Two.", "Three."]),
+        (["One.", None], ["One."]),
+        (["He", "came", "home", ",", "late", "."], ["He came home , late ."]),
+        ([["He", "came", "."], ["Why", "so", "?"]], ["He came .", "Why so ?"]),
+        (["他", "来", "了", "。"], ["他来了。"]),
+        (["他来了。", "她走了。", "下雨了。"], ["他来了。", "她走了。", "下雨了。"]),
+        ("One.\rTwo.\r\rThree.", ["One.", "Two.", "Three."]),
+        ("One.\r\nTwo.", ["One.", "Two."]),
+    ],
+)
+def test_a_text_may_be_a_list_and_have_any_line_ends(value, paragraphs, tmp_path):
+    path = written(tmp_path, "a.jsonl", json.dumps({"text": value}))
+    assert read(path) == ("jsonl", [paragraphs])
+
+
+def test_the_texts_of_a_list_of_objects_are_named_and_read(tmp_path):
+    said = [{"by": "Ada", "words": "Why?"}, {"by": "Bob", "words": "So."}]
+    path = written(tmp_path, "a.jsonl", json.dumps({"said": said}))
+    with pytest.raises(AlbertError, match=r"it has text under said\.by, said\.words"):
+        read(path)
+    _, documents = read(path, text_key="said.words")
+    assert documents == [["Why?", "So."]]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '["He came."]\n["Why?"]\n',
+        '[["He came.", "Why?"]]',
+        '"He said \\"No\\"."\n"Why?"\n',
+    ],
+)
+def test_json_without_names_is_no_prose(content, tmp_path):
+    path = written(tmp_path, "a.txt", content)
+    with pytest.raises(AlbertError, match="is JSON without names for its texts"):
+        read(path)
+
+
+def test_speech_in_quotation_marks_is_prose(tmp_path):
+    path = written(tmp_path, "a.txt", '"He came late."\n"Why?"\n')
+    _, documents = read(path)
+    assert documents == [['"He came late."', '"Why?"']]
