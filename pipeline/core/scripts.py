@@ -105,7 +105,23 @@ _SURE_HYPHENS = "\xad¬"
 _WORD, _LAST_WORD = re.compile(r"[^\W_]+"), re.compile(r"[^\W_]+$")
 _LONGEST_WORD = 60
 # After these a hyphen stands for what follows later: "two- and three-year-old".
-_SUSPENDED = re.compile("and|or|to|und|oder|bis|ou|och|og|eller|и|или|та|або|lub|oraz")
+_SUSPENDED = "and or to und oder bis ou och og eller и или та або lub oraz"
+# Words that do so only in a text with a word of their language: "in- en uitvoer".
+_SUSPENDED_IN = {
+    "het": "en of tot",
+    "nie": "en of",
+    "ja": "ja tai sekä eli või ning",
+    "és": "és vagy illetve",
+    "und": "sowie beziehungsweise bzw",
+    "och": "samt",
+    "i": "i ili",
+    "a": "a nebo alebo",
+    "ir": "ir ar",
+    "un": "un vai",
+    "ve": "ve veya",
+    "και": "και ή",
+    "і": "і й чи",
+}
 # Of fewer lines than one in this many ends with a hyphen where words were not divided
 # when the text was set.
 _LINES_OF_A_HYPHEN = 1000
@@ -190,13 +206,16 @@ def with_whole_words(text: str) -> str:
     'The committee met.\nA well-known committee.'
     >>> with_whole_words("The two- \nand three-year-old colts.")
     'The two- \nand three-year-old colts.'
+    >>> with_whole_words("Over het nut van de in-\nen uitvoer.")
+    'Over het nut van de in-\nen uitvoer.'
     """
     for hyphen in _SURE_HYPHENS:
         if hyphen in text:
             text = _DIVIDED[hyphen].sub("", text)
     divided = [pattern for hyphen, pattern in _DIVIDED.items() if hyphen in text]
     found = [each for pattern in divided for each in pattern.finditer(text)]
-    are_words = [each for each in found if not _SUSPENDED.fullmatch(each["tail"])]
+    suspended = _suspended_before(text) if found else frozenset[str]()
+    are_words = [each for each in found if each["tail"] not in suspended]
     if not found or len(are_words) * _LINES_OF_A_HYPHEN < text.count("\n"):
         return text
     words = set(_WORD.findall(text.casefold()))
@@ -206,11 +225,18 @@ def with_whole_words(text: str) -> str:
         head = _LAST_WORD.search(found.string[max(0, end - _LONGEST_WORD) : end])
         if head and f"{head[0]}{found['tail']}".casefold() in words:
             return ""
-        return found[0] if _SUSPENDED.fullmatch(found["tail"]) else found[0][0]
+        return found[0] if found["tail"] in suspended else found[0][0]
 
     for pattern in divided:
         text = pattern.sub(joint, text)
     return text
+
+
+def _suspended_before(text: str) -> frozenset[str]:
+    """The words before which a hyphen of a text may stand for what follows later."""
+    words = [_SUSPENDED]
+    words += [words for sign, words in _SUSPENDED_IN.items() if f" {sign} " in text]
+    return frozenset(" ".join(words).split())
 
 
 # Names of scripts in those of their characters that a person knows by another.

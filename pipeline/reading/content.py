@@ -38,7 +38,9 @@ _HTML = re.compile(
 _FILES_INSIDE = "give the text files inside it"
 _PANDOC = "give its text, for example as pandoc -t plain --wrap=none writes it"
 _XML = re.compile(
-    rb"<\?xml\b|<(?:!DOCTYPE|TEI|tmx|xliff|rss|feed|osis)\b", re.IGNORECASE
+    rb"<\?xml\b|<(?:!DOCTYPE|TEI|tmx|xliff|rss|feed|osis|corpus|mteval)\b"
+    rb"|<(?:src|ref|tst)set\b|<DOC>\s*<DOC(?:NO|ID)\b",
+    re.IGNORECASE,
 )
 _WARC = re.compile(rb"WARC/1\.\d\r?\n")
 # How a file begins that is text for a program, what it is, and what to do about it.
@@ -57,6 +59,11 @@ _STRUCTURED = (
     (rb"\\documentclass|\\begin\{document\}", "LaTeX", _PANDOC),
     (rb"(?:--|/\*)[^\n]*\bdump\b", "an SQL dump", "write its texts as JSON lines"),
     (rb"From \S+@\S+ [^\n]*\n(?:[\w-]+:|>)", "a mailbox", "give the text of its mails"),
+    (
+        rb"(?:Return-Path|Received|Delivered-To|MIME-Version|Message-ID): ",
+        "a mail as it was sent",
+        "give its text",
+    ),
     (rb"%YAML\b|---\r?\n\w+:", "YAML", "write its texts as JSON lines"),
 )
 _JSON_ARRAY = re.compile(rb"\[\s*+\{\s*+\"")

@@ -35,13 +35,16 @@ class RowLines:
 
     Attributes:
         row: The lines that were read since the row began.
+        is_spaced: Whether a space stands after each delimiter.
     """
 
-    def __init__(self, lines: Iterable[str], delimiter: str) -> None:
+    def __init__(
+        self, lines: Iterable[str], delimiter: str, *, is_spaced: bool = False
+    ) -> None:
         self._lines = iter(lines)
         self._waiting: list[str] = []
         self._spare = _READ_AGAIN
-        self.delimiter = delimiter
+        self.delimiter, self.is_spaced = delimiter, is_spaced
         self.begin_row()
 
     def begin_row(self) -> None:
@@ -103,7 +106,11 @@ def quoted_rows(
 
 def _reader(lines: RowLines, *, escape: str | None, is_strict: bool) -> Iterator[Cells]:
     return csv.reader(
-        lines, delimiter=lines.delimiter, escapechar=escape, strict=is_strict
+        lines,
+        delimiter=lines.delimiter,
+        escapechar=escape,
+        skipinitialspace=lines.is_spaced,
+        strict=is_strict,
     )
 
 

@@ -19,6 +19,7 @@ MORE_CELLS = Dropped("row with more cells than the header")
 # The first line by which Excel is told what divides the cells.
 _SEPARATOR_LINE = re.compile(r"sep=([\t,;|])\n?", re.IGNORECASE)
 
+_QUOTED_NAME = re.compile(r'"[^"\n]*"')
 # A quotation mark with no backslash before it, or with an even number of them.
 _UNESCAPED = re.compile(r'(?<!\\)(?:\\\\)*"')
 # A backslash that is text, and pairs before it.
@@ -55,7 +56,8 @@ def divide_lines(
         start, header = next(numbered, (1, ""))
     has_tabs = "\t" in header
     # The name of a single column is divided by nothing; tabs are rarest in its texts.
-    found = "\t" if has_tabs else max("\t,;|", key=header.count)
+    bare = _QUOTED_NAME.sub("", header)
+    found = "\t" if has_tabs else max("\t,;|", key=bare.count)
     delimiter = named[1] if named else found
     if quoting == "none" or (has_tabs and quoting is None):
         for number, line in itertools.chain([(start, header)], numbered):
@@ -65,7 +67,13 @@ def divide_lines(
     if quoting == "escaped":
         number = len(header.split(delimiter))
         lines = _with_closed_cells(lines, number, delimiter=delimiter)
-    of_rows = RowLines(itertools.chain([header], lines), delimiter)
+    # As people write it: a space after each comma is no part of a cell.
+    is_spaced = bare.count(f"{delimiter} ") == bare.count(delimiter) > 0
+    of_rows = RowLines(
+        itertools.chain([header], lines),
+        delimiter,
+        is_spaced=is_spaced and not is_strict,
+    )
     escape = "\\" if quoting == "escaped" else None
     yield from quoted_rows(of_rows, start, escape=escape, is_strict=is_strict)
 

@@ -1,6 +1,7 @@
 """Rows of tables with a text each: where it is, and its documents or sentences."""
 
 import json
+import re
 import statistics
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -46,6 +47,13 @@ TEXT_KEYS = ("text", "paragraphs")
 
 # Texts are looked for in nested objects up to this depth.
 _MAX_KEY_DEPTH = 10
+
+# Line ends by their names, and what is a command of a formula or a program.
+_SURE_LINE_END = re.compile(
+    r"(?:[.!?:;…。！？\"”)]|\\n)\s?(?:\\r)?\\n(?=\\[nr]|\s?[^\sa-z]|$)"
+)
+_COMMAND = re.compile(r"\$|\\(?:[a-mo-qsv-zA-Z]|n(?:abla|eq|u\b)|t(?:ext|imes|o\b))")
+_ESCAPES = {"\\r\\n": "\n", "\\n": "\n", "\\r": "\n", "\\t": " ", '\\"': '"'}
 
 # A list of fewer parts may hold paragraphs of one word.
 _FEWEST_WORDS = 3
@@ -186,7 +194,28 @@ def row_of(record: Any, key: str) -> TextRow | Dropped:
     if "\r" in text:
         # As the line ends of a file of text.
         text = text.replace("\r\r\n", "\n").replace("\r\n", "\n").replace("\r", "\n")
+    if "\\n" in text:
+        text = with_line_ends(text)
     return TextRow(text, find_text(record, "title") or "", language_of_record(record))
+
+
+def with_line_ends(text: str) -> str:
+    r"""A text with line ends where it has their names, as databases write them.
+
+    Some of these follow the end of a sentence, and no letter of a word or formula
+    follows them.
+
+    >>> with_line_ends(r"He came.\nShe left.\n\nWhy?")
+    'He came.\nShe left.\n\nWhy?'
+    >>> print(with_line_ends(r"$\nu$ and so.\nShe left."))
+    $\nu$ and so.\nShe left.
+    """
+    is_sure = "\n" not in text and _SURE_LINE_END.search(text) is not None
+    if not is_sure or _COMMAND.search(text):
+        return text
+    for escape, character in _ESCAPES.items():
+        text = text.replace(escape, character)
+    return text
 
 
 def csv_rows(

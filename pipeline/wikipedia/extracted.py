@@ -10,6 +10,7 @@ escaped, so an XML parser would fail or misread them.
 """
 
 import html
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 
@@ -25,10 +26,12 @@ from pipeline.core.scripts import ends_sentence
 from pipeline.storage.lines import decode
 from pipeline.wikipedia.html import decode_entities
 from pipeline.wikipedia.paragraphs import (
-    CHARACTERS_PER_WORD,
     LONGEST_TITLE,
     close_holes,
+    count_words,
     is_apparatus,
+    is_running,
+    names_text,
 )
 
 REST_TOO_LARGE = Dropped("rest of a page too large")
@@ -120,8 +123,6 @@ _MIN_SENTENCE_WORDS = 6
 _MIN_WORDS = 8
 # After "References" and the like, only long paragraphs belong to the article.
 _MIN_WORDS_IN_APPARATUS = 40
-# Longer average "words" mean a script without spaces: then characters are counted.
-_LONGEST_WORDS = 12
 
 _CODE = re.compile(r"\{[{|]|[}|]\}")
 _CODE_STARTS = ("|", "!", "=", "#", "*")
@@ -134,6 +135,9 @@ _HEADING, _ITEM = "Section::::", "BULLET::::- "
 _START_ARTICLE = "_START_ARTICLE_"
 # json-wikipedia's name for a template it could not render.
 _TEMPLATE = "TEMPLATE["
+_HATNOTE = re.compile(r"[:：][\s.]*$")
+# A heading of up to six words, as wikiextractor ends them with a full stop.
+_TITLE = re.compile(r"[^\W\d_][^\W_]*(?:[ ’'-][^\W\d_][^\W_]*){0,5}\.?\s*")
 _EITHER_BRACKET = re.compile(r"[\[\]]")
 
 
@@ -157,9 +161,8 @@ def article_paragraphs(lines: Iterable[str], *, title: str) -> Iterator[str]:
     """The lines of an article that are prose, an empty one for every other."""
     min_words = 0
     is_first = True
-    for raw in lines:
-        if not raw or raw.isspace():
-            continue
+    full = [line for line in lines if line and not line.isspace()]
+    for raw, following in itertools.pairwise([*full, ""]):
         line = raw
         if "&" in raw:
             line = _LINE_BREAK.sub(" ", decode_entities(raw))
@@ -168,11 +171,16 @@ def article_paragraphs(lines: Iterable[str], *, title: str) -> Iterator[str]:
             continue
         heading = line.removeprefix(_HEADING)
         if len(heading) < LONGEST_TITLE and is_apparatus(heading):
-            min_words = _MIN_WORDS_IN_APPARATUS
+            # "See also: ." is what is left of a link to another article.
+            if not _HATNOTE.search(heading):
+                is_text = names_text(heading, following)
+                min_words = 0 if is_text else _MIN_WORDS_IN_APPARATUS
         elif heading != line:
             min_words = 0
             yield ""
         else:
+            if min_words and _TITLE.fullmatch(line) and is_running(following):
+                min_words = 0
             yield _prose_of(line.removeprefix(_ITEM), min_words=min_words)
 
 
@@ -249,15 +257,3 @@ def remove_templates(line: str) -> str:
                 position = bracket.end()
                 break
     return "".join(kept) + line[position:]
-
-
-def count_words(text: str) -> int:
-    """Count words, by the length of the text in scripts without spaces.
-
-    >>> count_words("He wrote it."), count_words("彼は最初のプログラムを書いた。")
-    (3, 7)
-    """
-    words = text.count(" ") + 1 if text else 0
-    if text.isascii() or len(text) < words * _LONGEST_WORDS:
-        return words
-    return len(text) // CHARACTERS_PER_WORD

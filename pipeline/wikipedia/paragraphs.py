@@ -1,5 +1,6 @@
 """Divide a page without markup into paragraphs, and keep those that are prose."""
 
+import itertools
 import re
 from collections.abc import Iterator
 from unicodedata import normalize
@@ -8,7 +9,7 @@ from pipeline.core.documents import NOT_PROSE, ReadingCounts
 from pipeline.core.scripts import CLOSING_MARKS, SENTENCE_ENDS, UNSPACED
 from pipeline.wikipedia.html import decode_entities
 from pipeline.wikipedia.templates import HOLE
-from pipeline.wikipedia.word_lists import APPARATUS_TITLES
+from pipeline.wikipedia.word_lists import APPARATUS_TITLES, SUBJECT_TITLES
 
 # A shorter line of running text is a fragment unless it ends like a sentence; a list
 # item ("Ada Lovelace, English writer") needs more words to be prose.
@@ -20,12 +21,15 @@ _MIN_ITEM_SENTENCE_WORDS = 5
 _LETTER = re.compile(r"[^\W\d_]")
 _SENTENCE_END = re.compile(rf"[{SENTENCE_ENDS}][{re.escape(CLOSING_MARKS)}]*$")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
-# On average, in such a script.
+# On average, in such a script, which shows by the length of what stands between spaces.
 CHARACTERS_PER_WORD = 2
+_LONGEST_WORDS = 12
+# A shorter line says too little of what a section is.
+_MIN_RUNNING_WORDS = 10
 
 # Counted for each unknown template that stood in the place of words.
 LOST_WORDS = "unknown template left out of a sentence"
-_LOST_WORDS = re.compile(f"(?<=[^\\W_] ){HOLE}")
+_LOST_WORDS = re.compile(f"(?<=[^\\W_] ){HOLE}|(?<=[,;:–—] ){HOLE}")
 
 _TITLE_JOINT = re.compile(
     r" (?:and|und|et|y|e|i|és|și|şi|og|och|en|ja|ir|un|ve|və|và|dan|и|і|й|та|και|եւ|և|و"
@@ -34,6 +38,8 @@ _TITLE_JOINT = re.compile(
 
 _LIST_MARKS = ("*", "#", ":", ";")
 _LEVEL_OF_PSEUDO_HEADING = 7
+# The apparatus itself has sections of this level; further down it may be a subject.
+_LEVEL_OF_APPARATUS = 2
 # A line as long as this is no heading.
 LONGEST_TITLE = 60
 # A longer heading is no title of the apparatus. Normalizing takes time in proportion to
@@ -86,11 +92,16 @@ def _blocks(text: str) -> Iterator[tuple[str, bool]]:
 def _lines_of_article(text: str) -> Iterator[str]:
     """The lines outside the apparatus, with an empty line for each heading."""
     hidden_level = 0
-    for line in text.split("\n"):
+    lines = text.split("\n")
+    for place, line in enumerate(lines):
         level, title = _heading(line)
         if level:
             if not hidden_level or level <= hidden_level:
-                hidden_level = level if is_apparatus(title) else 0
+                is_hidden = is_apparatus(title)
+                if is_hidden and level > _LEVEL_OF_APPARATUS and not hidden_level:
+                    rest = itertools.islice(lines, place + 1, place + 3)
+                    is_hidden = not names_text(title, next(filter(str.strip, rest), ""))
+                hidden_level = level if is_hidden else 0
             yield ""
         elif not hidden_level:
             yield line
@@ -131,6 +142,53 @@ def is_apparatus(title: str) -> bool:
         return True
     parts = _TITLE_JOINT.split(title)
     return len(parts) > 1 and all(part.strip() in APPARATUS_TITLES for part in parts)
+
+
+def names_text(title: str, following: str) -> bool:
+    """Whether a section has text of the article though its title may mean apparatus.
+
+    "Literatur" and "Sources" are lists of books at the end of an article, and sections
+    of the history of a country or of a play within it.
+
+    Args:
+        following: The line after the title.
+
+    >>> names_text("Literatur", "Seit der Unabhängigkeit erscheinen die meisten Romane "
+    ...            "in beiden Sprachen des Landes, und viele werden übersetzt.")
+    True
+    >>> names_text("Literatur", "Karl Corino: Robert Musil. Eine Biographie. Rowohlt, "
+    ...            "Reinbek bei Hamburg 2003, ISBN 3-498-00891-9.")
+    False
+    """
+    title = normalize("NFC", title).lower().strip(" \t:.：'")
+    return title in SUBJECT_TITLES and is_running(following)
+
+
+def is_running(line: str) -> bool:
+    """Whether a line is a sentence of some length, and not the title of a book.
+
+    >>> is_running("He came.")
+    False
+    """
+    words = line.split()
+    if count_words(line) < _MIN_RUNNING_WORDS or not _SENTENCE_END.search(line):
+        return False
+    # Names and numbers begin more than half of the words of a bibliography.
+    bare = [word.lstrip("\"'([„“«") for word in words]
+    names = sum(word[:1].isupper() or word[:1].isdigit() for word in bare)
+    return not line[0].islower() and 2 * names < len(words)
+
+
+def count_words(text: str) -> int:
+    """Count words, by the length of the text in scripts without spaces.
+
+    >>> count_words("He wrote it."), count_words("彼は最初のプログラムを書いた。")
+    (3, 7)
+    """
+    words = text.count(" ") + 1 if text else 0
+    if text.isascii() or len(text) < words * _LONGEST_WORDS:
+        return words
+    return len(text) // CHARACTERS_PER_WORD
 
 
 def _is_prose(paragraph: str, *, is_item: bool) -> bool:

@@ -11,7 +11,7 @@ from pipeline.wikipedia.word_lists import names_of
 _TABLE = (
     # Text with a look.
     ("{first}", """
-        nowrap | nobr | nobreak | nowr | nobold | noitalic | small | smaller | big
+        nowrap | nobr | nobreak | nowr | esd | nobold | noitalic | small | smaller | big
         larger | large | smallcaps | sc | sc1 | sc2 | caps | aut | allcaps | nocaps
         smallsup | sup | sub | u | em | strong | bold | italic | italics title | i | b
         s | strike | overline | mono | monospace | code | tt | kbd | key | keypress
@@ -93,13 +93,18 @@ _TABLE = (
     ("RMS {ship}", "rms"),
     # Numbers, measures, dates.
     ("{convert}", """
-        convert | cvt | unité | unit | unidad | unitat | einheit | eenheid | রূপান্তর
-        chuyển đổi | конверт | dönüştür | omregn | m
+        convert | cvt | unit | unidad | unitat | einheit | eenheid | রূপান্তর
+        chuyển đổi | конверт | dönüştür | omregn
         """),
+    ("{measure}", 'm'),
+    ("{unit}", 'unité'),
+    ("{pair}", 'num'),
     ("{value}", 'val | valor | liczba'),
     ("{fraction}", 'frac | fraction | sfrac | fracción | fracció'),
     ("{joined}", 'chem | chem2 | chemical formula | gaps'),
-    ("×10^{first}", 'e'),
+    ("{power}", 'e'),
+    ("er", 'er'),
+    ("{issue}", 'n° | nº | numéro'),
     ("{circa}", 'circa | c. | ca. | আনুমানিক'),
     ("fl. {first}", 'floruit | fl. | fl'),
     ("{reign}", 'reign | r.'),
@@ -111,7 +116,10 @@ _TABLE = (
         """),
     ("{spaced}", 'daton | data | dt | datum'),
     ("{century}", 'siècle | s- | -s | s2-'),
-    ("{first}", 'segle | siglo | século | séc | sec'),
+    ("{century_or_text}", 's'),
+    ("{siglo}", 'siglo'),
+    ("século {first}", 'século | séc'),
+    ("{first}", 'segle | sec'),
     ("U+{first}", 'unichar'),
     ("{nihongo}", 'nihongo'),
     ("{nihongo}", 'nihongo2 | nihongo3 | ruby | 読み仮名'),

@@ -17,6 +17,11 @@ HOLE = "\x01"
 
 Arguments = dict[str, str]
 
+# French templates that show their name.
+_ORDINAL = re.compile(
+    r"(?:\d{1,3}|[IVXLC]{1,8})(?:er|re|ère|e|ème|nde?)(?: siècles?)?(?: av\. J\.-C\.)?"
+)
+
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 _NAME_OF_ARGUMENT = re.compile(r"\s*+([\w -]{1,40})=")
 
@@ -34,6 +39,8 @@ def template_text(content: str) -> str:
     ('ἀρχή', '5 km')
     >>> template_text("sfn|Smith|2001"), template_text("Infobox|a=b") == HOLE
     ('', True)
+    >>> template_text("XVIe siècle"), template_text("1er|mai")  # as in French
+    ('XVIe siècle', '1er mai')
     """
     name, bar, rest = content.partition("|")
     name = " ".join(name.replace("_", " ").lower().split())
@@ -42,6 +49,8 @@ def template_text(content: str) -> str:
     form = FORMS.get(name, _form_of_family(name))
     if form is not None:
         return _filled(form, _arguments(rest) if bar else {})
+    if _ORDINAL.fullmatch(shown := content.partition("|")[0].strip()):
+        return " ".join([shown, *_nameless(_arguments(rest))])
     if name.startswith(_TEXT_FUNCTIONS):
         return content.partition(":")[2].partition("|")[0].strip()
     return HOLE
@@ -199,6 +208,44 @@ def _convert(arguments: Arguments) -> str:
 _PARTED_UNITS = frozenset(("ft", "mi", "yd", "lb", "st", "LT", "ch", "foot", "feet"))
 
 
+def _measure(arguments: Arguments) -> str:
+    """A measure whose unit has a name, as in Italian.
+
+    >>> _measure({"1": "5", "ul": "km"}), _measure({"1": "5", "2": "km"})
+    ('5 km', '5 km')
+    """
+    unit = next((arguments[key] for key in ("u", "ul", "um") if key in arguments), "")
+    return _convert({**arguments, "99": unit} if unit else arguments)
+
+
+_POWER = re.compile(r"[-−+]?\d{1,2}")
+_POWER_AT_END = re.compile(r"(?<=[a-z])[23]$")
+_SUPERSCRIPTS = str.maketrans("0123456789-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻", "+")
+
+
+def _unit(arguments: Arguments) -> str:
+    """A number, and its units with the power of each, as in French.
+
+    >>> _unit({"1": "3,5", "2": "m", "3": "s", "4": "-1"}), _unit({"1": "5 km"})
+    ('3,5 m·s⁻¹', '5 km')
+    >>> _unit({"1": "80", "2": "km2"}), _unit({"1": "5", "2": "à", "3": "8", "4": "m"})
+    ('80 km²', '5 à 8 m')
+    """
+    parts = _nameless(arguments)
+    if {"à", "et", "x", "×"} & set(parts) or not parts:
+        return " ".join(parts) or HOLE
+    units: list[str] = []
+    for part in parts[1:]:
+        if units and _POWER.fullmatch(part):
+            units[-1] += part.translate(_SUPERSCRIPTS)
+        else:
+            power = _POWER_AT_END.search(part)
+            power_sign = power[0].translate(_SUPERSCRIPTS) if power else ""
+            units.append(part[: len(part) - len(power_sign)] + power_sign)
+    exponent = f"×10^{arguments['e']}" if arguments.get("e") else ""
+    return f"{parts[0]}{exponent} {'·'.join(units)}".strip()
+
+
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
@@ -214,9 +261,14 @@ def _date(arguments: Arguments) -> str:
     ('March 2009', 'May 1, 2005')
     >>> _date({"1": "26", "2": "février", "3": "1802"})  # the French order
     '26 février 1802'
+    >>> _date({"1": "26", "2": "2", "3": "1802"})
+    '26.2.1802'
     """
     year, month, day = (arguments.get(key, "") for key in ("1", "2", "3"))
     if len(day) > 2 >= len(year):
+        if month.isdecimal():
+            # The name of the month would be that of another language.
+            return f"{year}.{month}.{day}"
         year, day = day, year
     if not year:
         return HOLE
@@ -298,6 +350,35 @@ def _ship(arguments: Arguments) -> str:
     return name
 
 
+_ROMAN = re.compile("[IVXLC]+")
+
+
+def _century(arguments: Arguments) -> str:
+    """A century in the French way of writing it."""
+    return f"{arguments.get('1', '')}{arguments.get('2') or 'e'} siècle"
+
+
+def _century_or_text(arguments: Arguments) -> str:
+    """A century, where the same name elsewhere is that of text with a look.
+
+    >>> _century_or_text({"1": "XVI"}), _century_or_text({"1": "struck"})
+    ('XVIe siècle', 'struck')
+    """
+    is_number = _ROMAN.fullmatch(arguments.get("1", ""))
+    return _century(arguments) if is_number else _given(arguments, _TEXT_KEYS)
+
+
+def _siglo(arguments: Arguments) -> str:
+    """A century in the Spanish way: its number, an era, and the word if asked for.
+
+    >>> _siglo({"1": "XVI"}), _siglo({"1": "V", "2": "a", "3": "s"})
+    ('XVI', 'siglo V a. C.')
+    """
+    word = {"s": "siglo ", "S": "Siglo "}.get(arguments.get("3", ""), "")
+    era = {"a": " a. C.", "d": " d. C."}.get(arguments.get("2", "")[:1], "")
+    return f"{word}{arguments['1']}{era}" if arguments.get("1") else HOLE
+
+
 _TEXT_FUNCTIONS = ("formatnum:", "lc:", "uc:", "lcfirst:", "ucfirst:")
 
 # The placeholders of `pipeline.wikipedia.template_forms` that are functions.
@@ -318,6 +399,11 @@ _FUNCTIONS: dict[str, Callable[[Arguments], str]] = {
     "interlanguage": _interlanguage,
     "ship": _ship,
     "reign": lambda given: "r. " + "–".join(_nameless(given)),
-    # In the French way of writing it.
-    "century": lambda given: f"{given.get('1', '')}{given.get('2') or 'e'} siècle",
+    "century": _century,
+    "century_or_text": _century_or_text,
+    "siglo": _siglo,
+    "measure": _measure,
+    "unit": _unit,
+    "power": lambda given: f"×10^{given['1']}" if given.get("1") else "e",
+    "issue": lambda given: " ".join(["nº", *_nameless(given)]),
 }

@@ -247,6 +247,18 @@ ligams extèrns | referéncias | colegamenti esterni | culligamenti esterni | oo
 fit-notes | soorces | external airtins | see an aa | see forby | airtins
 """)
 
+# Those that also name something that an article tells of: the literature of a country,
+# the sources of a play.
+SUBJECT_TITLES = names_of("""
+sources | primary sources | secondary sources | other sources | literatur | quellen
+fuentes | fonti | fontes | surse | literatuur | bronnen | litteratur | källor | kilder
+kjelder | heimildir | bókmentir | kirjallisuus | kirjallisuutta | lähteet | kirjandus
+allikad | literatūra | avoti | šaltiniai | literatura | źródła | literatúra | zdroje
+književnost | izvori | viri | литература | література | літаратура | источники | джерела
+источници | извори | irodalom | források | edebiyat | kaynaklar | ədəbiyyat | adabiyot
+literaturo | fontoj | πηγές | գրականություն | ლიტერატურა | 文献 | 参考
+""")
+
 # A page that carries one of these is a list of meanings, not an article.
 DISAMBIGUATION_TEMPLATES = names_of("""
 disambig | disambiguation | disamb | dab | disambiguation page | hndis | geodis

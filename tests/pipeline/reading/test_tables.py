@@ -54,6 +54,14 @@ TABLES = {
         b"id, a, b\ttext\n1\tAda, she wrote.\n",
         [TextRow("Ada, she wrote.")],
     ),
+    "a space after each comma is none of the text": (
+        b'id, text\n1, "Ada, she wrote."\n2, "Ada wrote."\n',
+        [TextRow("Ada, she wrote."), ADA],
+    ),
+    "a quoted name may hold what divides other tables": (
+        b'"id";"text";"a, b, or c"\n1;Ada, she wrote.;2\n',
+        [TextRow("Ada, she wrote.")],
+    ),
     "an empty table has no rows": (b"", []),
     "a header alone has no rows": (b"id,text\n", []),
 }

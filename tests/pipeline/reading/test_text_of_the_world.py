@@ -267,3 +267,61 @@ def test_speech_in_quotation_marks_is_prose(tmp_path):
     path = written(tmp_path, "a.txt", '"He came late."\n"Why?"\n')
     _, documents = read(path)
     assert documents == [['"He came late."', '"Why?"']]
+
+
+@pytest.mark.parametrize(
+    ("text", "paragraphs"),
+    [
+        (r"He came.\nShe left.\n\nWhy?", ["He came.", "She left.", "Why?"]),
+        (r"他来了。\n她走了。", ["他来了。", "她走了。"]),
+        (r"He came.\r\nShe said \"no\".\tSo.\r\n", ["He came.", 'She said "no". So.']),
+        # Formulas, paths and programs.
+        (r"Let $\nu$ be so.\nThen $\mu$.", [r"Let $\nu$ be so.\nThen $\mu$."]),
+        (r"In C:\notes\new it is.", [r"In C:\notes\new it is."]),
+        (r"It prints one\ntwo.", [r"It prints one\ntwo."]),
+        ("He wrote so.\\nSo.\nWhy?", [r"He wrote so.\nSo.", "Why?"]),
+    ],
+)
+def test_line_ends_that_are_named_are_line_ends(text, paragraphs, tmp_path):
+    records = written(tmp_path, "a.jsonl", json.dumps({"text": text}))
+    assert read(records) == ("jsonl", [paragraphs])
+    if "\n" not in text and '"' not in text:
+        table = written(tmp_path, "a.tsv", f"id\ttext\n1\t{text}\n")
+        assert read(table) == ("csv", [paragraphs])
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ('<srcset setid="a">\n<doc>\n<seg id="1">He came.</seg>\n', "is XML"),
+        ("<DOC>\n<DOCNO>1</DOCNO>\n<TEXT>He came.</TEXT>\n</DOC>\n", "is XML"),
+        ("Message-ID: <1@b>\nFrom: a@b\n\nHe came=20\nhome.\n", "is a mail as it was"),
+        ("[ar:Ada]\n[00:12.00]He came\n", "is lyrics with times"),
+    ],
+)
+def test_text_for_a_program_is_refused_by_its_name(content, says, tmp_path):
+    with pytest.raises(AlbertError, match=says):
+        read(written(tmp_path, "a.txt", content))
+
+
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [
+        (
+            "Over het nut van in-\nen uitvoer, en over de com-\nmissie. De commissie.",
+            "Over het nut van in- en uitvoer, en over de commissie. De commissie.",
+        ),
+        (
+            "Hän ja muut tuonti-\nja vientikaupasta, työ-\npaikasta. Työpaikasta.",
+            "Hän ja muut tuonti- ja vientikaupasta, työpaikasta. Työpaikasta.",
+        ),
+        (
+            "Az út és a be-\nés kiviteli ter-\nmékek. A termékek.",
+            "Az út és a be- és kiviteli termékek. A termékek.",
+        ),
+        ("It was giv-\nen to him, and given.", "It was given to him, and given."),
+    ],
+)
+def test_a_hyphen_that_stands_for_a_word_that_follows_stays(text, joined, tmp_path):
+    _, documents = read(written(tmp_path, "a.txt", text))
+    assert documents == [[joined]]

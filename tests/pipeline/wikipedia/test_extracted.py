@@ -169,3 +169,34 @@ def test_megabytes_of_hostile_templates_take_seconds_at_most(unit):
     start = time.process_time()
     remove_templates(unit * (2_000_000 // len(unit)))
     assert time.process_time() - start < 10
+
+
+MORE = (
+    "Most of the novels of the country have been written in both of its languages "
+    "since it became independent."
+)
+BOOK = (
+    "Karl Corino: Robert Musil. Eine Biographie. Rowohlt, Reinbek bei Hamburg 2003, "
+    "Neuausgabe Wien 2010."
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "kept"),
+    [
+        # A section of the article that is named as lists of books are.
+        (["Literatur", MORE, SENTENCE], [MORE, SENTENCE]),
+        (["Sources.", MORE, "References.", SENTENCE], [MORE]),
+        (["Literatur", BOOK, SENTENCE], []),
+        # What is left of a link to another article.
+        (["See also: .", SENTENCE], [SENTENCE]),
+        (["Siehe auch:", SENTENCE, "Siehe auch", SENTENCE], [SENTENCE]),
+        # Another section begins.
+        (["Notes", BOOK, "Later life.", MORE, SENTENCE], [MORE, SENTENCE]),
+        (["Notes", BOOK, "Karl Corino, 2003", MORE], []),
+        (["Notes", BOOK, "Later editions", BOOK, SENTENCE], []),
+    ],
+)
+def test_what_follows_an_apparatus_that_is_none_or_has_ended_is_text(lines, kept):
+    found = article_document([SENTENCE, *lines], title="").paragraphs
+    assert found == (SENTENCE, *kept)
