@@ -51,10 +51,18 @@ _MARKER_NAMES = (
     rb"|\[(?:EOS|BOS|SEP|CLS|EOD)\])"
 )
 _NAMED_MARKER = re.compile(_MARKER_NAMES, re.IGNORECASE)
-# A name that never is text ends a document inside a line too.
+# A name that is hardly ever text ends a document inside a line too, unless a sentence
+# speaks of it: in quotation marks, or with a space on both sides.
+_END_OF_TEXT = rb"<\|end_?of_?(?:text|document)\|>"
 _BETWEEN = re.compile(
-    rb"<\|end_?of_?(?:text|document)\|>"
-    rb"|[\r\n][ \t]*" + _MARKER_NAMES + rb"[ \t]*(?=[\r\n]|\Z)",
+    rb"(?!(?<=[`'\"(\x9c])" + _END_OF_TEXT + rb"[`'\")\xe2])"
+    rb"(?!(?<=[^.!?\s] )"
+    + _END_OF_TEXT
+    + rb"[ ,.;:])"
+    + _END_OF_TEXT
+    + rb"|[\r\n][ \t]*"
+    + _MARKER_NAMES
+    + rb"[ \t]*(?=[\r\n]|\Z)",
     re.IGNORECASE,
 )
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from pipeline.core.documents import ReadingCounts
 from pipeline.reading.column_files import ColumnTable
 from pipeline.reading.content import HEAD_BYTES, refuse_binary
+from pipeline.reading.quoted_rows import Cells
 from pipeline.reading.tables import (
-    Cells,
     clean_text,
     column_names,
     divide_lines,

@@ -29,7 +29,9 @@ _MIN_RUNNING_WORDS = 10
 
 # Counted for each unknown template that stood in the place of words.
 LOST_WORDS = "unknown template left out of a sentence"
-_LOST_WORDS = re.compile(f"(?<=[^\\W_] ){HOLE}|(?<=[,;:–—] ){HOLE}")
+_LOST_WORDS = re.compile(f"(?<=[^\\W_] ){HOLE}")
+# In parentheses what announced it goes too.
+_LOST_AFTER_MARK = re.compile(f"(?<=[,;:–—] ){HOLE}")
 
 _TITLE_JOINT = re.compile(
     r" (?:and|und|et|y|e|i|és|și|şi|og|och|en|ja|ir|un|ve|və|và|dan|и|і|й|та|και|եւ|և|و"
@@ -66,10 +68,20 @@ def split_paragraphs(text: str, *, counts: ReadingCounts | None = None) -> list[
         if _is_prose(paragraph, is_item=is_item):
             paragraphs.append(paragraph)
             if counts is not None and HOLE in block:
-                counts.changed[LOST_WORDS] += len(_LOST_WORDS.findall(block))
+                counts.changed[LOST_WORDS] += _count_lost(block)
         elif counts is not None and paragraph:
             counts.dropped[NOT_PROSE] += 1
     return paragraphs
+
+
+def _count_lost(block: str) -> int:
+    """How many templates stood in the place of words.
+
+    >>> _count_lost(f"He saw {HOLE} and, {HOLE} too, Berlin ({HOLE}; {HOLE}).{HOLE}")
+    2
+    """
+    open_text = _HOLED_PARENTHESES.sub("", block)
+    return len(_LOST_WORDS.findall(block)) + len(_LOST_AFTER_MARK.findall(open_text))
 
 
 def _blocks(text: str) -> Iterator[tuple[str, bool]]:

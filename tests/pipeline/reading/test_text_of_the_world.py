@@ -202,10 +202,9 @@ def test_a_marker_ends_a_document_wherever_it_stands(marker, tmp_path):
 
 
 def test_a_marker_that_never_is_text_ends_a_document_inside_a_line(tmp_path):
-    path = written(
-        tmp_path, "a.txt", "He came.<|endoftext|>She left. Why?<|endoftext|>"
-    )
-    assert read(path) == ("marked", [["He came."], ["She left. Why?"]])
+    texts = ("He came.", "Why, so ", "\nSo. ", " “So.”", "")
+    path = written(tmp_path, "a.txt", "<|endoftext|>".join(texts))
+    assert read(path) == ("marked", [["He came."], ["Why, so"], ["So."], ["“So.”"]])
 
 
 def test_a_marker_among_sentences_is_no_sentence(tmp_path):
@@ -215,10 +214,17 @@ def test_a_marker_among_sentences_is_no_sentence(tmp_path):
     assert (name, documents[-2:]) == ("sentences", [["He came."], ["Why?"]])
 
 
-def test_html_that_names_a_tag_has_no_marker(tmp_path):
-    path = written(tmp_path, "a.txt", "The tag </s> ends what <s> began.\n")
-    _, documents = read(path)
-    assert documents == [["The tag </s> ends what <s> began."]]
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The tag </s> ends what <s> began.",
+        "They wrote `<|endoftext|>` there, or “<|endoftext|>”.",
+        "The token <|endoftext|> ends a text, as does <|end_of_text|>, they say.",
+    ],
+)
+def test_a_sentence_may_speak_of_markers(text, tmp_path):
+    _, documents = read(written(tmp_path, "a.txt", text))
+    assert documents == [[text]]
 
 
 @pytest.mark.parametrize(
