@@ -35,10 +35,17 @@ SIDECAR_FILES = f"{SIDECARS}/*.json"
 # and, while it is made, what is removed at the end:
 WORK = ".work"
 CHUNK_MARKS = f"{WORK}/split-*.json"
-# Its documents, a look at them, what is kept of them to find near-copies, and the mark
-# of a chunk that has been read.
+LINE_MARKS = f"{WORK}/split-*.lines"
+# Of a chunk: its documents, a look at them, what is kept of them to find near-copies,
+# and the mark that it has been read; its lines, and the mark that they have been counted.
 ChunkFile = Literal[
-    "documents", "look", "lines.npy", "signatures.npy", "sketches.npy", "json"
+    "documents",
+    "look",
+    "signatures.npy",
+    "sketches.npy",
+    "json",
+    "lines.npy",
+    "lines",
 ]
 # What a job on a cluster writes, so that workers elsewhere know the folder again.
 SUBMITTED = f"{WORK}/submitted"

@@ -40,6 +40,7 @@ from schemas.layout import (
     CHUNK_MARKS,
     DATA_CARD,
     EVAL,
+    LINE_MARKS,
     MANIFEST,
     REMOVED_FILES,
     SIDECAR_FILES,
@@ -72,7 +73,7 @@ def has_all_shards(folder: Path | str, _: output_folder.Identity) -> bool:
 MAKE_DATA = Footprint(
     "make-data",
     writes=(SPM_MODEL, MANIFEST, DATA_CARD, SIDECARS, TRAIN, EVAL, WORK),
-    progress=(MANIFEST, SIDECAR_FILES, CHUNK_MARKS),
+    progress=(MANIFEST, SIDECAR_FILES, CHUNK_MARKS, LINE_MARKS),
     is_finished=has_all_shards,
     defaults={
         "examples": "stored",

@@ -91,7 +91,7 @@ def chain(
     start = "Chunks" >> beam.Create(job.chunks) | "Spread" >> beam.Reshuffle()
     # A graph has each step's job several times: packing its model takes time, and
     # Dataflow takes a graph of up to 10 MB.
-    small = job if job.removed else dataclasses.replace(job, chunks=())
+    small = dataclasses.replace(job, chunks=())
     modelless = dataclasses.replace(job, model=b"")
     bare = dataclasses.replace(modelless, chunks=())
     if job.dataset.config.max_line_repeats:
@@ -209,41 +209,38 @@ def find_repeated_lines(
     )
 
 
-class AddGone(beam.PTransform):
-    """Documents and counts as they were read, and for each shard which documents go.
+@beam.ptransform_fn
+def AddGone(elements: beam.PCollection, job: Job) -> beam.PCollection:
+    """Documents and counts as they were read, once it is known which documents go.
 
     Ids are grouped by band, then each is brought together with those it meets.
     """
 
-    def __init__(self, job: Job) -> None:
-        super().__init__()
-        self._job = job
+    def step(compute: Callable[[Any, Job], Iterable[Any]]) -> beam.PTransform:
+        return compute.__name__ >> beam.ParDo(Step(compute, job))
 
-    def expand(self, elements: beam.PCollection) -> beam.PCollection:
-        """What is grouped by shard."""
-        signed = elements | self._step(repeats.signed_documents)
-        meetings = (
-            signed
-            | self._step(repeats.bands_of)
-            | "ByBand" >> beam.GroupByKey()
-            | self._step(repeats.pairs_of_band)
+    signed = elements | step(repeats.signed_documents)
+    met = (
+        signed
+        | step(repeats.bands_of)
+        | "ByBand" >> beam.GroupByKey()
+        | step(repeats.pairs_of_band)
+    )
+    for name, compute in (
+        ("First", repeats.meetings),
+        ("Second", repeats.near_copies),
+    ):
+        met = (
+            (signed, met)
+            | f"With{name}" >> beam.Flatten()
+            | f"By{name}" >> beam.GroupByKey()
+            | step(compute)
         )
-        for name, compute in (
-            ("ByFirst", repeats.meetings),
-            ("BySecond", repeats.near_copies),
-        ):
-            meetings = (
-                {"documents": signed, "met": meetings}
-                | name >> beam.CoGroupByKey()
-                | self._step(compute)
-            )
-        gone = (
-            meetings
-            | "AllCopies" >> beam.GroupByKey()
-            | self._step(repeats.gone_by_shard)
-        )
-        read = elements | self._step(repeats.all_but_signed)
-        return (read, gone) | "AndGone" >> beam.Flatten()
-
-    def _step(self, compute: Callable[[Any, Job], Iterable[Any]]) -> beam.PTransform:
-        return compute.__name__ >> beam.ParDo(Step(compute, self._job))
+    known = (
+        (met, elements | step(repeats.no_near_copies))
+        | "AndNone" >> beam.Flatten()
+        | "AllCopies" >> beam.GroupByKey()
+        | step(repeats.keep_gone)
+    )
+    read = elements | step(repeats.all_but_signed)
+    return (read, known) | "AndGone" >> beam.Flatten()

@@ -72,6 +72,10 @@ class Job:
         """Where documents wait for their shard."""
         return spill.chunks_folder(self.output)
 
+    def fingerprint_of(self, chunk: Chunk) -> str:
+        """By which finished work on a chunk is known again."""
+        return f"{self.fingerprint} {chunk.fingerprint()}"
+
 
 def plan_job(
     files: list[InputFile],

@@ -2,7 +2,9 @@
 
 On one machine each chunk leaves the signatures of its documents in two files, and one
 process finds the pairs a band at a time: it holds a few numbers for each document and
-no texts. On a cluster the engine groups ids by band and brings sketches together.
+no texts. On a cluster the engine groups ids by band and brings sketches together: a
+document with those that it is compared with, at most BANDS * PIVOTS. The documents that
+go are a file, which every worker reads.
 
 Lines are counted exactly, from the pairs of a line and a document that each chunk
 leaves. A sixteenth of the lines at a time is brought together, so that memory does not
@@ -12,15 +14,16 @@ file, which every worker reads.
 
 import functools
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pipeline.core.documents import ReadingCounts, number_of
 from pipeline.core.draws import Keys
 from pipeline.dataset.plan import ShardPlan
+from pipeline.job import spill
 from pipeline.job.plan import COUNTS, SIGNED, Job
 from pipeline.noise.filters import line_number, read_clean
 from pipeline.noise.near_copies import (
@@ -36,25 +39,20 @@ from pipeline.noise.near_copies import (
 )
 from pipeline.reading.read import Chunk, hash_document
 from pipeline.storage.files import join, new_file, read_whole
-from schemas.files import whole_file
+from schemas.files import whole_file, write_json
 from schemas.layout import NEAR_DUPLICATES, REPEATED_LINES, chunk_file
 
-# A document, once or more often, and what it meets.
-Meeting = Mapping[Literal["documents", "met"], Iterable[Any]]
 # Lines are counted in parts, by their first bits.
 _PARTS_BITS = 4
 # A line that there is not.
 NO_LINE = -3
-# A document and the shards of its parts.
-Place = tuple[int, tuple[int, ...]]
 
 
 class Signed(NamedTuple):
-    """A document, long ones whole, by its number; and the shards of its parts."""
+    """A document, long ones whole, by its number."""
 
     id: int
     signature: Signature
-    shards: tuple[int, ...]
 
 
 def write_signatures(documents: list[Signed], chunk: int, *, output: Path) -> None:
@@ -121,8 +119,7 @@ def write_gone(chunks: int, choice: Choice, *, plan: ShardPlan, output: Path) ->
                 )
             )
     near = (pair for pair in pairs if are_near(*map(signatures.sketch, pair)))
-    with whole_file(output / NEAR_DUPLICATES) as file:
-        np.save(file, np.array(sorted(which_go(near, choice)), np.uint64))
+    _write_numbers(which_go(near, choice), join(output, NEAR_DUPLICATES))
 
 
 def all_but_signed(
@@ -157,39 +154,55 @@ def pairs_of_band(
         yield from pairs_to_check(band[1], choice, is_held_out=is_held_out)
 
 
-def meetings(group: tuple[int, Meeting], _: Job) -> Iterator[tuple[int, Signed]]:
-    """A document under the id of each with which it is to be compared."""
-    documents, others = group[1]["documents"], set(group[1]["met"])
+def meetings(
+    group: tuple[int, Iterable[Signed | int]], _: Job
+) -> Iterator[tuple[int, Signed]]:
+    """A document under the id of each with which it is to be compared.
+
+    Args:
+        group: The document, from each chunk that has it, and the ids, some repeatedly.
+    """
+    # Engines give what they grouped as often as it is asked for.
+    others = {value for value in group[1] if not isinstance(value, Signed)}
     if others:
-        document = next(iter(documents))
+        document = next(value for value in group[1] if isinstance(value, Signed))
         yield from ((other, document) for other in others)
 
 
 def near_copies(
-    group: tuple[int, Meeting], _: Job
-) -> Iterator[tuple[None, tuple[Place, Place]]]:
+    group: tuple[int, Iterable[Signed]], _: Job
+) -> Iterator[tuple[None, Pair]]:
     """The pairs that are near-copies of a document and of those that it meets."""
-    others = list(group[1]["met"])
-    if others:
-        document = next(iter(group[1]["documents"]))
-        for other in others:
-            if are_near(other.signature.sketch, document.signature.sketch):
-                yield None, ((other.id, other.shards), (document.id, document.shards))
+    number, documents = group
+    own = next(one.signature for one in documents if one.id == number)
+    for other in documents:
+        if other.id != number and are_near(other.signature.sketch, own.sketch):
+            yield None, (other.id, number)
 
 
-def gone_by_shard(
-    group: tuple[None, Iterable[tuple[Place, Place]]], job: Job
-) -> Iterator[tuple[int, tuple[int]]]:
-    """Each document that goes, for the shards of its parts and for the counts."""
+def no_near_copies(
+    element: tuple[int, tuple[Any, ...]], _: Job
+) -> Iterator[tuple[None, None]]:
+    """No pair, so that what goes is written even if it is nothing."""
+    if element[0] == COUNTS:
+        yield None, None
+
+
+def keep_gone(
+    group: tuple[None, Iterable[Pair | None]], job: Job
+) -> Iterator[tuple[int, tuple[()]]]:
+    """The documents that go become a file, for which all shards wait."""
+    if job.near_duplicates:
+        gone = which_go(filter(None, group[1]), job.near_duplicates)
+        _write_numbers(gone, join(job.output, NEAR_DUPLICATES))
+    yield COUNTS, ()
+
+
+def read_gone(job: Job, *, folder: str | Path) -> frozenset[int]:
+    """Which documents go."""
     if not job.near_duplicates:
-        return
-    shards: dict[int, tuple[int, ...]] = {}
-    ids: list[Pair] = []
-    for first, second in group[1]:
-        shards |= dict((first, second))
-        ids.append((first[0], second[0]))
-    for document in which_go(ids, job.near_duplicates):
-        yield from ((shard, (document,)) for shard in (*shards[document], COUNTS))
+        return frozenset()
+    return _read_numbers(join(folder, NEAR_DUPLICATES), job.fingerprint)
 
 
 def _lines_of(chunk: Chunk, job: Job) -> Iterator[tuple[int, int]]:
@@ -202,12 +215,21 @@ def _lines_of(chunk: Chunk, job: Job) -> Iterator[tuple[int, int]]:
 
 
 def write_lines(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
-    """The lines of a chunk and their documents, `[2, L]`, become a file."""
-    table = np.array(list(_lines_of(chunk, job)), np.uint64).reshape(-1, 2).T
-    path = job.waiting_folder / chunk_file(chunk.number, "lines.npy")
-    with whole_file(path) as file:
-        np.save(file, table)
-    yield None, chunk.number
+    """The lines of a chunk and their documents become a file, unless there is one.
+
+    Its table is `[2, L]`.
+    """
+    folder, number = job.waiting_folder, chunk.number
+    fingerprint = job.fingerprint_of(chunk)
+    is_finished = functools.partial(spill.is_finished, mark="lines", file="lines.npy")
+    if not is_finished(number, output=folder, fingerprint=fingerprint):
+        table = np.array(list(_lines_of(chunk, job)), np.uint64).reshape(-1, 2).T
+        with whole_file(folder / chunk_file(number, "lines.npy")) as file:
+            np.save(file, table)
+            size = file.tell()
+        mark = {"fingerprint": fingerprint, "file_bytes": size}
+        write_json(folder / chunk_file(number, "lines"), mark)
+    yield None, number
 
 
 def find_repeated(group: tuple[None, Iterable[int]], job: Job) -> Iterator[Chunk]:
@@ -264,11 +286,8 @@ def repeated_line(
 
 def keep_repeated(group: tuple[None, Iterable[int]], job: Job) -> Iterator[Chunk]:
     """The lines that go become a file, which every worker reads; the chunks again."""
-    lines = sorted(line for line in group[1] if line != NO_LINE)
-    with new_file(join(job.output, REPEATED_LINES)) as file:
-        data = io.BytesIO()
-        np.save(data, np.array(lines, np.uint64))
-        file.write(data.getvalue())
+    lines = (line for line in group[1] if line != NO_LINE)
+    _write_numbers(lines, join(job.output, REPEATED_LINES))
     yield from job.chunks
 
 
@@ -276,12 +295,18 @@ def read_repeated(job: Job) -> frozenset[int]:
     """Which lines go."""
     if not job.dataset.config.max_line_repeats:
         return frozenset()
-    return _read_repeated(job.output, job.fingerprint)
+    return _read_numbers(join(job.output, REPEATED_LINES), job.fingerprint)
 
 
-@functools.lru_cache(maxsize=1)
-def _read_repeated(output: str, fingerprint: str) -> frozenset[int]:
-    """Which lines go in the job of a fingerprint, which a process reads once."""
+def _write_numbers(numbers: Iterable[int], path: str) -> None:
+    data = io.BytesIO()
+    np.save(data, np.array(sorted(numbers), np.uint64))
+    with new_file(path) as file:
+        file.write(data.getvalue())
+
+
+@functools.lru_cache(maxsize=2)
+def _read_numbers(path: str, fingerprint: str) -> frozenset[int]:
+    """What a file of the job of a fingerprint has, which a process reads once."""
     del fingerprint
-    data = read_whole(join(output, REPEATED_LINES))
-    return frozenset(np.load(io.BytesIO(data)).tolist())
+    return frozenset(np.load(io.BytesIO(read_whole(path))).tolist())

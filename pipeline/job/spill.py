@@ -45,6 +45,7 @@ from schemas.layout import (
     SIDECARS,
     SPM_MODEL,
     WORK,
+    ChunkFile,
     chunk_file,
 )
 from schemas.manifest import parse_manifest
@@ -160,14 +161,21 @@ def _read_spill(file: BinaryIO, shard: int) -> Iterator[ShardDocument]:
         block = block_end
 
 
-def is_finished(chunk: int, *, output: Path, fingerprint: str) -> bool:
-    """Whether a job of this fingerprint has read a chunk, and its file is whole."""
+def is_finished(
+    chunk: int,
+    *,
+    output: Path,
+    fingerprint: str,
+    mark: ChunkFile = "json",
+    file: ChunkFile = "documents",
+) -> bool:
+    """Whether work on a chunk has left a mark of this fingerprint and a whole file."""
     try:
-        mark = read_json(output / chunk_file(chunk, "json"))
-        size = (output / chunk_file(chunk, "documents")).stat().st_size
+        said = read_json(output / chunk_file(chunk, mark))
+        size = (output / chunk_file(chunk, file)).stat().st_size
     except (AlbertError, OSError):
         return False
-    return mark.get("fingerprint") == fingerprint and mark.get("file_bytes") == size
+    return said.get("fingerprint") == fingerprint and said.get("file_bytes") == size
 
 
 # What reading a mark or a sidecar raises that is damaged; what it tells is made again.

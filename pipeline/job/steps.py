@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator, Set
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
-
 from pipeline.core.documents import (
     PASSED_OVER,
     ReadingCounts,
@@ -33,7 +31,7 @@ from pipeline.storage.files import join, new_file, read_whole, write_whole
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.errors import AlbertError
 from schemas.files import json_text, parse_json, read_json, whole_file, write_json
-from schemas.layout import NEAR_DUPLICATES, chunk_file, removed_file, sidecar_file
+from schemas.layout import chunk_file, removed_file, sidecar_file
 
 # The first of the numbers that stand for chunks.
 REMOVED = -3
@@ -54,6 +52,8 @@ def read_documents(
     Where near-copies go, `found` receives each document once all its parts have passed.
     """
     parts: list[ShardDocument] = []
+    # So that a text that comes a million times is grouped once for each chunk.
+    signed = set[int]()
 
     def sign() -> None:
         if not parts:
@@ -61,9 +61,11 @@ def read_documents(
         number = number_of(parts[0].id)
         words = word_hashes("\n".join(part.text for part in parts))
         looker.see_words(number, words)
-        if job.near_duplicates and (made := signature(words)):
-            shards = {job.shards.shard_of(part.id): None for part in parts}
-            found.append(Signed(number, made, tuple(shards)))
+        if not job.near_duplicates or number in signed:
+            return
+        if made := signature(words):
+            signed.add(number)
+            found.append(Signed(number, made))
 
     repeated = read_repeated(job)
     texts = read_clean(chunk, job.dataset.config, counts=counts, repeated=repeated)
@@ -79,7 +81,7 @@ def read_documents(
 def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
     """A chunk becomes a file of documents by shard, unless there is one already."""
     folder, number = job.waiting_folder, chunk.number
-    fingerprint = f"{job.fingerprint} {chunk.fingerprint()}"
+    fingerprint = job.fingerprint_of(chunk)
     if not spill.is_finished(number, output=folder, fingerprint=fingerprint):
         counts, found = ReadingCounts(), list[Signed]()
         looker = Looker(bounds_for(job.text_bytes))
@@ -140,9 +142,7 @@ def list_shards(chunks: tuple[None, Iterable[int]], job: Job) -> Iterator[int]:
 def build_shard(number: int, job: Job) -> Iterator[Result]:
     """The documents of a shard, from the files of all chunks, become its files."""
     folder = job.waiting_folder
-    gone = set[int]()
-    if job.near_duplicates:
-        gone.update(np.load(folder / NEAR_DUPLICATES).tolist())
+    gone = repeats.read_gone(job, folder=folder)
     if number == COUNTS:
         counts, chunks = ReadingCounts(), range(len(job.chunks))
         for chunk in chunks:
@@ -159,8 +159,13 @@ def build_shard(number: int, job: Job) -> Iterator[Result]:
 
 
 def read_for_engine(chunk: Chunk, job: Job) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """The documents of a chunk as (shard, (id, text)); (COUNTS, (counts, look))."""
+    """The documents of a chunk as (shard, (id, text)); (COUNTS, (counts, look)).
+
+    The chunk itself has a number of its own where what is removed of it is written.
+    """
     counts = ReadingCounts()
+    if job.removed:
+        yield REMOVED - chunk.number, (chunk,)
     if chunk.number == 0:
         # Every shard is written, even one without documents.
         yield from ((shard, ()) for shard in job.shards.shard_numbers())
@@ -183,20 +188,22 @@ def build_group(
 ) -> Iterator[Result]:
     """The documents of a shard, grouped by the engine, become its files."""
     number, values = group
-    # Engines give what they grouped as often as it is asked for.
-    gone = {value[0] for value in values if len(value) == 1}
+    gone = repeats.read_gone(job, folder=job.output)
+    # What is empty only makes a group of its own, or wait.
+    found = (value for value in values if value)
     if number == COUNTS:
         counts = ReadingCounts()
-        for value in values:
-            if len(value) > 1:
-                counts.add(ReadingCounts.from_dict(value[0]))
-        looks = (value[1] for value in values if len(value) > 1)
-        if job.removed:
-            for chunk in job.chunks:
-                write_removed(chunk, job, gone=gone)
+        for value in found:
+            counts.add(ReadingCounts.from_dict(value[0]))
+        # Engines give what they grouped as often as it is asked for.
+        looks = (value[1] for value in values if value)
         yield None, _counted(counts, looks, job, gone=gone)
         return
-    documents = (ShardDocument(*value) for value in values if len(value) > 1)
+    if number <= REMOVED:
+        for (chunk,) in found:
+            write_removed(chunk, job, gone=gone)
+        return
+    documents = (ShardDocument(*value) for value in found)
     yield None, finish_shard(documents, number, job, gone=gone)
 
 

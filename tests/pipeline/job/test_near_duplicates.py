@@ -6,6 +6,8 @@ from collections import Counter
 
 import pytest
 
+from pipeline.job import steps
+from pipeline.job.plan import SIGNED, plan_job
 from pipeline.reading.inputs import find_held_out, find_inputs
 from schemas.config import DataConfig
 from schemas.manifest import read_manifest
@@ -128,6 +130,19 @@ def test_order_files_workers_and_shuffle_do_not_matter(
         given = {"documents": documents, "choice": choice, "model": model} | settings
         output, _ = run(folder=tmp_path / name, **given)
         assert records(output) == expected, name
+
+
+def test_a_text_that_comes_many_times_is_grouped_once_for_each_chunk(
+    documents, model, tmp_path
+):
+    path = tmp_path / "rows.jsonl"
+    rows = [json.dumps({"text": text}) + "\n" for text in documents[:2] * 20]
+    path.write_text("".join(rows))
+    found = find_inputs({"text": (str(path),)})
+    job = plan_job(found, config("drop"), model=model, output=tmp_path / "data")
+    (chunk,) = job.chunks
+    keys = Counter(key for key, _ in steps.read_for_engine(chunk, job))
+    assert keys[SIGNED] == 2
 
 
 def test_keep_changes_nothing_where_there_are_no_near_copies(

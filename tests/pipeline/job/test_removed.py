@@ -6,11 +6,12 @@ import random
 
 import pytest
 
-from pipeline.job import steps
+from pipeline.job import repeats, steps
 from pipeline.noise import filters
 from pipeline.noise.filters import OTHER_LANGUAGE, REPEATED
 from pipeline.reading.inputs import find_inputs
 from schemas.config import DataConfig
+from schemas.errors import AlbertError
 from schemas.manifest import read_manifest
 from tests.pipeline.job.jobs import run_job
 
@@ -123,3 +124,35 @@ def test_documents_of_other_languages_go(made, texts, model, tmp_path, monkeypat
     dropped = read_manifest(tmp_path / "d/data").dropped
     # Those with a banner of cookies, one of them six times.
     assert (len(other), dropped[OTHER_LANGUAGE]) == (12, 17)
+
+
+def test_on_a_cluster_what_is_removed_of_each_chunk_is_work_of_its_own(made):
+    _, job, _ = made
+    firsts = [next(steps.read_for_engine(chunk, job)) for chunk in job.chunks]
+    assert len(firsts) > 2
+    assert firsts == [(steps.REMOVED - chunk.number, (chunk,)) for chunk in job.chunks]
+
+
+def test_lines_that_were_counted_are_not_counted_again(
+    made, texts, model, tmp_path, monkeypatch
+):
+    def stop(*_, **__):
+        raise AlbertError("no more")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(repeats, "find_repeated", stop)
+        with pytest.raises(AlbertError, match="no more"):
+            run(texts, model, tmp_path / "d")
+    read = []
+    lines_of = repeats._lines_of
+
+    def note(chunk, job):
+        read.append(chunk.number)
+        return lines_of(chunk, job)
+
+    # As if the job had been interrupted here.
+    (tmp_path / "d/data/.work/split-00001.lines").unlink()
+    monkeypatch.setattr(repeats, "_lines_of", note)
+    _, same = run(texts, model, tmp_path / "d")
+    assert read == [1]
+    assert same == made[2]
