@@ -37,7 +37,7 @@ WORK = ".work"
 CHUNK_MARKS = f"{WORK}/split-*.json"
 LINE_MARKS = f"{WORK}/split-*.lines"
 # Of a chunk: its documents, a look at them, what is kept of them to find near-copies,
-# and the mark that it has been read; its lines, and the mark that they have been counted.
+# the mark that it has been read; its lines, and the mark that they have been counted.
 ChunkFile = Literal[
     "documents",
     "look",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.job.make_data import make_dataset
+from pipeline.job.make_data import dry_run
 from pipeline.job.plan import plan_job
 from pipeline.job.runners import choose_runner
 from pipeline.reading.formats import KINDS
@@ -51,7 +51,7 @@ def job(small, model):
         model=model,
         output="gs://my-bucket/data",
     )
-    return make_dataset(job, runner=choose_runner("DataflowRunner", OPTIONS)).job
+    return dry_run(job, choose_runner("DataflowRunner", OPTIONS)).job
 
 
 def test_the_graph_is_one_chain_of_standard_steps(job):
@@ -134,7 +134,7 @@ def test_what_beam_finds_wrong_is_one_sentence(small, model):
         output="gs://my-bucket/data",
     )
     with pytest.raises(AlbertError, match=r"^The job failed: Invalid Project ID \(P\)"):
-        make_dataset(job, runner=choose_runner("DataflowRunner", wrong))
+        dry_run(job, choose_runner("DataflowRunner", wrong))
 
 
 def test_a_job_whose_workers_would_lack_the_program_is_refused():

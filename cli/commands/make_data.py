@@ -34,7 +34,7 @@ from pipeline.core.machine import check_address_space, usable_cores
 from pipeline.reading.formats import KINDS
 from pipeline.storage import files
 from schemas.config import DataConfig
-from schemas.errors import SettingError
+from schemas.errors import AlbertError, SettingError
 from schemas.files import parse_json
 from schemas.layout import (
     CHUNK_MARKS,
@@ -42,7 +42,6 @@ from schemas.layout import (
     EVAL,
     LINE_MARKS,
     MANIFEST,
-    REMOVED_FILES,
     SIDECAR_FILES,
     SIDECARS,
     SPM_MODEL,
@@ -192,9 +191,9 @@ def make_data(
                 click.echo(line)
             return
         if runner and runner.is_dry:
-            from pipeline.job.make_data import make_dataset
+            from pipeline.job.make_data import dry_run
 
-            make_dataset(task.job, runner=runner)
+            dry_run(task.job, runner)
             console.say("Beam has checked the job; nothing was submitted (--dry_run).")
             return
         if not make(task, runner=runner, overwrite=overwrite, console=console):
@@ -296,7 +295,8 @@ def gather(
     values: dict[str, Any], config: DataConfig, *, output: Path | str, console: Console
 ) -> Task:
     """Read the vocabulary, find the inputs, derive what was left to be derived."""
-    from pipeline.job.plan import busy_workers, plan_job
+    from pipeline.job.estimate import busy_workers
+    from pipeline.job.plan import plan_job
     from pipeline.noise.filters import check_filters
     from pipeline.vocabulary.tokenizer import normalization_warning, read_model
 
@@ -336,10 +336,12 @@ def make(
     task: Task, *, runner: "Runner | None", overwrite: bool, console: Console
 ) -> bool:
     """Make the data set in its folder; whether there was anything to do."""
-    from pipeline.job.spill import chunks_folder, forget_chunks
+    from pipeline.job.spill import chunks_folder, forget_work
     from pipeline.job.worker_processes import WorkerProcesses
 
-    output = task.output
+    output, job = task.output, task.job
+    if runner is not None:
+        job = dataclasses.replace(job, shuffle="engine")
     with contextlib.ExitStack() as held:
         if isinstance(output, str) and runner is None:
             cache = chunks_folder(output)
@@ -354,19 +356,25 @@ def make(
         )
         if held.enter_context(claim):
             # The job may have been killed after its manifest, before its end.
-            forget_chunks(output)
+            forget_work(output, is_here=runner is None)
             console.say(f"{output} is finished already; nothing to do.")
             return False
-        if removed := task.job.removed:
-            for path in files.find_below(removed, REMOVED_FILES):
-                files.remove(path)
         workers = None
         if runner is None and task.workers > 1:
             # Before Beam is imported, so that they start meanwhile.
             workers = held.enter_context(WorkerProcesses(task.workers))
         from pipeline.job.make_data import make_dataset
 
-        held.enter_context(shown_progress(task.job, console))
         held.enter_context(hearing_interrupts(console))
-        make_dataset(task.job, workers=workers, runner=runner)
+        shown = shown_progress(job, console)
+        make_dataset(job, workers=workers, runner=runner, shown=shown)
+        if runner is not None and isinstance(output, str):
+            forget_cache(chunks_folder(output))
     return True
+
+
+def forget_cache(folder: Path) -> None:
+    """Remove what a job of this machine has left, unless one is at work there."""
+    if folder.exists():
+        with contextlib.suppress(AlbertError), output_folder.lock(folder):
+            files.remove(str(folder))

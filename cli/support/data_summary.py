@@ -43,7 +43,7 @@ def plan_lines(
 
     Both sizes are told, with stored examples and with examples on the fly.
     """
-    from pipeline.job.plan import estimate
+    from pipeline.job.estimate import estimate
     from pipeline.noise.describe import look_lines
     from pipeline.vocabulary.tokenizer import load_tokenizer
 
@@ -86,7 +86,8 @@ def shown_progress(job: "Job", console: Console) -> Iterator[None]:
     """
     from pipeline.job.spill import ProgressReader
 
-    reader, shards = ProgressReader(job.output), len(job.shards.shard_numbers())
+    reader = ProgressReader(job.output, work=job.shared_folder)
+    shards = len(job.shards.shard_numbers())
     console.start("reading", total=job.text_bytes, unit="B")
     has_ended = threading.Event()
 

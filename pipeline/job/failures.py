@@ -11,12 +11,9 @@ from collections.abc import Iterator
 import grpc
 
 from pipeline.dataset.manifest import NothingToTrainOn
-from pipeline.job import spill
 from pipeline.job.plan import Job
 from pipeline.job.runners import Runner, engine_address, heap_option, pool_address
-from pipeline.storage import files as storage
 from schemas.errors import AlbertError, SettingError
-from schemas.layout import EVAL, SIDECARS, TRAIN
 from schemas.readable import counted, prefixed
 
 # As much text as a shard has by default.
@@ -40,16 +37,11 @@ _OUT_OF_MEMORY = re.compile(
 
 @contextlib.contextmanager
 def explained_errors(job: Job, runner: Runner | None = None) -> Iterator[None]:
-    """Raise errors of Beam as what they stand for; empty data sets leave nothing."""
+    """Raise errors of Beam as what they stand for."""
     try:
         yield
     except Exception as error:
-        explained = explain(error, job, runner)
-        if isinstance(explained, NothingToTrainOn):
-            spill.forget_chunks(job.output)
-            for name in (TRAIN, EVAL, SIDECARS):
-                storage.remove(storage.join(job.output, name))
-        raise explained from error
+        raise explain(error, job, runner) from error
 
 
 def explain(
@@ -76,15 +68,7 @@ def explain(
         name, sentence = found[-1]
         return _TYPES[name](sentence)
     if job and runner and _OUT_OF_MEMORY.search(str(error)):
-        shards = job.shards.train_shards
-        more = max(2 * shards, -(-job.text_bytes // SHARD_BYTES))
-        each = f" in each of {counted(shards, 'shard')}" if shards > 1 else ""
-        held = f"{prefixed(job.text_bytes / shards, 'B')}{each}"
-        return AlbertError(
-            "The engine ran out of memory. It holds the text of a whole shard, here "
-            f"{held}; give --num-shards {more} and --overwrite, or more memory by "
-            f"{heap_option(runner)}."
-        )
+        return AlbertError(_of_memory(job, runner))
     if _NO_ROOM.search(str(error)):
         return AlbertError(
             "The engine has fewer free slots than the job asks for; give a smaller "
@@ -115,6 +99,18 @@ def first_cause(said: str) -> str:
     if named and "Exception on server side" in text:
         return named[min(1, len(named) - 1)].strip()
     return next(iter(named or lines[-1:]), "").strip()
+
+
+def _of_memory(job: Job, runner: Runner) -> str:
+    """What to say of an engine that cannot hold a shard."""
+    shards = job.shards.train_shards
+    more = max(2 * shards, -(-job.text_bytes // SHARD_BYTES))
+    each = f" in each of {counted(shards, 'shard')}" if shards > 1 else ""
+    return (
+        "The engine ran out of memory. It holds the text of a whole shard, here "
+        f"{prefixed(job.text_bytes / shards, 'B')}{each}; give --num-shards {more} and "
+        f"--overwrite, or more memory by {heap_option(runner)}."
+    )
 
 
 def _of_a_server(causes: list[BaseException], runner: Runner) -> str | None:

@@ -6,9 +6,10 @@ no port; what has work for many cores is handed to worker processes, all element
 step at once. On a cluster the same steps compute where the engine calls them.
 """
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -23,8 +24,10 @@ from pipeline.job.plan import Job
 from pipeline.job.runners import Runner, engine_of
 from pipeline.job.submission import (
     is_marked,
+    is_own,
     mark_of,
     marked_output,
+    nothing_left_of_nothing,
     run_there,
     submit,
     write_mark,
@@ -33,9 +36,7 @@ from pipeline.job.worker_processes import WorkerProcesses
 from pipeline.storage import files as storage
 from schemas.errors import AlbertError
 from schemas.files import TEMPORARY
-from schemas.layout import SPM_MODEL, SUBMITTED
-
-Shuffle = Literal["files", "engine"]
+from schemas.layout import REMOVED_FILES, SPM_MODEL, SUBMITTED, WORK
 
 
 def make_dataset(
@@ -43,50 +44,65 @@ def make_dataset(
     *,
     workers: WorkerProcesses | None = None,
     runner: Runner | None = None,
-    shuffle: Shuffle | None = None,
-) -> PipelineResult:
+    shown: contextlib.AbstractContextManager[None] | None = None,
+) -> None:
     """Make a data set, or finish one that was interrupted: what is finished is kept.
 
     Of one without a document to train on (`NothingToTrainOn`) nothing is left.
 
     Args:
         workers: Processes of this machine; None to do all in this one, or on a cluster.
-        runner: The cluster; None for this machine.
-        shuffle: Whether documents wait in files or in the engine; the bytes are the
-            same, but only files keep memory constant here and survive an interruption.
+        runner: The cluster, whose engine shuffles; None for this machine.
+        shown: What shows how far the job is, once what is of no use to it is gone.
     """
-    shuffle = shuffle or ("engine" if runner else "files")
-    if runner and not runner.is_dry:
-        job = dataclasses.replace(job, mark=mark_of(job, runner))
-    transform = chain(job, shuffle=shuffle, workers=workers)
-    if runner and runner.is_dry:
-        with engine_of(runner) as engine:
-            return submit(transform, job, runner, engine)
-    spill.forget_incomplete(job.output)
-    # Of a job that Dataflow still runs, and refuses again, nothing is taken away.
-    if shuffle == "engine" and not (runner and is_marked(job.output, job.mark)):
-        spill.forget_chunks(job.output)
+    if runner:
+        job = dataclasses.replace(job, shuffle="engine", mark=mark_of(job, runner))
+    transform = chain(job, workers)
+    forget_useless(job)
     with storage.new_file(storage.join(job.output, SPM_MODEL)) as file:
         file.write(job.model)
-    if runner:
-        write_mark(job.output, job.mark)
-        result = run_there(transform, job, runner)
-    else:
-        # Workers that a cluster may still have end without it.
-        storage.remove(storage.join(job.output, SUBMITTED))
-        result = run_here(transform, job, workers)
+    with shown or contextlib.nullcontext():
+        if runner:
+            write_mark(job.output, job.mark)
+            run_there(transform, job, runner)
+        else:
+            run_here(transform, job, workers)
     # The files of a command that was run meanwhile are not for this one to remove.
-    if not runner or is_marked(job.output, job.mark):
-        spill.forget_chunks(job.output)
+    if is_own(job):
+        spill.forget_work(job.output, is_here=not job.mark)
         # What killed workers were writing.
         for path in storage.find_below(job.output, f"**/*{TEMPORARY}*"):
             storage.remove(path)
-    return result
 
 
-def chain(
-    job: Job, *, shuffle: Shuffle, workers: WorkerProcesses | None
-) -> beam.PTransform:
+def dry_run(job: Job, runner: Runner) -> PipelineResult:
+    """Have Beam check a job for a cluster, which does not get it."""
+    job = dataclasses.replace(job, shuffle="engine")
+    with engine_of(runner) as engine:
+        return submit(chain(job), job, runner, engine)
+
+
+def forget_useless(job: Job) -> None:
+    """Remove what others left that is of no use to a job, and would count as done."""
+    spill.forget_incomplete(job.output, fingerprint=job.fingerprint)
+    # Of a job that Dataflow still runs, and refuses again, nothing is taken away.
+    if job.mark and is_marked(job.output, job.mark):
+        return
+    if job.removed:
+        for path in storage.find_below(job.removed, REMOVED_FILES):
+            storage.remove(path)
+    work = storage.join(job.output, WORK)
+    if job.shuffle == "engine" or storage.is_remote(job.output):
+        storage.remove(work)
+    else:
+        # Workers that a cluster may still have end without its mark.
+        storage.remove(storage.join(job.output, SUBMITTED))
+    if job.shuffle == "files":
+        fingerprints = {chunk.number: job.fingerprint_of(chunk) for chunk in job.chunks}
+        spill.forget_unfinished(fingerprints, output=job.waiting_folder)
+
+
+def chain(job: Job, workers: WorkerProcesses | None = None) -> beam.PTransform:
     """The whole job: chunks -> documents by shard -> files -> manifest."""
     start = "Chunks" >> beam.Create(job.chunks) | "Spread" >> beam.Reshuffle()
     # A graph has each step's job several times: packing its model takes time, and
@@ -95,10 +111,8 @@ def chain(
     modelless = dataclasses.replace(job, model=b"")
     bare = dataclasses.replace(modelless, chunks=())
     if job.dataset.config.max_line_repeats:
-        start |= "DropRepeated" >> find_repeated_lines(
-            modelless, workers, shuffle=shuffle
-        )
-    if shuffle == "files":
+        start |= "DropRepeated" >> find_repeated_lines(modelless, workers)
+    if job.shuffle == "files":
         sidecars = (
             start
             | "SpillChunk" >> beam.ParDo(Step(steps.spill_chunk, bare, workers))
@@ -175,22 +189,20 @@ class Step(beam.DoFn):
 
 def run_here(
     transform: beam.PTransform, job: Job, workers: WorkerProcesses | None
-) -> PipelineResult:
+) -> None:
     """Run a job on this machine until it ends; an interrupt is raised as what it is."""
-    with explained_errors(job):
+    with nothing_left_of_nothing(job), explained_errors(job):
         if workers is not None:
             workers.tell(job)
         # Never the DirectRunner, which would first download another from the network.
         pipeline = beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([]))
         _ = pipeline | "MakeData" >> transform
-        return pipeline.run()
+        pipeline.run()
 
 
-def find_repeated_lines(
-    job: Job, workers: WorkerProcesses | None, *, shuffle: Shuffle
-) -> beam.PTransform:
+def find_repeated_lines(job: Job, workers: WorkerProcesses | None) -> beam.PTransform:
     """Chunks -> chunks, once it is known which lines stand in too many documents."""
-    if shuffle == "files":
+    if job.shuffle == "files":
         counted = "CountLines" >> beam.ParDo(Step(repeats.write_lines, job, workers))
         find = repeats.find_repeated
     else:

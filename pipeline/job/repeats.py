@@ -194,15 +194,15 @@ def keep_gone(
     """The documents that go become a file, for which all shards wait."""
     if job.near_duplicates:
         gone = which_go(filter(None, group[1]), job.near_duplicates)
-        _write_numbers(gone, join(job.output, NEAR_DUPLICATES))
+        _write_numbers(gone, join(job.shared_folder, NEAR_DUPLICATES))
     yield COUNTS, ()
 
 
-def read_gone(job: Job, *, folder: str | Path) -> frozenset[int]:
+def read_gone(job: Job) -> frozenset[int]:
     """Which documents go."""
     if not job.near_duplicates:
         return frozenset()
-    return _read_numbers(join(folder, NEAR_DUPLICATES), job.fingerprint)
+    return _read_numbers(join(job.shared_folder, NEAR_DUPLICATES), job.fingerprint)
 
 
 def _lines_of(chunk: Chunk, job: Job) -> Iterator[tuple[int, int]]:
@@ -287,7 +287,7 @@ def repeated_line(
 def keep_repeated(group: tuple[None, Iterable[int]], job: Job) -> Iterator[Chunk]:
     """The lines that go become a file, which every worker reads; the chunks again."""
     lines = (line for line in group[1] if line != NO_LINE)
-    _write_numbers(lines, join(job.output, REPEATED_LINES))
+    _write_numbers(lines, join(job.shared_folder, REPEATED_LINES))
     yield from job.chunks
 
 
@@ -295,7 +295,7 @@ def read_repeated(job: Job) -> frozenset[int]:
     """Which lines go."""
     if not job.dataset.config.max_line_repeats:
         return frozenset()
-    return _read_numbers(join(job.output, REPEATED_LINES), job.fingerprint)
+    return _read_numbers(join(job.shared_folder, REPEATED_LINES), job.fingerprint)
 
 
 def _write_numbers(numbers: Iterable[int], path: str) -> None:

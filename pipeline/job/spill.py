@@ -17,7 +17,6 @@ import hashlib
 import os
 import struct
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -27,6 +26,7 @@ from pipeline.dataset.plan import ShardPlan
 from pipeline.storage.files import (
     each_of,
     exists,
+    file_name,
     file_size,
     find_below,
     is_remote,
@@ -76,10 +76,14 @@ def chunks_folder(output: str | Path) -> Path:
     return cache_folder() / f"make-data-{name}"
 
 
-def forget_chunks(output: str | Path) -> None:
-    """Remove all chunks of a data set, wherever they are."""
+def forget_work(output: str | Path, *, is_here: bool) -> None:
+    """Remove what only a job that makes a data set needs.
+
+    Args:
+        is_here: Whether it is one of this machine, which holds the folder of chunks.
+    """
     remove(join(output, WORK))
-    if is_remote(str(output)):
+    if is_here and is_remote(str(output)):
         # A network file system keeps a folder as long as its lock file is open.
         with contextlib.suppress(AlbertError):
             remove(str(chunks_folder(output)))
@@ -178,6 +182,24 @@ def is_finished(
     return said.get("fingerprint") == fingerprint and said.get("file_bytes") == size
 
 
+def forget_unfinished(fingerprints: Mapping[int, str], *, output: Path) -> None:
+    """Remove the marks of chunks that are not whole or of another job, and halves.
+
+    Args:
+        fingerprints: Of the chunks of the job, by number.
+    """
+    kept = {
+        Path(chunk_file(chunk, "json")).name
+        for chunk, fingerprint in fingerprints.items()
+        if is_finished(chunk, output=output, fingerprint=fingerprint)
+    }
+    for path in find_below(output, CHUNK_MARKS):
+        if file_name(path) not in kept:
+            remove(path)
+    for path in find_below(output, f"{WORK}/*{TEMPORARY}*"):
+        remove(path)
+
+
 # What reading a mark or a sidecar raises that is damaged; what it tells is made again.
 _DAMAGED = (AlbertError, KeyError, TypeError, AttributeError)
 
@@ -193,15 +215,21 @@ def is_whole_dataset(output: str | Path) -> bool:
     return {SPM_MODEL, DATA_CARD} <= sizes.keys() and _are_there(shards, sizes)
 
 
-def forget_incomplete(output: str | Path) -> None:
-    """Remove the manifest, and the sidecar of each shard that lacks a file."""
+def forget_incomplete(output: str | Path, *, fingerprint: str) -> None:
+    """Remove the manifest, and the sidecars of shards that lack a file or are others'.
+
+    Args:
+        fingerprint: Of the job that makes the data set.
+    """
     remove(join(output, MANIFEST))
     sizes = sizes_below(output)
     sidecars = [join(output, name) for name in sizes if name.startswith(f"{SIDECARS}/")]
 
-    def is_whole(sidecar: str) -> bool:
+    def is_whole(path: str) -> bool:
         try:
-            return _are_there(parse_json(read_whole(sidecar), sidecar)["files"], sizes)
+            sidecar = parse_json(read_whole(path), path)
+            is_own = sidecar["fingerprint"] == fingerprint
+            return is_own and _are_there(sidecar["files"], sizes)
         except _DAMAGED:
             return False
 
@@ -225,12 +253,14 @@ class Progress(NamedTuple):
 
 
 class ProgressReader:
-    """Reads the marks and sidecars of a running job, each once."""
+    """Reads the marks and sidecars of a running job, each once.
 
-    def __init__(self, output: str | Path) -> None:
-        self._chunks = chunks_folder(output)
-        # The marks of chunks are there or, if a cluster works, in the data set.
-        self._places = dict.fromkeys((str(output), str(self._chunks)))
+    Args:
+        work: Where the marks of chunks are.
+    """
+
+    def __init__(self, output: str | Path, *, work: str | Path) -> None:
+        self._output, self._work = str(output), str(work)
         self._seen: dict[str, Progress] = {}
         self._last = Progress()
 
@@ -238,13 +268,14 @@ class ProgressReader:
         """What is done so far."""
         # Storage may be out of reach for a moment, and a job that ends removes marks.
         with contextlib.suppress(AlbertError, OSError):
-            for pattern in (CHUNK_MARKS, SIDECAR_FILES):
-                for path in chain(*(find_below(p, pattern) for p in self._places)):
-                    if path not in self._seen:
-                        mark = parse_json(read_whole(path), path)
-                        self._seen[path] = _read_mark(mark)
+            marks = find_below(self._work, CHUNK_MARKS)
+            for path in (*marks, *find_below(self._output, SIDECAR_FILES)):
+                if path not in self._seen:
+                    mark = parse_json(read_whole(path), path)
+                    self._seen[path] = _read_mark(mark)
             # Some of the chunks that are being read may be large.
-            unfinished = find_below(self._chunks, f"{WORK}/*{TEMPORARY}*")
+            halves = f"{WORK}/*{TEMPORARY}*"
+            unfinished = [] if is_remote(self._work) else find_below(self._work, halves)
             reading = Progress(read_bytes=sum(map(file_size, unfinished)))
             done = zip(reading, *self._seen.values(), strict=True)
             self._last = Progress(*map(sum, done))

@@ -142,7 +142,7 @@ def list_shards(chunks: tuple[None, Iterable[int]], job: Job) -> Iterator[int]:
 def build_shard(number: int, job: Job) -> Iterator[Result]:
     """The documents of a shard, from the files of all chunks, become its files."""
     folder = job.waiting_folder
-    gone = repeats.read_gone(job, folder=folder)
+    gone = repeats.read_gone(job)
     if number == COUNTS:
         counts, chunks = ReadingCounts(), range(len(job.chunks))
         for chunk in chunks:
@@ -188,7 +188,7 @@ def build_group(
 ) -> Iterator[Result]:
     """The documents of a shard, grouped by the engine, become its files."""
     number, values = group
-    gone = repeats.read_gone(job, folder=job.output)
+    gone = repeats.read_gone(job)
     # What is empty only makes a group of its own, or wait.
     found = (value for value in values if value)
     if number == COUNTS:
@@ -208,7 +208,7 @@ def build_group(
 
 
 def _counted(
-    counts: ReadingCounts, looks: Iterable[dict[str, Any]], job: Job, *, gone: set[int]
+    counts: ReadingCounts, looks: Iterable[dict[str, Any]], job: Job, *, gone: Set[int]
 ) -> dict[str, Any]:
     """What reading counted, and the look at the text."""
     look = sum_up(

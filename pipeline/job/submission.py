@@ -20,12 +20,21 @@ import grpc
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PortableOptions
 from apache_beam.runners.runner import PipelineResult, PipelineRunner
 
+from pipeline.dataset.manifest import NothingToTrainOn
+from pipeline.job import spill
 from pipeline.job.failures import explained_errors
 from pipeline.job.plan import Job
 from pipeline.job.runners import DATAFLOW, Runner, engine_of, environment_of
-from pipeline.storage.files import exists, is_remote, join, read_whole, write_whole
+from pipeline.storage.files import (
+    exists,
+    is_remote,
+    join,
+    read_whole,
+    remove,
+    write_whole,
+)
 from schemas.errors import AlbertError
-from schemas.layout import SUBMITTED
+from schemas.layout import EVAL, SIDECARS, SUBMITTED, TRAIN
 
 # How often a worker looks: on storage each look is a request.
 LOOK_SECONDS = 5.0
@@ -48,14 +57,15 @@ def submit(
         return pipeline.run()
 
 
-def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineResult:
+def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> None:
     """Run a job on a cluster and wait for its end, or end it at Ctrl-C."""
     silence_threads()
     with own_workers(runner), engine_of(runner) as engine:
         try:
-            result = submit(transform, job, runner, engine)
-            with explained_errors(job, runner):
-                result.wait_until_finish()
+            with nothing_left_of_nothing(job):
+                result = submit(transform, job, runner, engine)
+                with explained_errors(job, runner):
+                    result.wait_until_finish()
         # Beam ends at options that it cannot read.
         except (Exception, SystemExit):
             end_job(job.output, job.mark, runner)
@@ -63,7 +73,6 @@ def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> PipelineR
         except BaseException as error:
             # An interrupt, or a signal to end.
             raise type(error)(end_job(job.output, job.mark, runner)) from None
-    return result
 
 
 def silence_threads() -> None:
@@ -126,6 +135,24 @@ def is_marked(output: str, mark: str) -> bool:
     with contextlib.suppress(AlbertError, OSError):
         return read_whole(join(output, SUBMITTED)).decode() == mark
     return False
+
+
+def is_own(job: Job) -> bool:
+    """Whether no command was run meanwhile that took the output of a job."""
+    return not job.mark or is_marked(job.output, job.mark)
+
+
+@contextlib.contextmanager
+def nothing_left_of_nothing(job: Job) -> Iterator[None]:
+    """Remove the files of a data set without a document to train on."""
+    try:
+        yield
+    except NothingToTrainOn:
+        if is_own(job):
+            spill.forget_work(job.output, is_here=not job.mark)
+            for name in (TRAIN, EVAL, SIDECARS):
+                remove(join(job.output, name))
+        raise
 
 
 def end_job(output: str, mark: str, runner: Runner) -> str:

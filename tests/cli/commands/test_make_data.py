@@ -9,9 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from cli.support import console
+from cli.commands.make_data import forget_cache
+from cli.support import console, output_folder
 from cli.support.data_summary import eval_advice
-from pipeline.job import plan
+from pipeline.job import estimate
 from pipeline.job.spill import chunks_folder
 from schemas.files import read_json
 from schemas.manifest import read_manifest
@@ -217,11 +218,20 @@ def test_a_cache_that_cannot_be_written_is_named_with_what_chooses_it(
     assert not memory
 
 
+def test_a_job_of_a_cluster_leaves_the_cache_of_one_at_work_here(tmp_path):
+    cache = tmp_path / "make-data-1"
+    with output_folder.lock(cache):
+        forget_cache(cache)
+        assert cache.exists()
+    forget_cache(cache)
+    assert not cache.exists()
+
+
 def test_a_job_has_no_more_workers_than_the_cores_it_may_use(small, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2, 3, 7}, raising=False)
-    monkeypatch.setattr(plan, "_start_seconds", lambda: 1.5)
-    monkeypatch.setattr(plan, "busy_workers", lambda *_, **__: 64)
+    monkeypatch.setattr(estimate, "_start_seconds", lambda: 1.5)
+    monkeypatch.setattr(estimate, "busy_workers", lambda *_, **__: 64)
     given = ("make-data", "--text", small / "text", "--vocab", small / "vocab")
     assert " with 3 workers on this machine" in run(*given, "--plan")
 

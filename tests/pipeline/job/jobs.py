@@ -8,16 +8,17 @@ from pipeline.job.plan import plan_job
 from pipeline.job.worker_processes import WorkerProcesses
 
 
-def run_job(inputs, output, *, workers=1, shuffle=None, removed="", **plan):
+def run_job(inputs, output, *, workers=1, shuffle="files", removed="", **plan):
     """Make a data set of files that were found; the job.
 
     Args:
         workers: Processes that work for this one; it works itself if that is 1.
+        shuffle: Where documents wait.
         removed: Where what is removed is written, if anywhere.
         plan: The rest of what `plan_job` takes.
     """
     job = plan_job(inputs, output=output, **plan)
-    job = dataclasses.replace(job, removed=removed)
+    job = dataclasses.replace(job, removed=removed, shuffle=shuffle)
     with WorkerProcesses(workers) if workers > 1 else contextlib.nullcontext() as pool:
-        make_dataset(job, workers=pool, shuffle=shuffle)
+        make_dataset(job, workers=pool)
     return job

@@ -1,5 +1,6 @@
 """The whole job: the same bytes however it is run."""
 
+import contextlib
 import dataclasses
 import json
 import logging
@@ -16,10 +17,15 @@ import pytest
 from pipeline.dataset.manifest import NothingToTrainOn
 from pipeline.dataset.plan import tool_versions
 from pipeline.job import make_data, steps, worker_processes
+from pipeline.job.plan import plan_job
+from pipeline.job.spill import Progress, ProgressReader, chunks_folder
 from pipeline.noise import filters
 from pipeline.reading.inputs import find_inputs
+from pipeline.storage.files import join, write_whole
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
+from schemas.files import json_text
+from schemas.layout import chunk_file, sidecar_file
 from schemas.manifest import read_manifest
 from tests.pipeline.job.jobs import run_job
 from tests.processes import LONG, await_end_of, children_of, ended, needs_proc
@@ -156,6 +162,32 @@ def test_a_remote_data_set_has_the_bytes_of_a_local_one(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert run_remote(texts, model, memory, shuffle=shuffle) == files
     assert not list(tmp_path.rglob("make-data-*"))
+
+
+@pytest.mark.parametrize("shuffle", ["engine", "files"])
+def test_what_others_left_does_not_count_as_done(
+    texts, model, memory, tmp_path, monkeypatch, shuffle
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    mark = {"fingerprint": "x", "text_bytes": 7, "counts": {"documents": 1}}
+    for place in (PLACE, chunks_folder(PLACE)):
+        write_whole(join(place, chunk_file(0, "json")), json_text(mark))
+    half = chunks_folder(PLACE) / f"{chunk_file(0, 'documents')}.tmp-4711"
+    half.write_bytes(bytes(700))
+    sidecar = {"fingerprint": "x", "files": []}
+    write_whole(join(PLACE, sidecar_file("train", 0)), json_text(sidecar))
+    seen = []
+
+    @contextlib.contextmanager
+    def shown():
+        seen.append(ProgressReader(PLACE, work=job.shared_folder).poll())
+        yield
+
+    inputs = find_inputs({"books": tuple(texts)})
+    job = plan_job(inputs, CONFIG, model=model, output=PLACE)
+    job = dataclasses.replace(job, shuffle=shuffle)
+    make_data.make_dataset(job, shown=shown())
+    assert seen == [Progress()]
 
 
 @pytest.fixture

@@ -99,7 +99,7 @@ def test_a_folder_of_chunks_that_stays_is_no_failure_of_its_job(
     path.parent.mkdir(parents=True)
     path.touch()
     monkeypatch.setattr(os, "rmdir", refuse)
-    spill.forget_chunks("memory://bucket/data")
+    spill.forget_work("memory://bucket/data", is_here=True)
     assert not memory
     assert not path.exists()
 
@@ -130,7 +130,7 @@ def test_finished_splits_and_shards_are_counted_once_wherever_they_are(
     place, tmp_path, memory
 ):
     output = str(tmp_path / place) if "://" not in place else place
-    reader = ProgressReader(output)
+    reader = ProgressReader(output, work=output)
     assert reader.poll() == Progress()
     mark = {"text_bytes": 1000, "counts": {"documents": 3}}
     write_whole(f"{output}/.work/split-00000.json", json_text(mark))
@@ -145,7 +145,7 @@ def test_finished_splits_and_shards_are_counted_once_wherever_they_are(
 
 
 def test_a_mark_that_is_no_json_yet_is_looked_at_again(tmp_path):
-    reader = ProgressReader(tmp_path)
+    reader = ProgressReader(tmp_path, work=tmp_path)
     path = tmp_path / "shards/train-00000.json"
     path.parent.mkdir()
     path.write_text("{")
@@ -157,7 +157,7 @@ def test_a_mark_that_is_no_json_yet_is_looked_at_again(tmp_path):
 def test_a_split_that_is_being_read_counts_with_what_was_written_of_it(tmp_path):
     (tmp_path / ".work").mkdir()
     (tmp_path / ".work/split-00000.documents.tmp-4711").write_bytes(bytes(700))
-    assert ProgressReader(tmp_path).poll() == Progress(read_bytes=700)
+    assert ProgressReader(tmp_path, work=tmp_path).poll() == Progress(read_bytes=700)
 
 
 @pytest.mark.parametrize(
@@ -173,4 +173,4 @@ def test_a_split_that_is_being_read_counts_with_what_was_written_of_it(tmp_path)
 def test_a_mark_of_another_form_counts_as_nothing(tmp_path, mark):
     write_whole(f"{tmp_path}/shards/train-00000.json", json_text(mark))
     write_whole(f"{tmp_path}/shards/train-00001.json", json_text({"files": FILES}))
-    assert ProgressReader(tmp_path).poll().shards == 1
+    assert ProgressReader(tmp_path, work=tmp_path).poll().shards == 1

@@ -1,9 +1,11 @@
 """Workers do no more for a job that is to end."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
+from pipeline.dataset.manifest import NothingToTrainOn
 from pipeline.job import make_data, submission
 from pipeline.job.plan import plan_job
 from pipeline.job.runners import DATAFLOW, choose_runner
@@ -122,6 +124,20 @@ def test_only_what_dataflow_still_runs_keeps_its_mark(small, tmp_path, runner, i
     # As with --overwrite: the workers that there are belong to nobody.
     files.remove(files.join(job.output, SUBMITTED))
     assert submission.mark_of(job, cluster) != first
+
+
+@pytest.mark.parametrize(("mark", "is_left"), [("mine", False), ("another", True)])
+def test_of_nothing_to_train_on_only_the_own_files_go(small, tmp_path, mark, is_left):
+    job = dataclasses.replace(planned(small, tmp_path / "d"), mark="mine")
+    write_mark(job.output, mark)
+    files.write_whole(f"{job.output}/shards/train-00000.json", "{}")
+    with (
+        pytest.raises(NothingToTrainOn),
+        submission.nothing_left_of_nothing(job),
+    ):
+        raise NothingToTrainOn("None.")
+    assert (tmp_path / "d/shards").exists() == is_left
+    assert (tmp_path / "d/.work").exists() == is_left
 
 
 def planned(small, output):

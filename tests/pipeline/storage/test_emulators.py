@@ -1,6 +1,7 @@
 """Storage of clouds, emulated: seventeen operations, six faults and a whole job."""
 
 import asyncio
+import dataclasses
 import hashlib
 import logging
 
@@ -272,7 +273,7 @@ def test_a_job_with_an_empty_shard_that_is_interrupted_writes_the_local_bytes(
 
     def make():
         job = plan_job(inputs[place], CONFIG, model=model, output=f"{place}/data")
-        make_dataset(job, shuffle="engine")
+        make_dataset(dataclasses.replace(job, shuffle="engine"))
 
     built = []
     write_shard = steps.write_shard

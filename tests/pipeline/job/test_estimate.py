@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.job import plan
+from pipeline.job import estimate
 from pipeline.reading import plain_text
 from pipeline.reading.inputs import find_inputs
 from schemas.config import DataConfig
@@ -20,7 +20,7 @@ CONFIG = DataConfig(max_seq_length=64, dupe_factor=3).resolved(input_bytes=0)
 @pytest.fixture(autouse=True)
 def start(monkeypatch):
     """No process is started to see how long that takes."""
-    monkeypatch.setattr(plan, "_start_seconds", lambda: 1.5)
+    monkeypatch.setattr(estimate, "_start_seconds", lambda: 1.5)
 
 
 @pytest.fixture
@@ -33,9 +33,9 @@ def inputs(topics, tmp_path):
 
 
 def test_of_a_small_input_all_is_done_and_the_estimate_is_exact(inputs, tokenizer):
-    expected = plan.estimate(inputs, CONFIG, tokenizer=tokenizer)
-    documents, sample_bytes = plan.read_sample(inputs)
-    one, _ = plan._write(documents, CONFIG, tokenizer=tokenizer, copies=1)
+    expected = estimate.estimate(inputs, CONFIG, tokenizer=tokenizer)
+    documents, sample_bytes = estimate.read_sample(inputs)
+    one, _ = estimate._write(documents, CONFIG, tokenizer=tokenizer, copies=1)
     assert expected.sample_bytes == sample_bytes == sum(f.bytes for f in inputs)
     assert expected.examples == 3 * one["examples"]
     assert expected.stored_bytes == 3 * one["bytes"]
@@ -44,9 +44,9 @@ def test_of_a_small_input_all_is_done_and_the_estimate_is_exact(inputs, tokenize
 
 
 def test_of_a_large_input_a_few_places_are_read(inputs, tokenizer, monkeypatch):
-    whole = plan.estimate(inputs, CONFIG, tokenizer=tokenizer)
-    monkeypatch.setattr(plan, "PLACE_BYTES", 4_000)
-    part = plan.estimate(inputs, CONFIG, tokenizer=tokenizer)
+    whole = estimate.estimate(inputs, CONFIG, tokenizer=tokenizer)
+    monkeypatch.setattr(estimate, "PLACE_BYTES", 4_000)
+    part = estimate.estimate(inputs, CONFIG, tokenizer=tokenizer)
     assert part.sample_bytes < whole.sample_bytes / 2
     assert part.examples == pytest.approx(whole.examples, rel=0.25)
     assert part.waiting_bytes == pytest.approx(whole.waiting_bytes, rel=0.25)
@@ -60,8 +60,8 @@ def test_of_a_file_that_cannot_be_divided_the_beginning_is_read(
     path = tmp_path / "one.txt.gz"
     path.write_bytes(gzip.compress(text.encode(), 1))
     files = find_inputs({"text": (str(path),)})
-    monkeypatch.setattr(plan, "BEGINNING_BYTES", 20_000)
-    documents, sample_bytes = plan.read_sample(files)
+    monkeypatch.setattr(estimate, "BEGINNING_BYTES", 20_000)
+    documents, sample_bytes = estimate.read_sample(files)
     # What is decompressed comes in blocks of about a megabyte.
     assert 20_000 <= sample_bytes < 2_000_000
     assert 0 < sum(len(document.text) for document in documents) <= sample_bytes
@@ -75,9 +75,9 @@ def test_of_a_large_file_of_prose_its_pieces_are_read_where_they_are(
     pieces = sum(map(len, texts)) // 8
     monkeypatch.setattr(plain_text, "MAX_DOCUMENT_BYTES", pieces)
     files = find_inputs({"text": (str(tmp_path / "one.txt"),)})
-    monkeypatch.setattr(plan, "PLACE_BYTES", 1000)
-    monkeypatch.setattr(plan, "BEGINNING_BYTES", pieces // 4)
-    documents, _ = plan.read_sample(files)
+    monkeypatch.setattr(estimate, "PLACE_BYTES", 1000)
+    monkeypatch.setattr(estimate, "BEGINNING_BYTES", pieces // 4)
+    documents, _ = estimate.read_sample(files)
     assert len({document.id for document in documents}) == len(documents) >= 6
 
 
@@ -103,7 +103,7 @@ def test_a_packed_file_is_as_large_as_it_would_be_unpacked(
 
     def expected(name):
         given = {"text": (str(tmp_path / name),)}
-        return plan.estimate(find_inputs(given), CONFIG, tokenizer=tokenizer)
+        return estimate.estimate(find_inputs(given), CONFIG, tokenizer=tokenizer)
 
     plain, packed = expected("plain.txt"), expected("packed")
     assert packed.waiting_bytes == pytest.approx(plain.waiting_bytes, rel=0.05)
