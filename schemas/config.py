@@ -46,13 +46,23 @@ _SUITED = (
 )
 
 
-def suited_vocab_size(tokens: int) -> int:
+# Pieces for each character that a text has, at least.
+_PIECES_OF_A_CHARACTER = 1.25
+
+
+def suited_vocab_size(tokens: int, *, characters: int) -> int:
     """How many pieces give a text of this many tokens the best model in a given time.
 
-    >>> suited_vocab_size(500_000), suited_vocab_size(40_000_000)
-    (8000, 30000)
+    Args:
+        characters: Different ones in the text, which all have room.
+
+    >>> suited_vocab_size(500_000, characters=90)
+    8000
+    >>> suited_vocab_size(500_000, characters=8000)
+    10000
     """
-    return next(size for least, size in _SUITED if tokens >= least)
+    suited = next(size for least, size in _SUITED if tokens >= least)
+    return max(suited, round(_PIECES_OF_A_CHARACTER * characters))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

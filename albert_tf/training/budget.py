@@ -82,6 +82,7 @@ class BudgetChoice:
         counting: The held-out loss of counting both neighbours, in nats; None where
             nothing is held out.
         text_tokens: Tokens of the training text, once.
+        characters: Different ones that the vocabulary has, where somebody counts them.
     """
 
     candidates: list[Candidate]
@@ -90,6 +91,7 @@ class BudgetChoice:
     workload: Workload
     counting: float | None
     text_tokens: int
+    characters: int = 0
 
     @property
     def chosen(self) -> Candidate:

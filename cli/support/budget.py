@@ -4,6 +4,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.support.asked import Asked, parse_override, resolve_model
@@ -62,12 +63,19 @@ def choose(
         until=until,
         say=console.say,
     )
-    chosen = dataclasses.replace(
-        models[choice.chosen.config],
-        config=choice.train,
-        record=record_of(choice, seconds=asked.budget),
-    )
-    return chosen, choice
+    choice = dataclasses.replace(choice, characters=characters_of(asked.data, manifest))
+    chosen = dataclasses.replace(models[choice.chosen.config], config=choice.train)
+    record = record_of(choice, seconds=asked.budget)
+    return dataclasses.replace(chosen, record=record), choice
+
+
+def characters_of(data: Path, manifest: DatasetManifest) -> int:
+    """How many different characters the vocabulary of a data set has as pieces."""
+    from pipeline.dataset.contents import load_vocabulary
+
+    tokenizer = load_vocabulary(data, manifest)
+    pieces = map(tokenizer.piece, range(tokenizer.vocab_size))
+    return sum(len(piece) == 1 for piece in pieces)
 
 
 def models_to_choose_from(
@@ -188,10 +196,13 @@ def _advice(choice: "BudgetChoice") -> Iterator[str]:
             f"read its text more than {MOST_EPOCHS} times, so the loss may be higher: "
             "give more text, or less time."
         )
-    suited, pieces = suited_vocab_size(choice.text_tokens), chosen.config.vocab_size
     # What vocab took for suited before it knew the tokens is near enough.
-    near = (suited_vocab_size(int(choice.text_tokens * f)) for f in (1 / MUCH, 1, MUCH))
-    if not any(1 / MUCH <= pieces / each <= MUCH for each in near):
+    suited, *near = (
+        suited_vocab_size(int(choice.text_tokens * f), characters=choice.characters)
+        for f in (1, 1 / MUCH, MUCH)
+    )
+    pieces = chosen.config.vocab_size
+    if not any(1 / MUCH <= pieces / each <= MUCH for each in (suited, *near)):
         yield (
             f"The vocabulary has {pieces:,} pieces; about {suited:,} suit a text of "
             f"{choice.text_tokens:,} tokens better (albert vocab --vocab-size auto)."

@@ -40,8 +40,6 @@ _LOOKED_AT = 10_000
 
 # Characters of a token, about, of scripts with spaces and without.
 _SPACED, _UNSPACED = 4, 1.5
-# Pieces for each character that a text has, at least.
-_PIECES_OF_A_CHARACTER = 1.25
 
 # Share of the characters of the text that get a piece of their own.
 _CHARACTER_COVERAGE = 0.99995
@@ -94,8 +92,9 @@ def suited_size(texts: list[str]) -> int:
     1000
     """
     per_token = _UNSPACED if is_unspaced_text(texts[:_LOOKED_AT]) else _SPACED
-    suited = suited_vocab_size(round(sum(map(len, texts)) / per_token))
-    return max(suited, round(_PIECES_OF_A_CHARACTER * len(set().union(*texts))))
+    return suited_vocab_size(
+        round(sum(map(len, texts)) / per_token), characters=len(set().union(*texts))
+    )
 
 
 def trainable(sentence: str, *, limit: int = _MAX_SENTENCE_BYTES) -> Iterator[bytes]:

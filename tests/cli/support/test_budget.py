@@ -323,7 +323,7 @@ def test_a_text_that_would_be_read_very_often_is_told(small, monkeypatch):
 
 @pytest.mark.parametrize("suited", [200, 300, 400, 600, 800])
 def test_a_vocabulary_that_does_not_suit_the_text_is_told(small, monkeypatch, suited):
-    monkeypatch.setattr(advice, "suited_vocab_size", lambda _: suited)
+    monkeypatch.setattr(advice, "suited_vocab_size", lambda *_, **__: suited)
     monkeypatch.setattr(budget, "step_seconds", lambda *_, length: 0.1)
     monkeypatch.setattr(budget, "fed_step_seconds", lambda *_, seconds: 0.1)
     said = run("plan", "--data", small / "data", "--model", "tiny", "--budget", "1m")
@@ -351,7 +351,11 @@ def test_a_vocabulary_that_suits_almost_as_many_tokens_is_near_enough(
     small, monkeypatch
 ):
     tokens = read_manifest(small / "data").splits["train"]["copies"][0]["tokens"]
-    suited = lambda of_text: 400 if of_text < tokens / 1.4 else 2000  # noqa: E731
+
+    def suited(of_text, *, characters):
+        assert 30 < characters < 100
+        return 400 if of_text < tokens / 1.4 else 2000
+
     monkeypatch.setattr(advice, "suited_vocab_size", suited)
     monkeypatch.setattr(budget, "step_seconds", lambda *_, length: 0.1)
     monkeypatch.setattr(budget, "fed_step_seconds", lambda *_, seconds: 0.1)
