@@ -10,7 +10,7 @@ from pipeline.reading.encodings import (
 )
 from pipeline.reading.formats import FORMATS_OF, Format, Kind
 from pipeline.reading.marked_text import CUE_TIMES
-from pipeline.reading.plain_text import has_marker, recognise_text
+from pipeline.reading.plain_text import has_marker, is_title, recognise_text
 from pipeline.storage.lines import (
     MAX_RECORD_BYTES,
     decode,
@@ -69,6 +69,11 @@ _STRUCTURED = (
 _JSON_ARRAY = re.compile(rb"\[\s*+\{\s*+\"")
 _JSON_TEXTS = re.compile(rb'(?:\[\s*+)++"(?:[^"\\\n]|\\.)*+"\s*+[,\]]')
 _JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\["\\/bfnrtu])*+"')
+_COLUMN_NAMES = re.compile(
+    rb"(?=.*\b(?:text|content|body|sentence|label|title|id)\b)"
+    rb'"?\w+"?([,;|])(?:"?\w+"?\1)*"?\w+"?',
+    re.IGNORECASE,
+)
 # Lines that are looked at for columns.
 _SHOWN_LINES = 200
 # Other markup shows within this many bytes.
@@ -152,6 +157,14 @@ def refuse_binary(head: bytes, *, path: str) -> None:
 def refuse_columns(head: bytes, *, path: str) -> None:
     """Refuse lines of columns: tokens with tags, tables not named as such."""
     lines = [line.strip() for line in head.split(b"\n")[:_SHOWN_LINES] if line.strip()]
+    if len(lines) > 2 and (names := _COLUMN_NAMES.fullmatch(lines[0])):
+        number = lines[0].count(names[1])
+        # The last line may be cut.
+        rows = sum(line.count(names[1]) >= number for line in lines[1:-1])
+        if rows >= 0.9 * (len(lines) - 2):
+            raise UnusableFile(
+                f"{path} has names of columns in its first line; name a table .csv."
+            )
     # Of a corpus of tokens these are comments and tags.
     lines = [line for line in lines if not line.startswith((b"#", b"<"))]
     of_columns = sum(b"\t" in line for line in lines)
@@ -306,7 +319,7 @@ def _recognise_plain(kind: Kind, head: bytes, *, path: str) -> Format:
         return "numbered"
     refuse_columns(head, path=path)
     # The last line may be cut, unless the file ends there.
-    if has_marker(head[: end or len(head)]):
+    if has_marker(head[: end or len(head)]) or is_title(_first_line(head)):
         return "marked"
     if _CUE.match("\n".join(lines[:10])):
         return "subtitles"
@@ -314,6 +327,11 @@ def _recognise_plain(kind: Kind, head: bytes, *, path: str) -> Format:
         is_endless = not is_whole and "" not in lines
         return "bookcorpus" if is_endless and is_tokenized(lines) else "book"
     return recognise_text(lines, is_whole=is_whole)
+
+
+def _first_line(head: bytes) -> bytes:
+    """The first line that is not blank."""
+    return next(filter(bytes.strip, head.split(b"\n")), b"")
 
 
 def _recognise_markup(head: bytes) -> Format | None:

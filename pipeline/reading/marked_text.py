@@ -8,6 +8,7 @@ and a file can be read from anywhere. Of subtitles (SubRip, WebVTT) there is wha
 said, without numbers, times and tags.
 """
 
+import html
 import itertools
 import re
 import zlib
@@ -16,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
 from pipeline.core.scripts import ends_sentence
 from pipeline.reading.languages import known_language
-from pipeline.reading.plain_text import is_marker, prose_document, read_prose
+from pipeline.reading.plain_text import as_prose, is_marker, prose_document, read_prose
 from pipeline.storage.lines import line_blocks, read_whole_lines
 
 # Shorter lines repeat ("he nodded ."), and longer ones are not sentences.
@@ -39,7 +40,7 @@ _NO_CUE = re.compile(r"(?:WEBVTT|NOTE|STYLE|REGION)(?:\s|$)")
 _NOT_SPOKEN = re.compile(
     r"</?[a-zA-Z0-9][^<>\n]{0,100}>|\{\\[^{}\n]{0,100}\}|\[[^\[\]\n]{0,200}\]|[♪♫]"
 )
-_SPEAKER_CHANGES = re.compile(r"[-–—]\s*(?=\S)")
+_SPEAKER_CHANGES = re.compile(r"(?:[-–—]|>{2,}|<v\b[^<>\n]{0,100}>)\s*(?=\S)")
 # A paragraph without the end of a sentence is ended here.
 _MAX_SPOKEN_CHARACTERS = 2000
 _MAX_REPEATED_WORDS = 100
@@ -94,7 +95,8 @@ def _cues(lines: Iterable[str]) -> list[list[str]]:
 def _spoken(cue: list[str]) -> list[Spoken]:
     """What is said in a cue: the words of each line, and if another speaks them."""
     spoken = []
-    for line in cue:
+    # WebVTT writes "&gt;&gt;" where another speaks.
+    for line in map(html.unescape, cue):
         change = _SPEAKER_CHANGES.match(line)
         text = _NOT_SPOKEN.sub("", line[change.end() :] if change else line)
         if any(map(str.isalnum, text)):
@@ -195,7 +197,7 @@ def read_marked(
     all_lines = itertools.chain.from_iterable(split)
     for is_between, lines in itertools.groupby(all_lines, key=is_marker):
         if not is_between:
-            yield from read_prose(lines, counts=counts)
+            yield from read_prose(map(as_prose, lines), counts=counts)
 
 
 def read_wet(lines: Iterable[str]) -> Iterator[Document | Dropped]:

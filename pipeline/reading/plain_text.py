@@ -66,6 +66,14 @@ _BETWEEN = re.compile(
     re.IGNORECASE,
 )
 
+# How WikiText writes the title of an article, and of a section.
+_WIKITEXT_TITLE = re.compile(rb" = [^=\n]+ = \s*")
+_WIKITEXT_SECTION = re.compile(rb" (?:= ){2,}[^=\n]+ (?:= ){2,}\s*")
+_WIKITEXT_MARK = re.compile(rb" @([-,.])@ ")
+
+# The number of a page, alone in a line.
+_PAGE_NUMBER = re.compile(r"\s*[-–—\[(]?\s*\d{1,4}\s*[-–—\])]?\s*")
+
 # A paragraph most likely ends within this much text.
 _END_BYTES = 1 << 18
 _BLANK = b"\n\n"
@@ -215,8 +223,31 @@ def is_marker(line: bytes) -> bool:
     >>> is_marker(b"</s>"), is_marker(b"-----\r"), is_marker(b"- - -")
     (True, True, False)
     """
+    if is_title(line):
+        return True
     line = line.strip()
     return is_named_marker(line) or (len(line) > 3 and not line.strip(b"-"))
+
+
+def is_title(line: bytes) -> bool:
+    r"""Whether a line is the title of an article as WikiText has it.
+
+    >>> is_title(b" = Ada = \n"), is_title(b" = = Life = = \n"), is_title(b"a = b = c")
+    (True, False, False)
+    """
+    return line.startswith(b" = ") and _WIKITEXT_TITLE.fullmatch(line) is not None
+
+
+def as_prose(line: bytes) -> bytes:
+    r"""A line of WikiText without the marks of its tokens; none if it names a section.
+
+    >>> as_prose(b" a 5 @-@ page text , 1 @,@ 000 \n"), as_prose(b" = = Life = = \n")
+    (b' a 5-page text , 1,000 \n', b'\n')
+    """
+    if b" @" in line:
+        line = _WIKITEXT_MARK.sub(rb"\1", line)
+    is_section = line.startswith(b" = = ") and _WIKITEXT_SECTION.fullmatch(line)
+    return b"\n" if is_section else line
 
 
 def has_marker(head: bytes) -> bool:
@@ -323,6 +354,8 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> tuple[list[str], 
     head = text[:_HEAD_CHARACTERS]
     lengths = map(len, head.split("\n"))
     are_lines = sum(n for n in lengths if n > _WIDE_LINE_CHARACTERS) > len(head) // 2
+    if "\x0c" in text:
+        text = without_page_numbers(text)
     if is_record and any(mark in text for mark in _OTHER_LINE_ENDS):
         text = text.translate(_LINE_FEEDS)
     text = with_whole_words(text)
@@ -344,6 +377,30 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> tuple[list[str], 
         else:
             paragraphs.append(paragraph)
     return paragraphs, lines
+
+
+def without_page_numbers(text: str) -> str:
+    r"""A text without the numbers that stand where its pages end, as in pdftotext's.
+
+    >>> without_page_numbers("It was\n\n12\n\n\x0clate.\n\n- 13 -\n\x0cWhy?")
+    'It was\nlate.\n\nWhy?'
+    """
+    pages: list[str] = []
+    for page in text.split("\x0c"):
+        before, after = (pages[-1] if pages else "").rstrip(), page.lstrip()
+        last_line = before.rfind("\n") + 1
+        first, _, rest = after.partition("\n")
+        if _PAGE_NUMBER.fullmatch(before[last_line:]):
+            before = before[:last_line].rstrip()
+        elif pages and _PAGE_NUMBER.fullmatch(first):
+            after = rest.lstrip()
+        else:
+            pages.append(f"\x0c{page}" if pages else page)
+            continue
+        goes_on = after[:1].islower() and not ends_sentence(before)
+        pages[-1] = before + ("\n" if goes_on else "\n\n")
+        pages.append(after)
+    return "".join(pages)
 
 
 def _divide_paragraph(

@@ -138,6 +138,11 @@ def test_what_two_people_say_is_said_twice():
             ("He came.", "Why?"),
         ),
         (
+            "WEBVTT\n\n00:01.000 --> 00:02.000\n&gt;&gt; Tom &amp; I came\n"
+            "&gt;&gt;&gt; So?\n\n00:02.000 --> 00:03.000\n<v Ada>Yes<c.red>!</c>",
+            ("Tom & I came", "So?", "Yes!"),
+        ),
+        (
             "0:00:01.000,0:00:02.000\nHe came\n\n0:00:02.000,0:00:03.000\nhome.\n",
             ("He came home.",),
         ),

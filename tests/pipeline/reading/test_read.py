@@ -94,7 +94,7 @@ def line(number):
 
 
 def marked(number):
-    marker = ("<|endoftext|>", "</s>", "----")[number % 3]
+    marker = ("<|endoftext|>", "</s>", "----", " = Ada = ")[number % 4]
     return f"Ada wrote page {number}.\n\nShe wrote it\nherself.\n{marker}\n"
 
 

@@ -296,9 +296,48 @@ def test_line_ends_that_are_named_are_line_ends(text, paragraphs, tmp_path):
         assert read(table) == ("csv", [paragraphs])
 
 
+WIKITEXT = (
+    " \n = Ada = \n \n Ada wrote a 5 @-@ page program , of 1 @,@ 000 signs . \n \n"
+    " = = Life = = \n \n She died . \n \n = Bob = \n \n Bob wrote <unk> . \n \n"
+    " = = = Later = = = \n \n a = b = c . \n"
+)
+
+
+def test_articles_of_wikitext_are_documents(tmp_path):
+    path = written(tmp_path, "wiki.train.tokens", WIKITEXT)
+    assert read(path) == (
+        "marked",
+        [
+            ["Ada wrote a 5-page program , of 1,000 signs .", "She died ."],
+            ["Bob wrote <unk> .", "a = b = c ."],
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        "It was\n\n12\n\n\x0clate.\n\nWhy?\n\n13\n\x0cSo.\n\x0c",
+        "It was\n- 12 -\n\x0clate.\n\nWhy?\n\x0c13\n\nSo.",
+    ],
+)
+def test_the_numbers_of_pages_are_no_text(pages, tmp_path):
+    _, documents = read(written(tmp_path, "a.txt", pages))
+    assert documents == [["It was late.", "Why?", "So."]]
+
+
+def test_a_form_feed_alone_is_white_space(tmp_path):
+    _, documents = read(
+        written(tmp_path, "a.txt", "It was\n\x0clate.\n\n\x0cIn 1914\n")
+    )
+    assert documents == [["It was late.", "In 1914"]]
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
+        ('id,text\n1,He came.\n2,"She left, late."\n', "has names of columns"),
+        ("id;title;text\n1;A;He came.\n2;B;Why?\n", "has names of columns"),
         ('<srcset setid="a">\n<doc>\n<seg id="1">He came.</seg>\n', "is XML"),
         ("<DOC>\n<DOCNO>1</DOCNO>\n<TEXT>He came.</TEXT>\n</DOC>\n", "is XML"),
         ("Message-ID: <1@b>\nFrom: a@b\n\nHe came=20\nhome.\n", "is a mail as it was"),
