@@ -66,8 +66,9 @@ def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
     """Read all files of a task and check them, and show what is in them."""
     from albert_tf.tasks.evaluation import task_of
 
-    if spec.kind == "choose" and len(paths.train) > 1:
-        spec = with_first_option(spec, paths.train)
+    labelled = [*paths.train, *paths.evaluation]
+    if spec.name == "choose" and len(labelled) > 1:
+        spec = with_first_option(spec, labelled)
     train: list[TaskExample] = []
     for path in paths.train:
         examples, spec = _read(path, spec, say=say)

@@ -1,12 +1,11 @@
-"""Which columns of a table a task reads, and what its options are called."""
+"""Which columns of a table a task reads."""
 
 import dataclasses
 import re
 from collections.abc import Container, Sequence
-from typing import Any
 
-from pipeline.tasks.table_files import Row, Table, listed_value, parsed_value
-from schemas.errors import AlbertError, SettingError
+from pipeline.tasks.table_files import Table
+from schemas.errors import SettingError
 from schemas.task import Columns, Kind
 
 # Names that columns have in published files, the more specific first; upper and lower
@@ -53,7 +52,7 @@ DOCUMENTS = (
     *("doc_id", "doc id", "doc", "document_id", "document id", "document"),
     *("article_id", "article id", "article"),
 )
-_ANSWERS = ("answers", "answer")
+_ANSWERS = ("answers", "answer", "answer_text")
 _IDS = ("index", "idx", "id", "guid")
 _OPTION_LISTS = ("options", "choices", "choice", "endings")
 _OPTION = re.compile(
@@ -75,7 +74,7 @@ _KIND_LABELS = {
     "tag": TAGS,
 }
 # What some kinds read beside the columns that are told, where a file has it.
-_KIND_OTHERS = {"answer": ("is_impossible",), "tag": ("text",)}
+_KIND_OTHERS = {"answer": ("is_impossible", "answer_start"), "tag": ("text",)}
 _FLAGS = {"text": "--text-column", "pair": "--pair-column", "label": "--label-column"}
 
 
@@ -134,7 +133,7 @@ def remarks_on_columns(
     >>> remarks_on_columns(table, "classify", found=found)
     ("columns that are not read: 'title'",)
     """
-    known = ("", *others, *_KIND_OTHERS.get(kind, ()))
+    known = (*others, *_KIND_OTHERS.get(kind, ()))
     rest = [name for name in _others(table, found) if name not in known]
     return (f"columns that are not read: {_listed(rest)}",) if rest else ()
 
@@ -179,8 +178,8 @@ def _options(table: Table) -> tuple[str, ...]:
 
 
 def _others(table: Table, found: Columns) -> list[str]:
-    """The columns that nothing is known of."""
-    known = {found.text, found.pair, found.id, *found.options}
+    """The columns that nothing is known of; one of row numbers may have no name."""
+    known = {"", found.text, found.pair, found.id, *found.options}
     if found.label is not None:
         known |= set(label_names(table.columns, found.label))
     return [name for name in table.columns if name not in known]
@@ -227,207 +226,3 @@ def _unclear(table: Table, what: str, *, kind: Kind) -> SettingError:
 def _listed(columns: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in columns)
     return f"{shown[:200]} ..." if len(shown) > 200 else shown
-
-
-# What options are called where a file names them by letters.
-_LETTERS = "ABCDEFGHIJ"
-
-
-# Of so many rows for each option, the first is right in some of nearly every file.
-_MANY_ROWS = 10
-
-# A list as pandas writes it inside an object.
-_ARRAY = re.compile(r"array\((\[[^\[\]]*\])(?:,\s*dtype=[^()]+)?\)")
-
-
-def object_value(value: Any) -> Any:
-    """A cell, read if it is a list or an object as JSON, Python or pandas writes them.
-
-    >>> object_value("{'text': array(['Ada'], dtype=object)}"), object_value("['Ada']")
-    ({'text': ['Ada']}, ['Ada'])
-    >>> object_value("{b}")
-    '{b}'
-    """
-    value = listed_value(value)
-    if not (isinstance(value, str) and value.strip().startswith("{")):
-        return value
-    for written in (value, _ARRAY.sub(r"\1", value)):
-        if isinstance(found := parsed_value(written.strip()), dict):
-            return found
-    return value
-
-
-def text_of_part(part: Any, *, place: str) -> str:
-    """A word or an option; of an object, as Prodigy has them, its text.
-
-    >>> text_of_part({"text": "Ada", "start": 0}, place=""), text_of_part(7, place="")
-    ('Ada', '7')
-    """
-    text = part.get("text") if isinstance(part, dict) else part
-    if not isinstance(text, str | int | float):
-        raise AlbertError(
-            f"{place}: {part!r:.60} is neither a text nor an object with a text; "
-            "correct the row."
-        )
-    return str(text)
-
-
-def options_of(row: Row, columns: Columns) -> tuple[str, ...]:
-    """The options of a row: one column with a list, or a column each.
-
-    Empty ones at the end are absent.
-    """
-    cells, _ = _named_options(row, columns)
-    while cells and cells[-1] in (None, ""):
-        cells.pop()
-    options = tuple(
-        "" if cell is None else text_of_part(cell, place=row.place) for cell in cells
-    )
-    return two_or_more(options, place=row.place)
-
-
-def names_of_options(row: Row, columns: Columns) -> list[str]:
-    """What the options of a row are called, if it says so."""
-    _, names = _named_options(row, columns)
-    return [str(name) for name in names]
-
-
-def _named_options(row: Row, columns: Columns) -> tuple[list[Any], list[Any]]:
-    """The options of a row as it has them, and their names if it says so."""
-    if len(columns.options) != 1:
-        return [row.cells.get(name) for name in columns.options], []
-    cell = row.cells.get(columns.options[0])
-    value = object_value(cell)
-    if isinstance(value, dict) and isinstance(value.get("text"), list):
-        # As in ARC.
-        names = value.get("label")
-        return list(value["text"]), names if isinstance(names, list) else []
-    if isinstance(value, dict):
-        return list(value.values()), list(value)
-    if not isinstance(value, list):
-        raise AlbertError(
-            f"{row.place}: the options {cell!r:.60} are no list; write them as in JSON "
-            '(["red", "blue"]), or in a column each.'
-        )
-    # Numbers say which option is right, as two that are the same do.
-    names = {each.get("label") for each in value if isinstance(each, dict)}
-    are_names = len(names) == len(value) and all(isinstance(n, str) for n in names)
-    return list(value), [each["label"] for each in value] if are_names else []
-
-
-def two_or_more(options: tuple[str, ...], *, place: str) -> tuple[str, ...]:
-    """Options that can be chosen from."""
-    if len(options) < 2:
-        raise AlbertError(f"{place} has fewer than two options; give two or more.")
-    return options
-
-
-def first_option_of(table: Table, columns: Columns) -> int | None:
-    """The number of the first option in a table; None where answers are no numbers.
-
-    It is 1 if a row needs it, or if of many rows none has 0.
-    """
-    if columns.label is None:
-        return None
-    numbers, last_from_one, most = list[int](), None, 0
-    are_places = answers_are_places(table, columns)
-    for row in table.rows:
-        answer, options = row.cells.get(columns.label), options_of(row, columns)
-        number = _number(answer)
-        is_name = str(answer) in names_of_options(row, columns)
-        is_text = is_name or (answer in options and not are_places)
-        if number is None or number < 0 or is_text:
-            continue
-        numbers.append(number)
-        most = max(most, len(options))
-        if number == len(options):
-            last_from_one = row.place
-    if last_from_one is not None and 0 in numbers:
-        raise AlbertError(
-            f"{last_from_one}: the right option has the number of options as its "
-            "number, and other rows count from 0; correct one of them."
-        )
-    is_from_one = len(numbers) >= _MANY_ROWS * most and 0 not in numbers
-    return int(last_from_one is not None or is_from_one) if numbers else None
-
-
-def answers_are_places(table: Table, columns: Columns) -> bool:
-    """Whether numbers and letters are the places of options, also if these are such.
-
-    They are if one of them is not among its options and all numbers may be those of
-    options: "1" is the number of an option beside 10, 20 and 30, and so it is beside 1,
-    2 and 3 in another row of that file.
-    """
-    if columns.label is None:
-        return False
-    is_other = False
-    for row in table.rows:
-        answer, options = row.cells.get(columns.label), options_of(row, columns)
-        number = _number(answer)
-        if number is not None and not -1 <= number <= len(options):
-            return False
-        is_known = _is_place(answer, options) and number != -1
-        is_other = is_other or (is_known and answer not in options)
-    return is_other
-
-
-def _is_place(answer: Any, options: Sequence[str]) -> bool:
-    """Whether an answer is a number, or the letter of an option."""
-    return _number(answer) is not None or _letter(answer) in range(len(options))
-
-
-def _letter(answer: Any) -> int | None:
-    """The place of a letter, from 0.
-
-    >>> _letter("b"), _letter("ab")
-    (1, None)
-    """
-    letter = str(answer).strip().upper()
-    return _LETTERS.index(letter) if letter in [*_LETTERS] else None
-
-
-def choice_of(
-    answer: Any,
-    options: Sequence[str],
-    *,
-    place: str,
-    first: int = 0,
-    are_places: bool = False,
-) -> int | None:
-    """The number of the right option: given as a letter, a number or its text.
-
-    Args:
-        answer: As the file has it; None or empty where it is withheld.
-        first: What the file counts from.
-        are_places: As of `answers_are_places`.
-
-    >>> [choice_of(a, ("red", "blue"), place="") for a in ("B", 1, "1", "blue", None)]
-    [1, 1, 1, 1, None]
-    """
-    if answer is None or answer == "":
-        return None
-    number = _number(answer)
-    if answer in options and not (are_places and _is_place(answer, options)):
-        return options.index(answer)  # the first of some that are the same, as in C3
-    if number is not None and 0 <= number - first < len(options):
-        return number - first
-    if number == -1:
-        return None
-    letter = _letter(answer)
-    if letter is not None and letter < len(options):
-        return letter
-    raise AlbertError(
-        f"{place}: the right answer {str(answer)!r:.60} is none of the {len(options)} "
-        "options; correct it."
-    )
-
-
-def _number(value: Any) -> int | None:
-    """A whole number, also one that is written as text or as 1.0."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.strip().lstrip("-").isdecimal():
-        return int(value)
-    return None

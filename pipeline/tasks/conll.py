@@ -35,6 +35,9 @@ _UD_ID = re.compile(r"[0-9]+(?:[-.][0-9]+)?")
 _ONTONOTES = re.compile("#begin document", re.MULTILINE)
 _ONTONOTES_WORD, _ONTONOTES_TAG = 3, 10
 
+# What WikiANN has before each word.
+_LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:(?=.)")
+
 # How a line begins that may be a comment where a sentence begins.
 _COMMENT = re.compile(r"#|%|//|<")
 
@@ -99,9 +102,20 @@ def read_conll(
     _check_lines(blocks, places, is_equal=is_equal, path=path)
     if columns.text is None:
         _check_words(blocks, places, path=path)
-    examples = [*_examples(blocks, places, path=path)]
-    width = len(blocks[0][0][1])
-    return Columned(examples, tuple(_remarks(blocks, places, width)))
+    remarks = [*_remarks(blocks, places, len(blocks[0][0][1]))]
+    if prefix := _language_of(blocks, places):
+        for _, cells in itertools.chain.from_iterable(blocks):
+            cells[places.word] = cells[places.word].removeprefix(prefix)
+        remarks.append(f"every word begins with {prefix}, which is no part of it")
+    return Columned([*_examples(blocks, places, path=path)], tuple(remarks))
+
+
+def _language_of(blocks: list[Block], places: _Places) -> str:
+    """The language that stands before every word, as in WikiANN; empty if none does."""
+    words = [cells[places.word] for block in blocks for _, cells in block]
+    found = _LANGUAGE.match(words[0])
+    is_of_all = found is not None and all(word.startswith(found[0]) for word in words)
+    return found[0] if found and is_of_all and len(words) > 1 else ""
 
 
 def _sentences(

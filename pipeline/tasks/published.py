@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.tasks.columns import choice_of, object_value, two_or_more
+from pipeline.tasks.cells import as_text, as_texts, object_value
+from pipeline.tasks.options import choice_of, two_or_more
 from pipeline.tasks.table_files import (
     Row,
     Table,
-    as_text,
-    as_texts,
     decode_text,
     json_records,
     read_data,
@@ -99,6 +98,8 @@ def answers_of(
     (Answer(text='Ada', start=4),)
     >>> answers_of({"answers": ["Ada"]}), answers_of({}), answers_of({"answers": []})
     ((Answer(text='Ada', start=-1),), None, ())
+    >>> answers_of({"answer": "Ada", "answer_start": 14}, "answer")
+    (Answer(text='Ada', start=14),)
     >>> answers_of({"answers": [{"text": "", "answer_start": 0}]})
     ()
     """
@@ -110,6 +111,9 @@ def answers_of(
         return None
     if isinstance(found, str) and found.lstrip()[:1] in ("[", "{"):
         raise ValueError(f"{found!r:.60} cannot be read")
+    if isinstance(found, str) and (start := record.get("answer_start")) is not None:
+        # In a column of its own.
+        found = {"text": found, "answer_start": start}
     if isinstance(found, dict) and isinstance(found["text"], list):
         starts = found["answer_start"]
         pairs = list(zip(found["text"], starts, strict=True))

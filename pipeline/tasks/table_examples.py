@@ -8,18 +8,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from pipeline.core.scripts import is_unspaced
-from pipeline.tasks.columns import (
-    answers_are_places,
-    choice_of,
-    label_names,
-    names_of_options,
-    object_value,
-    options_of,
-    text_of_part,
-)
+from pipeline.tasks.cells import listed_value, object_value, text_of_part
+from pipeline.tasks.columns import label_names
+from pipeline.tasks.options import answers_are_places, choice_of, options_in
 from pipeline.tasks.published import answers_of, located
-from pipeline.tasks.table_files import Row, Table, listed_value
-from pipeline.tasks.tags import has_spans, tags_of_row
+from pipeline.tasks.table_files import Row, Table
+from pipeline.tasks.tags import are_spans, has_spans, marked_value, tags_of_row
 from schemas.errors import AlbertError
 from schemas.task import Columns, Kind, TaskExample
 
@@ -56,6 +50,7 @@ def examples_of_table(
     """The examples in a table.
 
     Args:
+        table: For `choose` as `with_options` makes it.
         columns: Of the table; without a label, nothing is known of what to predict.
         num_labels: That a model knows, if there is one.
 
@@ -96,8 +91,8 @@ def _target_of(
         are_places = answers_are_places(table, columns)
         return functools.partial(target, columns=columns, are_places=are_places)
     if kind == "tag" and label is not None:
-        are_spans = has_spans(table, label)
-        return functools.partial(target, are_spans=are_spans, counts=table.counts)
+        found = has_spans(table, label)
+        return functools.partial(target, has_spans=found, counts=table.counts)
     if kind == "multilabel" and label is not None:
         is_one = len(label_names(table.columns, label)) == 1
         cells = label_cells(table, label, num_labels) if is_one else None
@@ -114,30 +109,25 @@ def _texts(row: Row, kind: Kind, columns: Columns) -> Known:
         if isinstance(listed := listed_value(value), list):
             words = tuple(text_of_part(each, place=row.place) for each in listed)
             # Spans count the characters of a text that stands beside the words.
-            text = row.cells.get("text") if _is_marked_text(row, columns) else None
-            return {"words": words, "text": text or " ".join(words)}
+            marked = marked_value(row.cells.get(columns.label or ""))
+            text = row.cells.get("text") if are_spans(marked) else None
+            is_text = isinstance(text, str) and text
+            return {"words": words, "text": text if is_text else " ".join(words)}
         if not isinstance(value, str):
             raise AlbertError(
                 f"{row.place}: {columns.text!r} is neither a list of words nor a text; "
                 "correct the row."
             )
         # CLUENER marks characters, spaces among them.
-        has_spans = isinstance(row.cells.get(columns.label or ""), dict)
-        words = tuple(value) if has_spans else words_of(value)
+        marked = marked_value(row.cells.get(columns.label or ""))
+        words = tuple(value) if isinstance(marked, dict) else words_of(value)
         return {"words": words, "text": value}
     texts: Known = {"text": _text(row, columns.text)}
     if kind == "choose":
-        texts["options"] = options_of(row, columns)
+        texts["options"] = options_in(row).texts
     if columns.pair is not None:
         texts["text_pair"] = _text(row, columns.pair)
     return texts
-
-
-def _is_marked_text(row: Row, columns: Columns) -> bool:
-    """Whether a row has spans of the characters of its text."""
-    spans = listed_value(row.cells.get(columns.label or ""))
-    are_spans = isinstance(spans, list) and spans and isinstance(spans[0], dict | list)
-    return bool(are_spans) and isinstance(row.cells.get("text"), str)
 
 
 def _text(row: Row, name: str | None) -> str:
@@ -333,24 +323,24 @@ def _answers(row: Row, name: str, _: Known) -> Known:
 def _choice(
     row: Row, name: str, known: Known, *, columns: Columns, are_places: bool
 ) -> Known:
-    answer, called = row.cells.get(name), names_of_options(row, columns)
+    answer, called = row.cells.get(name), options_in(row).names
     if str(answer) in called:
         return {"choice": called.index(str(answer))}
     choice = choice_of(
         answer,
         known["options"],
         place=row.place,
-        first=columns.first_option or 0,
+        first=columns.first_option,
         are_places=are_places,
     )
     return {"choice": choice}
 
 
 def _tags(
-    row: Row, name: str, known: Known, *, are_spans: bool, counts: Counter[str]
+    row: Row, name: str, known: Known, *, has_spans: bool, counts: Counter[str]
 ) -> Known:
     texts = known["words"], known["text"]
-    return {"tags": tags_of_row(row, name, *texts, are_spans=are_spans, counts=counts)}
+    return {"tags": tags_of_row(row, name, *texts, has_spans=has_spans, counts=counts)}
 
 
 _TARGETS: dict[Kind, Callable[..., Known]] = {

@@ -1,6 +1,6 @@
 """Files of rows with named columns, read whole: TSV, CSV, JSON lines, JSON, parquet."""
 
-import ast
+import codecs
 import contextlib
 import csv
 import io
@@ -8,7 +8,7 @@ import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from typing import Any, NamedTuple
 
 from pipeline.core.documents import ReadingCounts
@@ -16,9 +16,11 @@ from pipeline.reading.column_files import ColumnTable
 from pipeline.reading.content import HEAD_BYTES, refuse_binary
 from pipeline.reading.quoted_rows import Cells
 from pipeline.reading.tables import (
+    Quoting,
     clean_text,
     column_names,
     divide_lines,
+    find_quoting,
     parse_record,
 )
 from pipeline.storage.files import read_whole
@@ -29,9 +31,14 @@ from schemas.errors import AlbertError
 _SAMPLE_ROWS = 100
 
 # A table with tabs between cells, of which those with a quotation mark are all quoted,
-# as pandas writes it; the last one may be cut off. And such a cell, whole.
-_QUOTED = re.compile(
-    r'(?:(?<![^\t\n])"(?:[^"]++|"")*+(?:"(?=[\t\n]|\Z)|\Z)|[^"\t\n]++|[\t\n])*+'
+# as pandas writes it, or as R and Spark do; the last one may be cut off. And such a
+# cell, whole.
+_QUOTED, _ESCAPED = (
+    re.compile(
+        rf'(?:(?<![^\t\n])"(?:{inside})*+(?:"(?=[\t\n]|\Z)|\Z)|[^"\t\n]++|[\t\n])*+',
+        re.DOTALL,
+    )
+    for inside in (r'[^"]++|""', r'[^"\\]++|\\.|""')
 )
 _CELL = re.compile(r'(?<![^\t\n])"((?:[^"]++|"")*+)"(?=[\t\n]|\Z)')
 
@@ -43,20 +50,8 @@ _HIGHEST_RATIO, _ALWAYS_READ = 50, 64 << 20
 TOO_FEW_CELLS = "row with too few cells, left out"
 TOO_MANY_CELLS = "row with too many cells, left out"
 
-# How NumPy writes a list of numbers, texts, or true and false: nothing but white space
-# is between them. And what else programs write around a list.
-_ITEM = re.compile(
-    r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|True|False"
-    r"|-?[0-9]+(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?"
-)
-_NUMPY_LIST = re.compile(rf"\[\s*(?:{_ITEM.pattern})(?:\s+(?:{_ITEM.pattern}))+\s*\]")
-_WRAPPED = re.compile(
-    r"(?:array|tensor|frozenset)\((.*?)(?:,\s*dtype=[^()]+)?\)", re.DOTALL
-)
+# What is not quoted where all but numbers are.
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]*)?")
-
-# Of texts that only look like JSON or Python.
-_UNPARSED = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 
 
 class Row(NamedTuple):
@@ -107,6 +102,10 @@ def decode_text(data: bytes, path: str, *, counts: Counter[str]) -> str:
     >>> decode_text(b"\xef\xbb\xbfone\r\ntwo", "a.tsv", counts=Counter())
     'one\ntwo'
     """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        # As Excel writes text between tabs.
+        with contextlib.suppress(UnicodeDecodeError):
+            data = data.decode("utf-16").encode()
     refuse_binary(data[:HEAD_BYTES], path=path)
     try:
         # What stands inside stays, for answers are found by counting characters.
@@ -124,9 +123,9 @@ def parse_table(
     r"""The rows of a table of lines.
 
     Cells divided by tabs are quoted only if all those with a quotation mark are, and
-    either one of them doubles a mark inside, or has a tab or line feed, or there are no
-    others but numbers. In GLUE's files, which are named tasks, a quotation mark is
-    text. All others are quoted as in CSV.
+    one of them doubles or escapes a mark inside or has a tab or line feed, or they are
+    all that have a comma (as of Excel) or all but numbers. In GLUE's files, which are
+    named tasks, a quotation mark is text. All others are quoted as in CSV.
 
     Args:
         header: The names of the columns if the file has none; cells are then divided by
@@ -170,22 +169,34 @@ def _divided(
     if width:
         lines = ((n, line) for n, line in enumerate(text.split("\n"), 1) if line)
         return ((n, line.split(" ", width - 1)) for n, line in lines)
-    is_quoted = may_be_quoted and _QUOTED.fullmatch(text) and _has_to_be_quoted(text)
+    has_tabs = "\t" in text.partition("\n")[0]
+    quoting = _quoting_of(text, has_tabs=has_tabs) if may_be_quoted else None
     # A carriage return ends a line of CSV alone.
-    is_csv = "\t" not in text.partition("\n")[0] or bool(is_quoted)
+    is_csv = not has_tabs or quoting is not None
     return divide_lines(
         io.StringIO(text, newline="" if is_csv else "\n"),
-        quoting="doubled" if is_quoted else None,
+        quoting=quoting,
         is_strict=True,
     )
 
 
+def _quoting_of(text: str, *, has_tabs: bool) -> Quoting | None:
+    """How the cells of a table are quoted; None for not at all, or as in CSV."""
+    is_escaped = '\\"' in text
+    if not has_tabs:
+        return find_quoting(text.encode(), is_whole=True) if is_escaped else None
+    if is_escaped and _ESCAPED.fullmatch(text):
+        return "escaped"
+    return "doubled" if _QUOTED.fullmatch(text) and _has_to_be_quoted(text) else None
+
+
 def _has_to_be_quoted(text: str) -> bool:
     """Whether quoted cells hide something, or are all there are but numbers."""
-    if any(
-        '""' in cell[1] or "\t" in cell[1] or "\n" in cell[1]
-        for cell in _CELL.finditer(text)
-    ):
+    cells = [cell[1] for cell in _CELL.finditer(text)]
+    if any('""' in cell or "\t" in cell or "\n" in cell for cell in cells):
+        return True
+    others = _CELL.sub("", text)
+    if cells and all("," in cell for cell in cells) and "," not in others:
         return True
     rows = text.partition("\n")[2]
     others = _CELL.sub("", rows)
@@ -300,22 +311,50 @@ def json_records(text: str, path: str) -> Any:
     return rows
 
 
-def by_rows(value: Any) -> Any:
-    """The records of a value of JSON that has all of a column together, as of pandas.
+def by_rows(value: Any, *, may_be_sentence: bool = False) -> Any:
+    """The records of a value of JSON that pandas wrote in another way than as records.
+
+    It has all of a column together, or the rows by their numbers, or the names of the
+    columns once.
+
+    Args:
+        may_be_sentence: Whether lists of words may be those of a single record.
 
     >>> by_rows({"text": ["a", "b"], "label": {"0": 1, "1": 2}})
     [{'text': 'a', 'label': 1}, {'text': 'b', 'label': 2}]
+    >>> by_rows({"0": {"text": "a", "label": 1}, "1": {"text": "b", "label": 2}})
+    [{'text': 'a', 'label': 1}, {'text': 'b', 'label': 2}]
+    >>> by_rows({"columns": ["text", "label"], "index": [0], "data": [["a", 1]]})
+    [{'text': 'a', 'label': 1}]
     >>> by_rows({"text": "a", "labels": ["b", "c"]})
     {'text': 'a', 'labels': ['b', 'c']}
     """
-    if not isinstance(value, dict) or "data" in value:
+    if not isinstance(value, dict):
         return value
+    names, data = value.get("columns", ""), value.get("data", "")
+    is_split = isinstance(names, list) and _are(list, data)
+    if is_split and all(len(row) == len(names) for row in data):
+        return [dict(zip(map(str, names), row, strict=True)) for row in data]
+    if "data" in value:
+        return value
+    if _are(dict, value.values()) and all(map(str.isdecimal, value)):
+        return list(value.values())
     columns = [list(c.values()) if isinstance(c, dict) else c for c in value.values()]
-    if not all(isinstance(c, list) for c in columns) or len({*map(len, columns)}) > 1:
+    if not _are(list, columns) or len({*map(len, columns)}) > 1:
+        return value
+    if may_be_sentence and not all(
+        isinstance(column, dict) or _are(list, column) for column in value.values()
+    ):
         return value
     return [
         dict(zip(value, cells, strict=True)) for cells in zip(*columns, strict=True)
     ]
+
+
+def _are(kind: type, values: Any) -> bool:
+    """Whether values of JSON are several, and all of a kind."""
+    is_several = isinstance(values, Sized) and not isinstance(values, str)
+    return is_several and all(isinstance(each, kind) for each in values)
 
 
 def table_of_records(value: Any, *, path: str) -> Table:
@@ -348,53 +387,3 @@ def cleaned(value: Any) -> Any:
     if isinstance(value, list):
         return [cleaned(item) for item in value]
     return value
-
-
-def as_text(value: Any) -> str:
-    """A value that has to be text, else a TypeError."""
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r:.60} is not text")
-    return value
-
-
-def as_texts(value: Any) -> tuple[str, ...]:
-    """A list that has to be of texts, else a TypeError."""
-    if not isinstance(value, list):
-        raise TypeError(f"{value!r:.60} is not a list")
-    return tuple(map(as_text, value))
-
-
-def listed_value(value: Any) -> Any:
-    """A cell, read if it is a list as JSON, Python, NumPy or PyTorch writes it.
-
-    >>> listed_value('["Arts, crafts"]'), listed_value("{'a'}"), listed_value("[0. 1.]")
-    (['Arts, crafts'], ['a'], [0.0, 1.0])
-    >>> listed_value("['Ada' 'ran']"), listed_value("tensor([0., 1.])")
-    (['Ada', 'ran'], [0.0, 1.0])
-    >>> listed_value("a, b")
-    'a, b'
-    """
-    if isinstance(value, tuple | set):
-        return list(value)
-    if not isinstance(value, str):
-        return value
-    text = value.strip()
-    if wrapped := _WRAPPED.fullmatch(text):
-        text = wrapped[1].strip()
-    if text[:1] not in ("[", "(", "{"):
-        return value
-    if _NUMPY_LIST.fullmatch(text):
-        items = [parsed_value(item) for item in _ITEM.findall(text)]
-        return value if None in items else items
-    found = parsed_value(text)
-    if isinstance(found, set):
-        return sorted(found, key=str)
-    return list(found) if isinstance(found, list | tuple) else value
-
-
-def parsed_value(text: str) -> Any:
-    """A value as JSON or Python writes it; None for other texts."""
-    for read in (json.loads, ast.literal_eval):
-        with contextlib.suppress(*_UNPARSED):
-            return read(text)
-    return None

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from pipeline.tasks.table_files import Row, Table, listed_value
+from pipeline.tasks.cells import object_value
+from pipeline.tasks.table_files import Row, Table
 from schemas.errors import AlbertError
 from schemas.tags import (
     are_entities,
@@ -34,14 +35,18 @@ _BRACKETED = re.compile(r"(?:\(([^()*\s]+))?(\*?)(\)?)")
 def in_iob2(
     examples: Sequence[TaskExample], *, counts: Counter[str]
 ) -> list[TaskExample]:
-    """The examples of a file with tags in IOB2, whatever their convention."""
+    """The examples of a file with tags in IOB2, whatever their convention.
+
+    White space around a tag is no part of it.
+    """
     for example in examples:
         if example.tags is not None and len(example.tags) != len(example.words):
             raise AlbertError(
                 f"{example.place}: the number of tags ({len(example.tags)}) is not "
                 f"that of the words ({len(example.words)}); correct it."
             )
-    tags = _without_brackets([e.tags for e in examples if e.tags is not None])
+    listed = (e.tags for e in examples if e.tags is not None)
+    tags = _without_brackets([[*map(str.strip, each)] for each in listed])
     prefixed = with_prefixes(tag for each in tags for tag in each)
     if are_entities(prefixed.values()):
         tags = [[prefixed[tag] for tag in each] for each in tags]
@@ -141,13 +146,27 @@ def _apart(
     return dict.fromkeys(sorted(kept), False)
 
 
+def marked_value(cell: Any) -> Any:
+    """A cell with tags or with marked spans, as `object_value` reads it.
+
+    Of an object in which spaCy has the spans as ``entities``, these.
+
+    >>> marked_value("{'entities': [(3, 7, 'LOC')]}")
+    [[3, 7, 'LOC']]
+    """
+    value = object_value(cell)
+    entities = value.get("entities") if isinstance(value, dict) else None
+    return entities if isinstance(entities, list) else value
+
+
+def are_spans(value: Any) -> bool:
+    """Whether a value lists spans of characters."""
+    return isinstance(value, list) and bool(value) and isinstance(value[0], list | dict)
+
+
 def has_spans(table: Table, name: str) -> bool:
     """Whether tags are spans of characters, of which some rows may have none."""
-    return any(
-        isinstance(value, list) and value and isinstance(value[0], list | dict)
-        for row in table.rows
-        for value in [listed_value(row.cells.get(name))]
-    )
+    return any(are_spans(marked_value(row.cells.get(name))) for row in table.rows)
 
 
 def _spans_of(value: dict[str, Any] | list[Any]) -> list[tuple[int, int, str]]:
@@ -165,11 +184,26 @@ def _spans_of(value: dict[str, Any] | list[Any]) -> list[tuple[int, int, str]]:
             for start, last in places
         ]
     # As in Doccano and spaCy.
-    listed = [
-        [each["start"], each["end"], each["label"]] if isinstance(each, dict) else each
-        for each in value
-    ]
+    listed = [_of_object(each) if isinstance(each, dict) else each for each in value]
     return [(int(start), int(end), str(kind)) for start, end, kind in listed]
+
+
+def _of_object(span: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """A span as Prodigy, Doccano (with relations) or Label Studio has it.
+
+    >>> _of_object({"start_offset": 3, "end_offset": 7, "label": "LOC"})
+    (3, 7, 'LOC')
+    >>> _of_object({"start": 3, "end": 7, "text": "Rome", "labels": ["LOC"]})
+    (3, 7, 'LOC')
+    """
+    start, end = (
+        span[f"{name}_offset"] if f"{name}_offset" in span else span[name]
+        for name in ("start", "end")
+    )
+    if "labels" in span:
+        (label,) = span["labels"]
+        return start, end, label
+    return start, end, span["label"]
 
 
 def tags_of_row(
@@ -178,16 +212,16 @@ def tags_of_row(
     words: Sequence[str],
     text: str,
     *,
-    are_spans: bool,
+    has_spans: bool,
     counts: Counter[str],
 ) -> tuple[str, ...]:
     """The tags of the words of a row: a list, a text with spaces, or marked spans."""
-    value = listed_value(row.cells.get(name))
+    value = marked_value(row.cells.get(name))
     if isinstance(value, str):
         value = value.split()
     if not isinstance(value, list | dict):
         raise AlbertError(f"{row.place} has no tags in {name!r}; correct the row.")
-    if isinstance(value, list) and not are_spans:
+    if isinstance(value, list) and not has_spans:
         return tuple(map(str, value))
     try:
         return tags_of_marked(text, words, _spans_of(value), counts=counts)

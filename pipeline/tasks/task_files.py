@@ -14,16 +14,17 @@ from pipeline.core.documents import list_reasons
 from pipeline.reading.content import is_columnar
 from pipeline.reading.tables import column_names, divide_lines
 from pipeline.storage.files import is_folder
+from pipeline.tasks.cells import listed_value
 from pipeline.tasks.columns import (
     DOCUMENTS,
     SENTENCES,
     TEXT_COLUMNS,
     find_columns,
-    first_option_of,
     remarks_on_columns,
 )
 from pipeline.tasks.conll import names_words, read_conll
 from pipeline.tasks.named_tasks import NAMED_TASKS
+from pipeline.tasks.options import first_option_of, with_options
 from pipeline.tasks.published import (
     in_hub_form,
     is_c3,
@@ -40,7 +41,6 @@ from pipeline.tasks.table_files import (
     by_rows,
     decode_text,
     json_records,
-    listed_value,
     parse_parquet,
     parse_table,
     read_data,
@@ -174,10 +174,10 @@ def _remarks_on_lengths(examples: Sequence[TaskExample]) -> Iterator[str]:
         )
 
 
-def with_first_option(task: TaskSpec, train: Sequence[str]) -> TaskSpec:
+def with_first_option(task: TaskSpec, paths: Sequence[str]) -> TaskSpec:
     """The task with the number of its first option, which any of its files may tell."""
     read, numbers = task, list[int | None]()
-    for path in train:
+    for path in paths:
         columns = read_task_file(path, read).columns
         numbers.append(columns.first_option)
         columns = dataclasses.replace(columns, first_option=None)
@@ -206,7 +206,7 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
         if own is not None:
             return TaskFile(own, task.columns, counts)
         # The words and the tags of one sentence are lists as well.
-        value = value if task.kind == "tag" else by_rows(value)
+        value = by_rows(value, may_be_sentence=task.kind == "tag")
         table = table_of_records(value, path=path)
     elif task.kind == "tag":
         return _of_words(text, task, path=path, is_labelled=is_labelled, counts=counts)
@@ -238,7 +238,9 @@ def _of_words(
         )
         if _has_sentences(table, columns):
             return _of_table(table, task, is_labelled=is_labelled)
-        if places := _sentence_columns(table, columns):
+        # Without a column that tells sentences apart, empty lines may do so.
+        places = _sentence_columns(table, columns, has_blocks="\n\n" in text.strip())
+        if places:
             return _of_words_in_rows(
                 table, columns, places=places, is_labelled=is_labelled
             )
@@ -252,14 +254,20 @@ def _of_words(
     return TaskFile(words.examples, task.columns, counts, words.remarks)
 
 
-def _sentence_columns(table: Table, columns: Columns) -> list[str]:
-    """The column that numbers the sentences, if there is one, and that of documents."""
+def _sentence_columns(table: Table, columns: Columns, *, has_blocks: bool) -> list[str]:
+    """The columns that number the sentences and the documents, if there are any.
+
+    Args:
+        has_blocks: Whether empty lines tell sentences apart where no column does.
+    """
     others = [n for n in table.columns if n not in (columns.text, columns.label)]
     sentence, document = (
         next((name for name in others if name.lower() in names), None)
         for names in (SENTENCES, DOCUMENTS)
     )
-    return [name for name in (sentence, document) if sentence and name]
+    if sentence is None and has_blocks:
+        return []
+    return [name for name in (sentence, document) if name]
 
 
 def _of_words_in_rows(
@@ -381,6 +389,8 @@ def _of_table(table: Table, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     )
     if is_labelled and columns.label != _ANSWER:
         table = _accepted(table)
+    if task.kind == "choose":
+        table = with_options(table, columns)
     if task.kind == "choose" and is_labelled and columns.first_option is None:
         first = first_option_of(table, columns)
         columns = dataclasses.replace(columns, first_option=first)

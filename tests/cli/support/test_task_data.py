@@ -109,18 +109,19 @@ def test_from_what_options_are_counted_is_said_where_answers_are_numbers(tmp_pat
     ]
 
 
-def test_all_training_files_together_tell_from_what_options_are_counted(tmp_path):
+@pytest.mark.parametrize("trained", [2, 1], ids=["training", "evaluation"])
+def test_all_files_together_tell_from_what_options_are_counted(tmp_path, trained):
     # The last option is right in the second file alone.
     right = {"1.csv": "12", "2.csv": "3", "3.csv": "1"}
     for name, numbers in right.items():
         rows = "".join(f"a,b,c,d,{number}\n" for number in numbers)
         (tmp_path / name).write_text(f"article,option0,option1,option2,label\n{rows}")
-    first, second, third = (str(tmp_path / name) for name in right)
-    paths = TaskPaths(train=(first, second), evaluation=(third,), test=())
+    files = [str(tmp_path / name) for name in right]
+    paths = TaskPaths(train=files[:trained], evaluation=files[trained:], test=())
+    first = files[0]
     said = []
     data = read_task(paths, task_called("choose"), say=said.append)
-    assert [example.choice for example in data.train] == [0, 1, 2]
-    assert [example.choice for example in data.held_out] == [0]
+    assert [example.choice for example in data.train + data.held_out] == [0, 1, 2, 0]
     assert said[0] == (
         f"{first}: 2 examples; text from article; label from label; options from "
         "option0, option1, option2; options numbered from 1"

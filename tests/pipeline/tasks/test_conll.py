@@ -251,6 +251,23 @@ WORLD = {
         "doc_id,sent_id,token,tag\n7,0,Ada,B-P\n7,0,ran,O\n8,0,Bo,B-P\n8,1,sat,O\n",
         [("Ada ran", "B-P O"), ("Bo", "B-P"), ("sat", "O")],
     ),
+    "white space after a tag": (
+        "Ada\tB-P \nran\tO\n\nBo\tB-P\n",
+        [("Ada ran", "B-P O"), ("Bo", "B-P")],
+    ),
+    "words with the language before each, as in WikiANN": (
+        "en:Ada\tB-P\nen::\tO\n\nen:Bo\tB-P\n",
+        [("Ada :", "B-P O"), ("Bo", "B-P")],
+    ),
+    "a word with a colon": ("no:ran\tO\nAda\tB-P\n", [("no:ran Ada", "O B-P")]),
+    "CSV with a column of documents alone": (
+        "doc_id,token,tag\n7,Ada,B-P\n7,ran,O\n8,Bo,B-P\n",
+        [("Ada ran", "B-P O"), ("Bo", "B-P")],
+    ),
+    "TSV with a column of documents, and empty lines between sentences": (
+        "doc\ttoken\ttag\n7\tAda\tB-P\n7\tran\tO\n\n7\tBo\tB-P\n",
+        [("Ada ran", "B-P O"), ("Bo", "B-P")],
+    ),
     "CSV with documents and sentences that their first rows name": (
         "Document,Sentence,Word,Tag\n7,0,Ada,B-P\n,,ran,O\n8,0,Bo,B-P\n,1,sat,O\n",
         [("Ada ran", "B-P O"), ("Bo", "B-P"), ("sat", "O")],

@@ -81,6 +81,13 @@ def test_questions_that_do_not_fit_together_are_refused(tmp_path, content, sente
     assert sentence in str(error.value)
 
 
+def test_an_answer_in_a_column_of_its_own_stands_where_the_next_column_says(tmp_path):
+    content = "context,question,answer_text,answer_start\nAda is Ada.,Who?,Ada,7\n"
+    file = read(tmp_path, content, task="answer")
+    assert [example.answers for example in file.examples] == [(Answer("Ada", 7),)]
+    assert file.remarks == ()
+
+
 def test_a_row_counts_options_from_0_or_from_1_but_not_from_both(tmp_path):
     content = "article,option0,option1,label\na,b,c,0\nd,e,f,2\n"
     with pytest.raises(AlbertError) as error:
@@ -137,12 +144,13 @@ def test_a_number_that_the_training_file_cannot_have_is_refused(tmp_path):
         with pytest.raises(AlbertError) as error:
             read(tmp_path, content, task="choose", first_option=first)
         assert str(error.value) == (
-            f"{tmp_path}/file, line 2: the right answer '{number}' is none of the 3 "
-            "options; correct it."
+            f"{tmp_path}/file, line 2: the right answer {number} counts the options "
+            f"from {1 - first}, and the other files of the task count from {first}; "
+            "correct one of them."
         )
 
 
-def test_any_training_file_may_tell_from_what_options_are_counted(tmp_path):
+def test_any_file_may_tell_from_what_options_are_counted(tmp_path):
     (tmp_path / "1.csv").write_text(f"{HEADER}a,b,c,d,1\na,b,c,d,2\n")
     (tmp_path / "2.csv").write_text(f"{HEADER}a,b,c,d,3\n")
     paths = [str(tmp_path / "1.csv"), str(tmp_path / "2.csv")]

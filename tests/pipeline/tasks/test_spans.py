@@ -75,6 +75,49 @@ def test_a_span_without_tags_is_counted_by_its_reason(tmp_path, spans, found, re
 
 
 @pytest.mark.parametrize(
+    "cell",
+    [
+        "[[3, 11, 'LOC']]",
+        "[(3, 11, 'LOC')]",
+        "((3, 11, 'LOC'),)",
+        "{'entities': [(3, 11, 'LOC')]}",
+        "[{'start': 3, 'end': 11, 'label': 'LOC'}]",
+        "[{'start_offset': 3, 'end_offset': 11, 'label': 'LOC'}]",
+        "[{'start': 3, 'end': 11, 'text': 'New York', 'labels': ['LOC']}]",
+    ],
+    ids=[
+        *("lists", "tuples", "tuple of tuples", "of spaCy", "of Prodigy"),
+        *("of Doccano", "of Label Studio"),
+    ],
+)
+def test_spans_in_a_cell_are_written_in_many_ways(tmp_path, cell):
+    content = f'text,spans\nin New York now,"{cell}"\nno one,[]\n'
+    file = read(tmp_path, content, task="tag")
+    assert [(e.words, e.tags) for e in file.examples] == [
+        (("in", "New", "York", "now"), ("O", "B-LOC", "I-LOC", "O")),
+        (("no", "one"), ("O", "O")),
+    ]
+
+
+def test_words_with_their_tags_in_one_cell_are_refused(tmp_path):
+    content = "text,tags\nAda ran,\"[('Ada', 'B-PER'), ('ran', 'O')]\"\n"
+    with pytest.raises(AlbertError, match="not of the form"):
+        read(tmp_path, content, task="tag")
+
+
+def test_sentences_of_json_may_be_rows_of_pandas(tmp_path):
+    words = {"tokens": ["Ada", "ran"], "tags": ["B-PER", "O"]}
+    for value in (
+        words,
+        {"0": words},
+        {name: [cell] for name, cell in words.items()},
+        {name: {"0": cell} for name, cell in words.items()},
+    ):
+        (example,) = read(tmp_path, json.dumps(value), task="tag").examples
+        assert (example.words, example.tags) == (("Ada", "ran"), ("B-PER", "O"))
+
+
+@pytest.mark.parametrize(
     "content",
     [
         "tokens\n\"['Ada', 'ran']\"\n\"['Bo', 'sat']\"\n",

@@ -41,6 +41,38 @@ TABLES = {
         '"text"\t"label"\n"Good."\t1\n"Bad."\t0\n',
         [("Good.", "1"), ("Bad.", "0")],
     ),
+    "marks between tabs are escaped as Spark does": (
+        'text\tlabel\n"a \\"b\\""\tx\nplain\ty\n',
+        [('a "b"', "x"), ("plain", "y")],
+    ),
+    "marks between tabs are escaped as R does": (
+        '"text"\t"label"\n"a \\"b\\" c"\t"x"\n"plain"\t"y"\n',
+        [('a "b" c', "x"), ("plain", "y")],
+    ),
+    "marks between commas may be escaped": (
+        '"text","label"\n"a \\"b, c\\"","x"\n"plain","y"\n',
+        [('a "b, c"', "x"), ("plain", "y")],
+    ),
+    "a backslash before a mark is text where cells are not quoted": (
+        'text\tlabel\nsay \\"so\\"\tx\n\\"no\\"\ty\n',
+        [('say \\"so\\"', "x"), ('\\"no\\"', "y")],
+    ),
+    "Excel quotes between tabs what has a comma": (
+        'text\tlabel\r\n"a, b"\tx\r\nplain\ty\r\n',
+        [("a, b", "x"), ("plain", "y")],
+    ),
+    "marks between tabs are text where only some of the commas are in them": (
+        'text\tlabel\n"Yes, sir"\tx\nNo, sir\ty\n',
+        [('"Yes, sir"', "x"), ("No, sir", "y")],
+    ),
+    "marks between tabs are text where they are not because of commas": (
+        'text\tlabel\n"Yes, sir"\tx\n"So it goes"\ty\n',
+        [('"Yes, sir"', "x"), ('"So it goes"', "y")],
+    ),
+    "Excel writes its Unicode text in UTF-16": (
+        'text\tlabel\r\n"Zo\u00eb: ""no"""\tx\r\n"two\nlines"\ty\r\n'.encode("utf-16"),
+        [('Zo\u00eb: "no"', "x"), ("two\nlines", "y")],
+    ),
     "cells between commas may be quoted": (
         'text,label\r\n"One, ""two""\nthree",good\r\nFour,bad\r\n',
         [('One, "two"\nthree', "good"), ("Four", "bad")],
@@ -60,6 +92,10 @@ TABLES = {
     "of two columns one needs no known name": (
         "phrase,label\nGood.,1\n",
         [("Good.", "1")],
+    ),
+    "a column of row numbers without a name is none": (
+        ",phrase,label\n0,Good.,1\n1,Bad.,0\n",
+        [("Good.", "1"), ("Bad.", "0")],
     ),
     "of two columns either": ("text,mood\nGood.,glad\n", [("Good.", "glad")]),
 }
@@ -139,6 +175,14 @@ def test_the_cola_files_have_no_header_but_the_test_file_has(tmp_path):
     assert [(e.id, e.text, e.label) for e in test.examples] == [("7", "She ran.", None)]
 
 
+@pytest.mark.parametrize("content", ["{}", "[]", '{"data": []}'])
+@pytest.mark.parametrize("task", ["classify", "tag", "choose"])
+def test_an_empty_value_of_json_holds_no_examples(tmp_path, content, task):
+    with pytest.raises(AlbertError) as error:
+        read(tmp_path, content, task=task)
+    assert str(error.value) == f"{tmp_path}/file holds no examples."
+
+
 @pytest.mark.parametrize("task", ["cola", "trec"])
 @pytest.mark.parametrize("divider", [",", ";", "|", "\t"])
 @pytest.mark.parametrize("name", ["text", "Sentence", "my words"])
@@ -212,11 +256,22 @@ def test_columns_without_a_name_at_the_end_are_no_columns(tmp_path):
         lambda _, rows: json.dumps(
             {n: {str(k): row[n] for k, row in enumerate(rows)} for n in rows[0]}
         ),
+        lambda _, rows: json.dumps({str(k): row for k, row in enumerate(rows)}),
+        lambda _, rows: json.dumps(
+            {
+                "columns": list(rows[0]),
+                "index": list(range(len(rows))),
+                "data": [list(row.values()) for row in rows],
+            }
+        ),
         lambda folder, rows: in_parquet(
             folder, **{name: [row[name] for row in rows] for name in rows[0]}
         ),
     ],
-    ids=["lines", "list", "data", "columns", "columns of pandas", "parquet"],
+    ids=[
+        *("lines", "list", "data", "columns", "columns of pandas", "index of pandas"),
+        *("split of pandas", "parquet"),
+    ],
 )
 def test_records_of_json_and_parquet_are_rows(tmp_path, write):
     rows = [{"text": "Good.", "label": 1}, {"text": "Bad.", "label": 0}]

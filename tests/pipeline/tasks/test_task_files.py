@@ -74,9 +74,16 @@ def test_packed_files_are_read_and_damaged_ones_refused(tmp_path, pack):
         read(tmp_path, packed[:-9])
 
 
-def test_a_file_that_is_utf16_is_refused(tmp_path):
+@pytest.mark.parametrize("order", ["le", "be"])
+def test_utf16_is_read_if_its_first_bytes_say_so_and_refused_if_not(tmp_path, order):
+    text = "text\tlabel\nGood, \u0107.\t1\n"
+    (example,) = read(tmp_path, f"\ufeff{text}".encode(f"utf-16-{order}")).examples
+    assert (example.text, example.label) == ("Good, \u0107.", "1")
     with pytest.raises(AlbertError, match="is UTF-16; convert it to UTF-8"):
-        read(tmp_path, "text\tlabel\nGood.\t1\n".encode("utf-16"))
+        read(tmp_path, text.encode(f"utf-16-{order}"))
+    with pytest.raises(AlbertError, match="is UTF-16; convert it to UTF-8"):
+        # Cut within a character.
+        read(tmp_path, f"\ufeff{text}".encode(f"utf-16-{order}")[:-1])
 
 
 def test_the_labels_of_the_named_tasks_are_in_their_published_order():

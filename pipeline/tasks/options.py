@@ -1,0 +1,208 @@
+"""The options of a row to choose from, and which of them is right."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pipeline.tasks.cells import object_value, text_of_part
+from pipeline.tasks.table_files import Row, Table
+from schemas.errors import AlbertError
+from schemas.task import Columns
+
+# What options are called where a file names them by letters.
+_LETTERS = "ABCDEFGHIJ"
+
+
+# Of so many rows for each option, the first is right in some of nearly every file.
+_MANY_ROWS = 10
+
+# Where the options of a row are; no column has such a name.
+_OPTIONS = "\0options"
+
+
+class Options(NamedTuple):
+    """The options of a row.
+
+    Attributes:
+        names: What they are called, if the row says so.
+    """
+
+    texts: tuple[str, ...]
+    names: list[str]
+
+
+def with_options(table: Table, columns: Columns) -> Table:
+    """The table with what `options_in` a row are, read once."""
+    rows = [
+        row._replace(cells={**row.cells, _OPTIONS: _options_of(row, columns)})
+        for row in table.rows
+    ]
+    return table._replace(rows=rows)
+
+
+def options_in(row: Row) -> Options:
+    """The options of a row of a table of `with_options`."""
+    options: Options = row.cells[_OPTIONS]
+    return options
+
+
+def _options_of(row: Row, columns: Columns) -> Options:
+    """The options of a row: one column with a list, or a column each.
+
+    Empty ones at the end are absent.
+    """
+    cells, names = _named_options(row, columns)
+    while cells and cells[-1] in (None, ""):
+        cells.pop()
+    texts = tuple(
+        "" if cell is None else text_of_part(cell, place=row.place) for cell in cells
+    )
+    return Options(two_or_more(texts, place=row.place), [*map(str, names)])
+
+
+def _named_options(row: Row, columns: Columns) -> tuple[list[Any], list[Any]]:
+    """The options of a row as it has them, and their names if it says so."""
+    if len(columns.options) != 1:
+        return [row.cells.get(name) for name in columns.options], []
+    cell = row.cells.get(columns.options[0])
+    value = object_value(cell)
+    if isinstance(value, dict) and isinstance(value.get("text"), list):
+        # As in ARC.
+        names = value.get("label")
+        return list(value["text"]), names if isinstance(names, list) else []
+    if isinstance(value, dict):
+        return list(value.values()), list(value)
+    if not isinstance(value, list):
+        raise AlbertError(
+            f"{row.place}: the options {cell!r:.60} are no list; write them as in JSON "
+            '(["red", "blue"]), or in a column each.'
+        )
+    # Numbers say which option is right, as two that are the same do.
+    names = {each.get("label") for each in value if isinstance(each, dict)}
+    are_names = len(names) == len(value) and all(isinstance(n, str) for n in names)
+    return list(value), [each["label"] for each in value] if are_names else []
+
+
+def two_or_more(options: tuple[str, ...], *, place: str) -> tuple[str, ...]:
+    """Options that can be chosen from."""
+    if len(options) < 2:
+        raise AlbertError(f"{place} has fewer than two options; give two or more.")
+    return options
+
+
+def first_option_of(table: Table, columns: Columns) -> int | None:
+    """The number of the first option in a table; None where answers are no numbers.
+
+    It is 1 if a row needs it, or if of many rows none has 0.
+
+    Args:
+        table: As `with_options` makes it.
+    """
+    if columns.label is None:
+        return None
+    numbers, last_from_one, most = list[int](), None, 0
+    are_places = answers_are_places(table, columns)
+    for row in table.rows:
+        answer = row.cells.get(columns.label)
+        options, names = options_in(row)
+        number = _number(answer)
+        is_text = str(answer) in names or (answer in options and not are_places)
+        if number is None or number < 0 or is_text:
+            continue
+        numbers.append(number)
+        most = max(most, len(options))
+        if number == len(options):
+            last_from_one = row.place
+    if last_from_one is not None and 0 in numbers:
+        raise AlbertError(
+            f"{last_from_one}: the right option has the number of options as its "
+            "number, and other rows count from 0; correct one of them."
+        )
+    is_from_one = len(numbers) >= _MANY_ROWS * most and 0 not in numbers
+    return int(last_from_one is not None or is_from_one) if numbers else None
+
+
+def answers_are_places(table: Table, columns: Columns) -> bool:
+    """Whether numbers and letters are the places of options, also if these are such.
+
+    They are if one of them is not among its options and all numbers may be those of
+    options: "1" is the number of an option beside 10, 20 and 30, and so it is beside 1,
+    2 and 3 in another row of that file.
+    """
+    if columns.label is None:
+        return False
+    is_other = False
+    for row in table.rows:
+        answer, options = row.cells.get(columns.label), options_in(row).texts
+        number = _number(answer)
+        if number is not None and not -1 <= number <= len(options):
+            return False
+        is_known = _is_place(answer, options) and number != -1
+        is_other = is_other or (is_known and answer not in options)
+    return is_other
+
+
+def _is_place(answer: Any, options: Sequence[str]) -> bool:
+    """Whether an answer is a number, or the letter of an option."""
+    return _number(answer) is not None or _letter(answer) in range(len(options))
+
+
+def _letter(answer: Any) -> int | None:
+    """The place of a letter, from 0.
+
+    >>> _letter("b"), _letter("ab")
+    (1, None)
+    """
+    letter = str(answer).strip().upper()
+    return _LETTERS.index(letter) if letter in [*_LETTERS] else None
+
+
+def choice_of(
+    answer: Any,
+    options: Sequence[str],
+    *,
+    place: str,
+    first: int | None = None,
+    are_places: bool = False,
+) -> int | None:
+    """The number of the right option: given as a letter, a number or its text.
+
+    Args:
+        answer: As the file has it; None or empty where it is withheld.
+        first: What the files of the task count from, if they show it.
+        are_places: As of `answers_are_places`.
+
+    >>> [choice_of(a, ("red", "blue"), place="") for a in ("B", 1, "1", "blue", None)]
+    [1, 1, 1, 1, None]
+    """
+    if answer is None or answer == "":
+        return None
+    number = _number(answer)
+    if answer in options and not (are_places and _is_place(answer, options)):
+        return options.index(answer)  # the first of some that are the same, as in C3
+    if number is not None and 0 <= number - (first or 0) < len(options):
+        return number - (first or 0)
+    if number == -1:
+        return None
+    letter = _letter(answer)
+    if letter is not None and letter < len(options):
+        return letter
+    if first is not None and number in (0, len(options)):
+        raise AlbertError(
+            f"{place}: the right answer {number} counts the options from {1 - first}, "
+            f"and the other files of the task count from {first}; correct one of them."
+        )
+    raise AlbertError(
+        f"{place}: the right answer {str(answer)!r:.60} is none of the {len(options)} "
+        "options; correct it."
+    )
+
+
+def _number(value: Any) -> int | None:
+    """A whole number, also one that is written as text or as 1.0."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.strip().lstrip("-").isdecimal():
+        return int(value)
+    return None
