@@ -36,6 +36,10 @@ _KINDS: dict[Kind, type[Task]] = {
     "tag": Tag,
 }
 
+# Measures from -1 to 1, and the examples without which nothing is known of one.
+_CORRELATIONS: tuple[Metric, ...] = ("pearson", "spearman", "matthews")
+_LEAST_CORRELATED = 4
+
 # Errors that are reported, the most confident first, and characters of their text.
 _ERRORS, _CHARACTERS = 20, 300
 
@@ -148,13 +152,19 @@ def interval_of(
     """The 95 % interval of a measure.
 
     For a share Wilson's; for others the middle 95 % of 200 samples, drawn from the
-    examples with replacement.
+    examples with replacement. Where all samples agree, as of a few examples that are
+    all right, it is that of a share of as many examples. A correlation of fewer than
+    four examples may be any (Fisher's interval divides by n - 3).
     """
     measure, number = task.measure(metric, targets, predictions), len(targets)
     if metric in task.share_metrics:
         return interval(measure(None), number)
+    if metric in _CORRELATIONS and number < _LEAST_CORRELATED:
+        return -1.0, 1.0
     rng = np.random.Generator(np.random.PCG64(number))
     values = [measure(rng.integers(0, number, number)) for _ in range(200)]
+    if len({*values}) == 1 and (metric not in _CORRELATIONS or values[0] == 1):
+        return interval(values[0], number)
     low, high = np.percentile(values, (2.5, 97.5))
     return float(low), float(high)
 

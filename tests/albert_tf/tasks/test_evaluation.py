@@ -36,6 +36,28 @@ def test_the_interval_of_a_share_is_wilsons_and_of_others_by_samples():
     assert interval_of(TASK, "macro_f1", true, said) == (low, high)
 
 
+@pytest.mark.parametrize(
+    ("true", "said", "expected"),
+    [
+        ([0, 1, 2], [0, 1, 2], (0.438, 1.0)),
+        ([0, 0, 0], [1, 1, 1], (0.0, 0.562)),
+        ([0, 1, 2, 0] * 50, [0, 1, 2, 0] * 50, (0.981, 1.0)),
+    ],
+)
+def test_where_all_samples_agree_the_interval_is_that_of_a_share(true, said, expected):
+    low, high = interval_of(TASK, "macro_f1", true, said)
+    assert (round(low, 3), round(high, 3)) == expected
+
+
+@pytest.mark.parametrize("metric", ["pearson", "spearman"])
+def test_of_three_scores_a_correlation_may_be_any(metric):
+    task = task_of(TaskSpec(name="regress", kind="regress", metrics=(metric,)))
+    assert interval_of(task, metric, [1.0], [2.0]) == (-1.0, 1.0)
+    assert interval_of(task, metric, [1.0, 2.0, 3.0], [1.0, 2.0, 3.0]) == (-1.0, 1.0)
+    low, high = interval_of(task, metric, [1.0, 2.0, 4.0, 3.0], [1.0, 3.0, 2.0, 4.0])
+    assert -1.0 <= low < high <= 1.0
+
+
 def test_errors_of_tags_are_told_by_the_words_that_are_wrong():
     tags = ("O", "B-PER", "I-PER")
     spec = TaskSpec(name="tag", kind="tag", labels=tags, metrics=("entity_f1",))
