@@ -805,7 +805,7 @@ QUESTION_CASES = [
     found(
         'fill-mask tuned "a [MASK]"',
         "tuned is a fine-tuned model, which has only the head of its task; use albert "
-        "predict.",
+        "predict, or give the run that it was tuned from.",
     ),
     typed('predict tuned "a text" --option one', "does not choose; leave it out"),
     typed(

@@ -25,12 +25,6 @@ from schemas.settings import config_from_dict
 # Which task the sentence head was trained on; a field of ours in their configuration.
 SENTENCE_TASK = "sentence_task"
 
-ABSENT_SENTENCE_HEAD = (
-    "It has no sentence-order head; that starts at zero, where both orders are "
-    "equally likely."
-)
-
-
 _WHOLE = (
     "give a whole ALBERT with its masked-LM head, or make a run of one that has no "
     "head at all with albert import"
@@ -40,14 +34,6 @@ _OTHER = (
     "it is a model of another kind, such as BERT or albert_zh of brightmart; those of "
     "google-research/albert and of Hugging Face's AlbertModel can be read"
 )
-
-NEW_MASKED_LM_HEAD = (
-    "It has no masked-LM head, so it gets a new one: fine-tune the model, or train it "
-    "further before it fills masks."
-)
-
-# What is said of a model whose heads were never trained, also after it was imported.
-UNTRAINED_HEADS = (ABSENT_SENTENCE_HEAD, NEW_MASKED_LM_HEAD)
 
 # Hugging Face's and google-research's name of each layer and each tensor that stands
 # alone, by our path of it. {block} is a group's inner block, spelled in two ways.
@@ -221,7 +207,7 @@ def without_padding_rows(model: TrainedModel, pieces: int) -> TrainedModel:
     return dataclasses.replace(
         with_rows(model, slice(pieces)),
         config=dataclasses.replace(model.config, vocab_size=pieces),
-        notes=(*model.notes, note),
+        remarks=(*model.remarks, note),
     )
 
 
@@ -237,7 +223,11 @@ def with_rows(model: TrainedModel, places: Any) -> TrainedModel:
 
 
 def architecture(
-    values: Mapping[str, Any], *, source: Path, activation: Activation
+    values: Mapping[str, Any],
+    *,
+    source: Path,
+    activation: Activation,
+    group_of: Callable[[int, ModelConfig], int],
 ) -> ModelConfig:
     """The architecture in a JSON object with the fields of AlbertConfig.
 
@@ -245,6 +235,7 @@ def architecture(
 
     Args:
         activation: What `hidden_act` means, which each program spells in its own way.
+        group_of: The group of a layer, which each program rounds in its own way.
     """
     fields = {field.name for field in dataclasses.fields(ModelConfig)}
     own = fields - {"sharing", "sentence_task", "hidden_act", "embedding_projection"}
@@ -257,9 +248,17 @@ def architecture(
         )
     known = {name: value for name, value in values.items() if name in own}
     try:
-        return config_from_dict(ModelConfig, {**known, "hidden_act": activation})
+        config = config_from_dict(ModelConfig, {**known, "hidden_act": activation})
     except SettingError as error:
         raise AlbertError(f"{source}: {error}") from error
+    layers, groups = config.num_hidden_layers, config.num_hidden_groups
+    if any(group_of(n, config) != n * groups // layers for n in range(layers)):
+        raise AlbertError(
+            f"{source}: which of {layers} layers are in which of {groups} groups "
+            "follows there from rounding, and is another group here; such a model "
+            "cannot be read."
+        )
+    return config
 
 
 def take_over(
@@ -288,20 +287,20 @@ def take_over(
     if sentence_task == "none":
         tensors = tensors.without(head | pooler)
     found = tensors.shapes.keys()
-    notes, absent = [], set[str]()
+    untrained, absent = [], set[str]()
     if not needs_head and not masked_lm_head & found:
         absent |= masked_lm_head
-        notes.append(NEW_MASKED_LM_HEAD)
+        untrained.append("masked_lm_head")
     if not head & found:
         if pooler & found:
             absent |= head
-            notes.append(ABSENT_SENTENCE_HEAD)
+            untrained.append("sentence_head")
         else:
             config = dataclasses.replace(config, sentence_task="none")
     shapes = weight_shapes(config)
     remedy = _OTHER if _is_other(found, shapes, naming) else _WHOLE
     model = model_of(tensors, config, naming, shapes, absent=absent, remedy=remedy)
-    return dataclasses.replace(model, notes=(*notes, *model.notes))
+    return dataclasses.replace(model, untrained=tuple(untrained))
 
 
 def _is_other(found: Set[str], shapes: Iterable[str], naming: Naming) -> bool:
@@ -349,7 +348,7 @@ def model_of(
         config=config,
         weights=weights,
         max_seq_length=trained_length(tensors.source.parent, config),
-        notes=(f"Left out: {listed(left_out)}.",) if left_out else (),
+        remarks=(f"Left out: {listed(left_out)}.",) if left_out else (),
     )
 
 

@@ -17,7 +17,7 @@ from albert_tf.convert.external import (
     take_over,
     whole_model,
 )
-from albert_tf.model.parameters import whole_layers
+from albert_tf.model.parameters import huggingface_group, whole_layers
 from albert_tf.model.trained_model import TrainedModel
 from albert_tf.runs.checkpoints import (
     Arrays,
@@ -140,7 +140,7 @@ def read_huggingface(folder: Path, *, needs_head: bool = True) -> TrainedModel:
         sentence_task=values.get(SENTENCE_TASK),
         needs_head=needs_head,
     )
-    return dataclasses.replace(model, notes=(*notes, *model.notes))
+    return dataclasses.replace(model, remarks=(*notes, *model.remarks))
 
 
 def read_parts(
@@ -164,7 +164,9 @@ def read_parts(
             "absolute positions can be read."
         )
     activation, notes = _activation(values, source=source)
-    config = architecture(values, source=source, activation=activation)
+    config = architecture(
+        values, source=source, activation=activation, group_of=huggingface_group
+    )
     tensors = _without_tied(find_tensors(folder))
     names = (f"{_PROJECTION}.weight", f"{_PROJECTION}.bias")
     if not config.has_projection and any(name in tensors.shapes for name in names):

@@ -121,7 +121,8 @@ def read_huggingface_task(folder: Path) -> TrainedModel | None:
         length = model.max_seq_length
         spec = dataclasses.replace(spec, max_seq_length=length)
         record = TaskRecord(spec=spec, max_seq_length=length)
-    return dataclasses.replace(model, notes=(*notes, *model.notes), task=record)
+    remarks = (*notes, *model.remarks)
+    return dataclasses.replace(model, remarks=remarks, task=record)
 
 
 def _architecture(values: Mapping[str, Any]) -> str | None:

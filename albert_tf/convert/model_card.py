@@ -49,6 +49,8 @@ _LICENCES = {
     "asks not to use its name without its header",
     "text": "further text: as its owners say",
 }
+# A language with a smaller share of a text is not one of the model.
+_LEAST_LANGUAGE = 0.1
 # Inputs that the card lists one by one, the largest first.
 _MOST_INPUTS = 20
 
@@ -77,9 +79,9 @@ def model_card(
         notes: What a person should know of the model.
     """
     record, manifest = recorded_settings(run), recorded_manifest(run)
-    languages = sorted({i["language"] for i in manifest.inputs} if manifest else ())
+    languages = _languages(manifest) if manifest else set()
     lines = [
-        *(_front_matter("fill-mask", languages) if target == "hf" else ()),
+        *(_front_matter("fill-mask", sorted(languages)) if target == "hf" else ()),
         f"# ALBERT, {config.num_hidden_layers} layers of width {config.hidden_size}",
         "",
         _origin(record, step=step),
@@ -224,6 +226,25 @@ def _origin(record: dict[str, Any], *, step: int) -> str:
 
 def _is_imported(record: dict[str, Any]) -> bool:
     return record.get("command") == "import"
+
+
+def _languages(manifest: DatasetManifest) -> set[str]:
+    """The languages of a text, as far as something says them.
+
+    English is also what is written of a file that nobody said anything of; there it is
+    as the look at the text found.
+    """
+    named = {
+        file["language"]
+        for file in manifest.inputs
+        if file["language"] != "en"
+        or file["kind"] == "wikipedia"
+        or "language_from" in file
+    }
+    if len(named) == len({file["language"] for file in manifest.inputs}):
+        return named
+    found = manifest.text.get("languages") or {}
+    return named | {name for name, share in found.items() if share >= _LEAST_LANGUAGE}
 
 
 def _front_matter(pipeline: str, languages: Sequence[str] = ()) -> Iterator[str]:

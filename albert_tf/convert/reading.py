@@ -30,6 +30,7 @@ from albert_tf.model.trained_model import (
 from albert_tf.runs.checkpoints import Which
 from albert_tf.runs.progress import QUIET, Say
 from albert_tf.runs.run_record import is_tuned
+from schemas.architecture import ModelConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.files import read_json
 from schemas.layout import MODEL_CONFIG
@@ -105,7 +106,9 @@ def read_google(folder: Path, *, needs_head: bool = True) -> TrainedModel:
             "relu can be read."
         )
     tensors = _find_tensors(_checkpoint(folder))
-    config = architecture(values, source=config_source, activation=activation)
+    config = architecture(
+        values, source=config_source, activation=activation, group_of=_group
+    )
     if GOOGLE.name(_PROJECTION) in tensors.shapes and not config.has_projection:
         config = dataclasses.replace(config, embedding_projection="always")
     return take_over(
@@ -115,6 +118,11 @@ def read_google(folder: Path, *, needs_head: bool = True) -> TrainedModel:
         sentence_task=values.get(SENTENCE_TASK),
         needs_head=needs_head,
     )
+
+
+def _group(layer: int, config: ModelConfig) -> int:
+    """The group of a layer as google-research/albert rounds it (`modeling.py`)."""
+    return int(layer / config.num_hidden_layers * config.num_hidden_groups)
 
 
 def _configuration(folder: Path) -> Path:

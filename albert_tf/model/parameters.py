@@ -47,16 +47,35 @@ def sublayers(config: ModelConfig) -> list[tuple[Part, str]]:
 def whole_layers(config: ModelConfig) -> ModelConfig:
     """The architecture of an equal model whose groups share all of their weights.
 
-    Other programs know no other sharing. A model that shares only a part gets a group
-    for each layer, and what was shared is repeated in each.
+    Other programs know no other sharing. A model that shares only a part, or whose
+    groups transformers rounds otherwise, gets a group for each layer, and what was
+    shared is repeated in each.
 
     >>> whole_layers(ModelConfig(sharing="attention")).num_hidden_groups
     12
     """
-    if config.sharing == "all":
+    if _is_whole(config):
         return config
     return dataclasses.replace(
         config, sharing="all", num_hidden_groups=config.num_hidden_layers
+    )
+
+
+def huggingface_group(layer: int, config: ModelConfig) -> int:
+    """The group of a layer as transformers rounds it (`AlbertTransformer`).
+
+    >>> config = ModelConfig(num_hidden_layers=18, num_hidden_groups=14)
+    >>> huggingface_group(9, config), weight_owner("ffn", 9, config)
+    (6, 'group_7')
+    """
+    return int(layer / (config.num_hidden_layers / config.num_hidden_groups))
+
+
+def _is_whole(config: ModelConfig) -> bool:
+    """Whether groups share all, and are of the same layers in transformers."""
+    layers, groups = config.num_hidden_layers, config.num_hidden_groups
+    return config.sharing == "all" and all(
+        huggingface_group(n, config) == n * groups // layers for n in range(layers)
     )
 
 
@@ -69,7 +88,7 @@ def whole_layers_source(path: str, config: ModelConfig) -> str:
     >>> whole_layers_source("encoder/group_7_inner_0_ffn/output/bias", config)
     'encoder/layer_7_inner_0_ffn/output/bias'
     """
-    if config.sharing == "all":
+    if _is_whole(config):
         return path
 
     def owner(match: re.Match[str]) -> str:

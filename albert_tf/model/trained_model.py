@@ -38,6 +38,14 @@ from schemas.example import MASK_ID, SEP_ID
 from schemas.layout import TASK
 from schemas.task import TaskRecord
 
+# What is said of the heads that a model was given untrained, by their names.
+UNTRAINED_HEADS = {
+    "masked_lm_head": "It has no masked-LM head, so it gets a new one: fine-tune the "
+    "model, or train it further before it fills masks.",
+    "sentence_head": "It has no sentence-order head; that starts at zero, where both "
+    "orders are equally likely.",
+}
+
 Probabilities = npt.NDArray[np.float64]
 
 
@@ -53,8 +61,8 @@ class TrainedModel:
         max_seq_length: Tokens in the longest sequences that it was trained on or, where
             nothing says it, in the longest that it takes.
         initializer: The first weights that it began with.
-        notes: What a person should know of how another program's model was read, or of
-            heads that were never trained.
+        untrained: Of `UNTRAINED_HEADS` those that it has.
+        remarks: What a person should know of how another program's model was read.
     """
 
     folder: Path
@@ -64,7 +72,15 @@ class TrainedModel:
     task: TaskRecord | None = None
     max_seq_length: int
     initializer: Initializer = "range"
-    notes: tuple[str, ...] = ()
+    untrained: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know of it, a sentence each."""
+        # Of an import of an earlier version they are these sentences.
+        heads = (UNTRAINED_HEADS.get(head, head) for head in self.untrained)
+        return (*heads, *self.remarks)
 
     @property
     def record(self) -> TaskRecord:
@@ -113,7 +129,7 @@ def read_trained(
             else trained_length(folder, config)
         ),
         initializer=recorded_initializer(folder),
-        notes=untrained,
+        untrained=untrained,
     )
 
 
@@ -174,7 +190,7 @@ def pretrainer_of(
     if model.task is not None:
         raise AlbertError(
             f"{model.folder} is a fine-tuned model, which has only the head of its "
-            "task; use albert predict."
+            "task; use albert predict, or give the run that it was tuned from."
         )
     pretrainer = AlbertPretrainer(
         model.config,

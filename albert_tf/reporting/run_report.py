@@ -164,8 +164,9 @@ def _against_counting(runs: Sequence[Run]) -> Iterator[Table]:
             table = evaluations.comparison(one)
             columns = table.columns[1:]
             rows += [(run.title, text, step, *row) for row in table.rows]
-        if pairs := evaluations.newest_minimal_pairs(run.evaluations):
-            titles.append(f"{run.title}, {pairs.title}")
+        newest = evaluations.newest_with_pairs(run.evaluations)
+        if pairs := evaluations.minimal_pairs(newest):
+            titles.append(f"{run.title}, step {newest['step']:,}")
             for paradigm, right, _ in pairs.rows:
                 scores.setdefault(str(paradigm), {})[titles[-1]] = right
     if rows:

@@ -4,7 +4,6 @@ A run keeps one file for each text, step and extent that it was measured on, so 
 none replaces another.
 """
 
-import dataclasses
 import hashlib
 import json
 import re
@@ -144,17 +143,13 @@ def minimal_pairs(evaluation: Metrics) -> Table | None:
     )
 
 
-def newest_minimal_pairs(found: list[Metrics]) -> Table | None:
-    """Those of the last step that was measured on some, and of it the most pairs."""
-    newest = max(
+def newest_with_pairs(found: list[Metrics]) -> Metrics:
+    """The last evaluation with minimal pairs, by step and their number; else empty."""
+    return max(
         (one for one in found if one.get("minimal_pairs")),
         key=lambda one: (one["step"], one["minimal_pairs"]["pairs"]),
-        default=None,
+        default={},
     )
-    table = None if newest is None else minimal_pairs(newest)
-    if newest is None or table is None:
-        return None
-    return dataclasses.replace(table, title=f"step {newest['step']:,}")
 
 
 def sentences(evaluation: Metrics) -> Iterator[str]:

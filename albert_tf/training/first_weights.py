@@ -17,7 +17,7 @@ Axes: V tokens, C contexts, E columns.
 import dataclasses
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -288,6 +288,17 @@ def starting_weights(config: ModelConfig, source: TrainedModel) -> Arrays:
     }
     check_shapes(shapes, shapes_of(taken))
     return taken
+
+
+def missing_heads(config: ModelConfig, source: TrainedModel) -> Iterator[str]:
+    """What is said of the heads that a model does not get trained from another run."""
+    yield from source.notes
+    task = config.sentence_task
+    if task != "none" and source.config.sentence_task == "none":
+        yield (
+            f"{source.folder} has no sentence task: the pooler and the head of {task} "
+            "begin with new weights."
+        )
 
 
 def read_source(

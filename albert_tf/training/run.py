@@ -28,6 +28,7 @@ from albert_tf.runs.metrics import Sums
 from albert_tf.runs.progress import Say
 from albert_tf.training.first_weights import (
     give_first_weights,
+    missing_heads,
     read_source,
     start_from,
     starting_weights,
@@ -246,6 +247,8 @@ def start(
             )
             start_from(model, source)
             say(f"Starting from the weights of {run.init_from}, step {source.step}.")
+            for note in missing_heads(run.model_config, source):
+                say(note)
         remove_leftovers(run.folder)
         write_json(run.folder / MODEL_CONFIG, dataclasses.asdict(run.model_config))
         for name, target in ((SPM_MODEL, SPM_MODEL), (MANIFEST, DATA_MANIFEST)):

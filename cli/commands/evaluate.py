@@ -211,11 +211,11 @@ def evaluate_run(run: Path, values: dict[str, Any], console: Console) -> "Metric
             text = text_of(
                 values, model, tokenizer=tokenizer, console=console, folder=folder
             )
-        elif data is not None:
-            say_of_data(model, data, console)
+        found = text.records.manifest if text else data and read_manifest(data)
+        if found and not text:
+            say_of_data(model, found, data=data, console=console)
         given = {"data": data, "text": text, "scope": scope, "precision": precision}
         measured = measure(model, **given, progress=console)
-        found = text.records.manifest if text else data and read_manifest(data)
         if found and (names := trained_files(found, recorded_manifest(run))):
             measured["trained_on"] = names
     keep(run, measured)
@@ -245,9 +245,10 @@ def trained_files(
     ]
 
 
-def say_of_data(model: "TrainedModel", data: Path, console: Console) -> None:
+def say_of_data(
+    model: "TrainedModel", manifest: DatasetManifest, *, data: Path, console: Console
+) -> None:
     """Say where a model was trained on shorter or other examples than the data's."""
-    manifest = read_manifest(data)
     for line in untrained_positions(model, manifest, data=data):
         console.say(line)
     task, of_data = model.config.sentence_task, manifest.config.sentence_task

@@ -146,7 +146,7 @@ def export(
             "program, by another version or from before an evaluation; give another "
             "folder, or --overwrite to replace it."
         )
-    write(model, output, tokenizer=tokenizer, record=record)
+    write(model, output, tokenizer=tokenizer, record=record, before=found)
     console.say(f"{output}: step {model.step:,} of {run}, for {target}")
 
 
@@ -156,8 +156,13 @@ def write(
     *,
     tokenizer: "Tokenizer",
     record: dict[str, Any],
+    before: dict[str, Any] | None,
 ) -> None:
-    """Write an export, its card and its record, in the place of an earlier one."""
+    """Write an export, its card and its record, in the place of an earlier one.
+
+    Args:
+        before: The record of that one, which is still to be there at the end.
+    """
     vocabulary, target = vocabulary_file(model.folder), record["to"]
     with whole_folder(output) as folder:
         WRITERS[target](model, folder, tokenizer=tokenizer)
@@ -166,6 +171,11 @@ def write(
         write_text(folder / MODEL_CARD, text)
         written = [*sorted(path.name for path in folder.iterdir()), EXPORT_RECORD]
         write_json(folder / EXPORT_RECORD, {**record, WRITTEN: written})
+        if earlier_export(output, overwrite=True) != before:
+            raise SettingError(
+                f"--output: another command wrote {output} meanwhile; give another "
+                "folder, or --overwrite once that has ended."
+            )
 
 
 def evaluations_hash(run: Path, *, step: int) -> str:

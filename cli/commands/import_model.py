@@ -133,10 +133,10 @@ def take_vocabulary(source: Path, given: Path | None, rules: Rules) -> TakenVoca
     """The vocabulary of a model, as it is found and as it is written."""
     from pipeline.vocabulary.importing import (
         imported_model,
+        is_complete,
         read_external,
         wordpiece_of,
     )
-    from pipeline.vocabulary.model_file import has_own_rules
     from pipeline.vocabulary.tokenizer import load_tokenizer, normalization_of_pieces
 
     if not source.exists():
@@ -150,7 +150,7 @@ def take_vocabulary(source: Path, given: Path | None, rules: Rules) -> TakenVoca
         return take_wordpiece(wordpiece, source, rules)
     found = read_external(source, given=given)
     model, kept = found.model, normalization_of_pieces(load_tokenizer(found.model))
-    if has_own_rules(model):
+    if is_complete(model, found.asked):
         check_agrees(rules, kept, found.path)
     else:
         asked = {name: value for name, value in rules.items() if value is not None}
@@ -263,13 +263,12 @@ def write(
 
     length = MAX_LENGTH
     if model is not None:
-        from albert_tf.convert.external import UNTRAINED_HEADS
         from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 
         length = model.max_seq_length
-        heads = [note for note in model.notes if note in UNTRAINED_HEADS]
         write_json(output / MODEL_CONFIG, dataclasses.asdict(model.config))
-        checkpoint = Checkpoint(model.weights, {}, {"step": 0, "untrained": heads})
+        state = {"step": 0, "untrained": list(model.untrained)}
+        checkpoint = Checkpoint(model.weights, {}, state)
         save_checkpoint(output, checkpoint, is_best=model.task is not None)
         if model.task is not None:
             from albert_tf.runs.task_record import write_record

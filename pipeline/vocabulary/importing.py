@@ -27,6 +27,7 @@ from pipeline.vocabulary.tokenizer import (
     first_bytes,
     is_combining,
     load_tokenizer,
+    missing_normalization,
 )
 from pipeline.vocabulary.wordpiece_rules import (
     ADDED_TOKENS,
@@ -43,6 +44,8 @@ from schemas.files import read_json, scratch_folder, undamaged
 from schemas.layout import HF_TOKENIZER, HF_TOKENIZER_CONFIG, SPM_MODEL, WORDPIECE
 
 _OF_ALBERT = "AlbertTokenizer"
+# The names of files of WordPiece.
+_WORDPIECES = "*vocab*.txt"
 _COMPILED = "Precompiled"
 
 # Scores are logarithms of probabilities; SentencePiece keeps them in 32 bits.
@@ -88,30 +91,47 @@ def read_external(source: Path, *, given: Path | None = None) -> ExternalVocabul
     _check_tokens(folder, size=len(pieces))
     scores = [score for _, score in pieces]
     model = b"" if path is None else _checked(path)
-    if not has_own_rules(model):
+    asked = _asked(folder)
+    if not is_complete(model, asked):
         _check_steps(values, path=tokenizer)
     if path is None:
         model = model_of_pieces(pieces, charsmap)
         check_model(model, path=tokenizer)
-        return ExternalVocabulary(tokenizer, model, _asked(folder), scores)
+        return ExternalVocabulary(tokenizer, model, asked, scores)
     known = load_tokenizer(model)
     if [known.piece(i) for i in range(known.vocab_size)] != [p for p, _ in pieces]:
         raise AlbertError(
             f"{tokenizer} has other pieces than {path}; give the files of one model."
         )
-    return ExternalVocabulary(path, model, _asked(folder), scores)
+    return ExternalVocabulary(path, model, asked, scores)
+
+
+def is_complete(model: bytes, asked: Normalization | None) -> bool:
+    """Whether a model has rules of its own, and the program around it adds none.
+
+    Args:
+        asked: What that program keeps of a text, where it says so.
+    """
+    if not has_own_rules(model):
+        return False
+    return asked is None or not missing_normalization(load_tokenizer(model), asked)
 
 
 def wordpiece_of(source: Path, *, given: Path | None = None) -> Path | None:
     """The WordPiece of a folder, or as given; None for another vocabulary.
 
-    It is a `vocab.txt`, or a `tokenizer.json` that stands alone.
+    It is a `vocab.txt`, also `vocab_chinese.txt` as google-research/albert calls it, or
+    a `tokenizer.json` that stands alone.
     """
-    path = given or (source / WORDPIECE if source.is_dir() else source)
     if given is None and source.is_dir() and _only_model(source) is not None:
         return None
-    if path.name.endswith(WORDPIECE) and path.is_file():
-        return path
+    if given is not None or not source.is_dir():
+        paths = [given or source]
+    else:
+        paths = [source / WORDPIECE, *sorted(source.glob(_WORDPIECES))]
+    for path in paths:
+        if path.match(_WORDPIECES) and path.is_file():
+            return path
     tokenizer = source / HF_TOKENIZER
     if given is None and tokenizer.is_file():
         is_one = wordpieces_of(read_json(tokenizer), source=tokenizer) is not None
@@ -166,7 +186,9 @@ def _asked(folder: Path) -> Normalization | None:
         keep_accents=bool(values.get("keep_accents", False)),
     )
     if not path.exists():
-        return by_config if config.exists() else None
+        # Classes that go by that file alone have no such arguments.
+        goes_by_file = tokenizer_class(values, default=_OF_ALBERT) in OF_FILE
+        return None if goes_by_file or not config.exists() else by_config
     kinds = {step.get("type") for step in _steps(read_json(path), path=path)}
     by_file = Normalization(
         cased="Lowercase" not in kinds, keep_accents="StripAccents" not in kinds
@@ -285,11 +307,11 @@ def imported_model(
     """A model that does by itself what was done around it.
 
     Args:
-        model: The other program's; unchanged if its rules were written into it.
+        model: The other program's; unchanged if all rules were written into it.
         scores: Of each piece as the other program has them; without, the model's own,
             with the penalty on commas.
     """
-    if has_own_rules(model):
+    if is_complete(model, asked):
         return model
     with scratch_folder("import") as folder:
         path = folder / "normalization.tsv"

@@ -349,9 +349,15 @@ def normalization_of_pieces(tokenizer: Tokenizer) -> Normalization:
     return Normalization(cased=cased > enough, keep_accents=accented > enough)
 
 
-def missing_normalization(tokenizer: Tokenizer) -> list[str]:
-    """What would have to be done to a text before this model sees it."""
-    made_from = normalization_of_pieces(tokenizer)
+def missing_normalization(
+    tokenizer: Tokenizer, made_from: Normalization | None = None
+) -> list[str]:
+    """What would have to be done to a text before this model sees it.
+
+    Args:
+        made_from: What is kept of a text; by default judged by the pieces.
+    """
+    made_from = made_from or normalization_of_pieces(tokenizer)
     missing = []
     if not made_from.cased and "A" in tokenizer.normalize("A"):
         missing.append("lower-casing")

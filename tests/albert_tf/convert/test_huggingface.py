@@ -34,6 +34,7 @@ VARIANTS = [
     {"sharing": "ffn", "num_hidden_groups": 1},
     {"sharing": "none", "inner_group_num": 2},
     {"embedding_size": 16},
+    {"num_hidden_layers": 18, "num_hidden_groups": 14},
     {"sentence_task": "none"},
     {"sentence_task": "nsp"},
 ]
@@ -211,6 +212,10 @@ def test_relu_is_read_and_written_back(tmp_path):
             "position_embedding_type is relative_key; only ALBERTs with absolute",
         ),
         ({"hidden_act": "silu"}, "hidden_act is silu; only ALBERTs with GELU or"),
+        (
+            {"num_hidden_layers": 18, "num_hidden_groups": 14},
+            "which of 18 layers are in which of 14 groups follows there from rounding",
+        ),
         ({"hidden_size": "wide"}, "hidden_size must be of type int, not 'wide'."),
         (
             {"num_attention_heads": 3},

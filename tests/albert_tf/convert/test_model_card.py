@@ -32,7 +32,7 @@ def test_a_card_tells_how_to_load_what_it_is_and_how_it_came_to_be(trained):
     manifest = read_json(trained / "data_manifest.json")
     assert card.startswith(
         "---\nlibrary_name: transformers\npipeline_tag: fill-mask\ntags:\n- albert\n"
-        "language:\n- en\n---\n\n# ALBERT, 4 layers of width 16\n"
+        "---\n\n# ALBERT, 4 layers of width 16\n"
     )
     for line in (
         'model = AlbertForPreTraining.from_pretrained("FOLDER")',
@@ -51,6 +51,33 @@ def test_a_card_tells_how_to_load_what_it_is_and_how_it_came_to_be(trained):
     ):
         assert line in card.splitlines()
     assert str(trained.parent) not in card
+
+
+@pytest.mark.parametrize(
+    ("file", "look", "languages"),
+    [
+        ({"language": "en"}, {}, []),
+        ({"language": "en"}, {"languages": {"en": 0.8, "fr": 0.2, "la": 0.01}}, "ef"),
+        ({"language": "uk"}, {"languages": {"en": 1.0}}, "u"),
+        ({"language": "en", "language_from": "flag"}, {}, "e"),
+        ({"language": "en", "kind": "wikipedia"}, {"languages": {"fr": 1.0}}, "e"),
+    ],
+    ids=["default", "seen", "named", "flag", "wikipedia"],
+)
+def test_a_card_names_the_languages_that_are_known(trained, file, look, languages):
+    def edit(manifest):
+        manifest["text"] = {**manifest["text"], "languages": {}, **look}
+        for each in manifest["inputs"]:
+            each |= file
+
+    edit_manifest(trained / "data_manifest.json", edit)
+    card = model_card(trained, SMALL_RUN, step=7)
+    codes = {"e": "en", "f": "fr", "u": "uk"}
+    listed = "".join(f"- {codes[each]}\n" for each in languages)
+    front = card.partition("# ALBERT")[0]
+    assert front.partition("- albert\n")[2] == (
+        f"language:\n{listed}---\n\n" if listed else "---\n\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,10 @@ def test_a_checkpoint_without_its_data_is_refused(tmp_path):
     ("change", "message"),
     [
         ({"hidden_act": "silu"}, "hidden_act is silu; only ALBERTs with gelu or"),
+        (
+            {"num_hidden_layers": 22, "num_hidden_groups": 22},
+            "which of 22 layers are in which of 22 groups follows there from rounding",
+        ),
         ({"hidden_size": 32}, "has shape (8, 16), but the configuration says"),
     ],
 )

@@ -14,12 +14,14 @@ from albert_tf.model.initial_weights import (
     initialize_weights,
 )
 from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.model.trained_model import TrainedModel
 from albert_tf.runs.checkpoints import arrays_of
 from albert_tf.training import first_weights as module
 from albert_tf.training.first_weights import (
     CONTEXTS,
     give_first_weights,
     leading_vectors,
+    missing_heads,
     neighbour_counts,
     pmi_vectors,
     positive_information,
@@ -248,6 +250,27 @@ def test_a_sentence_task_the_source_lacked_starts_fresh(tmp_path):
     ours = started(tmp_path, TINY)
     assert not ours["albert/encoder/pooler/kernel"].any()
     assert ours["albert/encoder/embeddings/word_embeddings"].any()
+
+
+def test_heads_that_do_not_come_from_the_source_are_told(tmp_path):
+    config = dataclasses.replace(TINY, sentence_task="none")
+    source = TrainedModel(
+        folder=tmp_path,
+        config=config,
+        weights={},
+        max_seq_length=32,
+        untrained=("masked_lm_head",),
+    )
+    bare = (
+        "It has no masked-LM head, so it gets a new one: fine-tune the model, or train "
+        "it further before it fills masks."
+    )
+    assert [*missing_heads(config, source)] == [bare]
+    assert [*missing_heads(TINY, source)] == [
+        bare,
+        f"{tmp_path} has no sentence task: the pooler and the head of sop begin with "
+        "new weights.",
+    ]
 
 
 def test_another_vocabulary_is_refused(tmp_path):

@@ -128,6 +128,30 @@ def test_an_export_never_replaces_what_no_export_wrote(copied, monkeypatch):
     assert names <= set(contents(output))
 
 
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("export.json", "another command wrote {out} meanwhile; give another folder"),
+        ("notes.txt", "{out} holds other files; give a new or empty folder."),
+    ],
+)
+def test_what_another_command_writes_meanwhile_stays(
+    copied, tmp_path, monkeypatch, name, sentence
+):
+    out, write = tmp_path / "out", export_command.WRITERS["hf"]
+
+    def write_beside(model, folder, **values):
+        out.mkdir()
+        (out / name).write_text(json.dumps({"files": ["export.json"]}))
+        write(model, folder, **values)
+
+    monkeypatch.setitem(export_command.WRITERS, "hf", write_beside)
+    said = refusal(copied, "--to", "hf", "--output", out, code=2)
+    assert sentence.format(out=out) in said
+    assert contents(out) == [name]
+    assert not list(tmp_path.glob("out.tmp-*"))
+
+
 def test_a_saved_model_is_not_written_by_another_backend(trained, monkeypatch):
     monkeypatch.setattr("keras.backend.backend", lambda: "jax")
     assert refusal(trained, "--to", "saved-model", code=2) == (

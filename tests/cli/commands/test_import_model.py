@@ -338,6 +338,13 @@ def test_a_model_with_wordpiece_has_its_special_pieces_first(chinese, tmp_path):
         np.testing.assert_array_equal(ours[path], expected)
 
 
+def test_googles_name_of_a_wordpiece_is_known(chinese, tmp_path):
+    (chinese / "vocab.txt").rename(chinese / "vocab_chinese.txt")
+    run("import", chinese, "--output", tmp_path / "out")
+    pieces = (tmp_path / "out" / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    assert pieces == list(WORDPIECES)
+
+
 def test_a_model_with_wordpiece_is_written_back_as_it_was(chinese, tmp_path):
     run("import", chinese, "--output", tmp_path / "out")
     run("export", tmp_path / "out", "--to", "hf", "--output", tmp_path / "back")

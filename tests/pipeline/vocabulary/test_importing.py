@@ -7,11 +7,13 @@ import json
 import pytest
 import sentencepiece
 
+from cli.commands.import_model import take_vocabulary
 from pipeline.vocabulary.importing import imported_model, read_external
 from pipeline.vocabulary.model_file import (
     compiled_normalization,
     has_own_rules,
     model_of_pieces,
+    with_rules_and_scores,
 )
 from pipeline.vocabulary.tokenizer import (
     Normalization,
@@ -109,6 +111,40 @@ def test_a_model_that_was_imported_or_made_here_stays_as_it_is(bare, lower, mode
     for own in (lower, model):
         assert has_own_rules(own)
         assert imported_model(own, AS_IT_IS) == own
+
+
+def test_rules_of_a_model_are_completed_by_those_of_the_program_around_it(bare):
+    scores = [score for _, score in PIECES]
+    # Rules that somebody gave SentencePiece, which know neither case nor accents.
+    theirs = with_rules_and_scores(bare, charsmap=nmt_nfkc(), scores=scores)
+    assert has_own_rules(theirs)
+    assert imported_model(theirs, AS_IT_IS) == theirs
+    whole = imported_model(theirs, LOWER)
+    assert load_tokenizer(whole).normalize("\u00c9D") == "\u2581ed"
+    assert pieces_of(whole, "1,") == ["\u2581", "1", ","]
+    assert imported_model(whole, LOWER) == whole
+
+
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        ({"do_lower_case": True}, "\u2581ed"),
+        ({"do_lower_case": False, "keep_accents": True}, "\u2581\u00c9D"),
+        ({"tokenizer_class": "PreTrainedTokenizerFast"}, "\u2581\u00c9D"),
+        (None, "\u2581\u00c9D"),
+    ],
+)
+def test_an_import_goes_by_the_files_around_a_model_with_its_rules(
+    bare, tmp_path, config, text
+):
+    scores = [score for _, score in PIECES]
+    model = with_rules_and_scores(bare, charsmap=nmt_nfkc(), scores=scores)
+    (tmp_path / "spiece.model").write_bytes(model)
+    if config is not None:
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    rules = {"cased": None, "keep_accents": None}
+    taken = take_vocabulary(tmp_path, None, rules)
+    assert taken.tokenizer.normalize("\u00c9D") == text
 
 
 def test_pieces_tell_what_their_text_was_like(sentences, model, bare):
