@@ -111,8 +111,9 @@ def answers_of(
         return None
     if isinstance(found, str) and found.lstrip()[:1] in ("[", "{"):
         raise ValueError(f"{found!r:.60} cannot be read")
-    if isinstance(found, str) and (start := record.get("answer_start")) is not None:
-        # In a column of its own.
+    # In a column of its own, which is empty where there is no answer.
+    start = str(record.get("answer_start")).removesuffix(".0")
+    if isinstance(found, str) and start.isdecimal():
         found = {"text": found, "answer_start": start}
     if isinstance(found, dict) and isinstance(found["text"], list):
         starts = found["answer_start"]

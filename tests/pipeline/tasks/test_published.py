@@ -82,9 +82,14 @@ def test_questions_that_do_not_fit_together_are_refused(tmp_path, content, sente
 
 
 def test_an_answer_in_a_column_of_its_own_stands_where_the_next_column_says(tmp_path):
-    content = "context,question,answer_text,answer_start\nAda is Ada.,Who?,Ada,7\n"
+    rows = "Ada is Ada.,Who?,Ada,7\nAda is Ada.,Who?,Ada,7.0\nBo is.,Who?,,\n"
+    content = f"context,question,answer_text,answer_start\n{rows}"
     file = read(tmp_path, content, task="answer")
-    assert [example.answers for example in file.examples] == [(Answer("Ada", 7),)]
+    assert [example.answers for example in file.examples] == [
+        (Answer("Ada", 7),),
+        (Answer("Ada", 7),),
+        (),
+    ]
     assert file.remarks == ()
 
 
