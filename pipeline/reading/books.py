@@ -5,11 +5,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
-from pipeline.reading.plain_text import (
-    divide_at_markers,
-    divide_bytes,
-    split_paragraphs,
-)
+from pipeline.reading.markers import divide_at_markers
+from pipeline.reading.plain_text import divide_bytes, split_paragraphs
 from pipeline.storage.lines import decode
 
 # The header of a book ends within this many characters, and so does what stands

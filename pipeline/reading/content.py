@@ -10,7 +10,8 @@ from pipeline.reading.encodings import (
 )
 from pipeline.reading.formats import FORMATS_OF, Format, Kind
 from pipeline.reading.marked_text import CUE_TIMES
-from pipeline.reading.plain_text import has_marker, is_title, recognise_text
+from pipeline.reading.markers import has_marker, is_title
+from pipeline.reading.plain_text import recognise_text
 from pipeline.storage.lines import (
     MAX_RECORD_BYTES,
     decode,

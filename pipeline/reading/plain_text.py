@@ -14,6 +14,7 @@ from pipeline.core.scripts import (
     unwrapped,
     with_whole_words,
 )
+from pipeline.reading.markers import divide_at_markers
 from pipeline.storage.lines import cut_position, decode
 
 TextFormat = Literal["prose", "sentences", "bookcorpus", "paragraphs"]
@@ -44,32 +45,6 @@ _UNMARKED = re.compile("[\u0e00-\u0eff]")
 _OTHER_LINE_ENDS = "\x0b\x0c\x85\u2028\u2029"
 _LINE_FEEDS = str.maketrans(dict.fromkeys(_OTHER_LINE_ENDS, "\n"))
 
-
-# What stands alone on a line between documents; so may a line of dashes.
-_MARKER_NAMES = (
-    rb"(?:<\|[a-z][a-z_]{1,30}\|>|</?s>|<(?:eos|bos|sep|doc|eod)>|</doc>"
-    rb"|\[(?:EOS|BOS|SEP|CLS|EOD)\])"
-)
-_NAMED_MARKER = re.compile(_MARKER_NAMES, re.IGNORECASE)
-# A name that is hardly ever text ends a document inside a line too, unless a sentence
-# speaks of it: in quotation marks, or with a space on both sides.
-_END_OF_TEXT = rb"<\|end_?of_?(?:text|document)\|>"
-_BETWEEN = re.compile(
-    rb"(?!(?<=[`'\"(\x9c])" + _END_OF_TEXT + rb"[`'\")\xe2])"
-    rb"(?!(?<=[^.!?\s] )"
-    + _END_OF_TEXT
-    + rb"[ ,.;:])"
-    + _END_OF_TEXT
-    + rb"|[\r\n][ \t]*"
-    + _MARKER_NAMES
-    + rb"[ \t]*(?=[\r\n]|\Z)",
-    re.IGNORECASE,
-)
-
-# How WikiText writes the title of an article, and of a section.
-_WIKITEXT_TITLE = re.compile(rb" = [^=\n]+ = \s*")
-_WIKITEXT_SECTION = re.compile(rb" (?:= ){2,}[^=\n]+ (?:= ){2,}\s*")
-_WIKITEXT_MARK = re.compile(rb" @([-,.])@ ")
 
 # The number of a page, alone in a line.
 _PAGE_NUMBER = re.compile(r"\s*[-–—\[(]?\s*\d{1,4}\s*[-–—\])]?\s*")
@@ -206,71 +181,6 @@ def read_paragraphs(lines: Iterable[str]) -> Iterator[Document | Dropped]:
     """
     for document in read_sentences(lines):
         yield document._replace(is_segmented=False)
-
-
-def is_named_marker(line: bytes) -> bool:
-    r"""Whether a line is nothing but a name for the end of a document.
-
-    >>> is_named_marker(b"<|endoftext|>\r\n"), is_named_marker(b"[SEP]")
-    (True, True)
-    """
-    return _NAMED_MARKER.fullmatch(line.strip()) is not None
-
-
-def is_marker(line: bytes) -> bool:
-    r"""Whether a line stands between two documents of a file that has such lines.
-
-    >>> is_marker(b"</s>"), is_marker(b"-----\r"), is_marker(b"- - -")
-    (True, True, False)
-    """
-    if is_title(line):
-        return True
-    line = line.strip()
-    return is_named_marker(line) or (len(line) > 3 and not line.strip(b"-"))
-
-
-def is_title(line: bytes) -> bool:
-    r"""Whether a line is the title of an article as WikiText has it.
-
-    >>> is_title(b" = Ada = \n"), is_title(b" = = Life = = \n"), is_title(b"a = b = c")
-    (True, False, False)
-    """
-    return line.startswith(b" = ") and _WIKITEXT_TITLE.fullmatch(line) is not None
-
-
-def as_prose(line: bytes) -> bytes:
-    r"""A line of WikiText without the marks of its tokens; none if it names a section.
-
-    >>> as_prose(b" a 5 @-@ page text , 1 @,@ 000 \n"), as_prose(b" = = Life = = \n")
-    (b' a 5-page text , 1,000 \n', b'\n')
-    """
-    if b" @" in line:
-        line = _WIKITEXT_MARK.sub(rb"\1", line)
-    is_section = line.startswith(b" = = ") and _WIKITEXT_SECTION.fullmatch(line)
-    return b"\n" if is_section else line
-
-
-def has_marker(head: bytes) -> bool:
-    r"""Whether the first of a file names the end of a document.
-
-    >>> has_marker(b"<s>\nHe came."), has_marker(b"So.<|endoftext|>Why?")
-    (True, True)
-    >>> has_marker(b"HTML has <s> and </s>.")
-    False
-    """
-    return _BETWEEN.search(b"\n" + head) is not None
-
-
-def divide_at_markers(data: bytes) -> list[bytes]:
-    r"""The parts of some text between markers, which are no text.
-
-    >>> divide_at_markers(b"He came.\n<|endoftext|>\nWhy?\n[SEP]\n")
-    [b'\nHe came.', b'\nWhy?']
-    """
-    if not has_marker(data):
-        return [data]
-    parts = _BETWEEN.split(b"\n" + data)
-    return [part for part in parts if part.strip()]
 
 
 def read_prose(

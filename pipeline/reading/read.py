@@ -29,9 +29,8 @@ from pipeline.reading.marked_text import (
     read_wet,
     starts_document,
 )
+from pipeline.reading.markers import is_marker, is_named_marker
 from pipeline.reading.plain_text import (
-    is_marker,
-    is_named_marker,
     read_paragraphs,
     read_prose,
     read_sentences,

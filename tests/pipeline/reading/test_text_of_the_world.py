@@ -281,7 +281,9 @@ def test_speech_in_quotation_marks_is_prose(tmp_path):
         (r"He came.\nShe left.\n\nWhy?", ["He came.", "She left.", "Why?"]),
         (r"他来了。\n她走了。", ["他来了。", "她走了。"]),
         (r"He came.\r\nShe said \"no\".\tSo.\r\n", ["He came.", 'She said "no". So.']),
+        (r"It cost $5.\nShe paid.", ["It cost $5.", "She paid."]),
         # Formulas, paths and programs.
+        (r"So is $\tau$.\nIt is $\nu$.", [r"So is $\tau$.\nIt is $\nu$."]),
         (r"Let $\nu$ be so.\nThen $\mu$.", [r"Let $\nu$ be so.\nThen $\mu$."]),
         (r"In C:\notes\new it is.", [r"In C:\notes\new it is."]),
         (r"It prints one\ntwo.", [r"It prints one\ntwo."]),
