@@ -1,6 +1,5 @@
 """Divide a page without markup into paragraphs, and keep those that are prose."""
 
-import itertools
 import re
 from collections.abc import Iterator
 from unicodedata import normalize
@@ -111,7 +110,7 @@ def _lines_of_article(text: str) -> Iterator[str]:
             if not hidden_level or level <= hidden_level:
                 is_hidden = is_apparatus(title)
                 if is_hidden and level > _LEVEL_OF_APPARATUS and not hidden_level:
-                    rest = itertools.islice(lines, place + 1, place + 3)
+                    rest = lines[place + 1 : place + 3]
                     is_hidden = not names_text(title, next(filter(str.strip, rest), ""))
                 hidden_level = level if is_hidden else 0
             yield ""
