@@ -45,14 +45,19 @@ from schemas.errors import SettingError
 from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest
 from schemas.phases import Sample, mean_length, samples_of
-from schemas.readable import counted
+from schemas.readable import counted, rounded
 
 # The shapes of the ladder that are timed: narrow, middle and wide.
 TIMED = ((2, 128), (4, 256), (8, 512))
 
-# Beginning a run and ending it: reading, compiling some twenty sizes of batches, the
-# last evaluation and saving.
-OVERHEAD_SECONDS = 45.0
+# Beginning a run and ending it: counting, reading, the last evaluation and saving; and
+# compiling some twenty sizes of batches and the evaluation, as a multiple of the time
+# for which the timing of its steps compiled.
+OVERHEAD_SECONDS, COMPILED_AGAIN = 15.0, 1.5
+
+# In less time than this only the smallest model can do `LEAST_STEPS` steps, and timing
+# others would take a third of it.
+SHORT_SECONDS = 120.0
 
 # The share of a budget in which steps of the model chosen are timed, and the least and
 # most seconds of that.
@@ -124,6 +129,8 @@ def choose_for_budget(
         until: The end of the run, in seconds of `time.monotonic`.
     """
     seconds, manifest = until - time.monotonic(), records.manifest
+    if seconds < SHORT_SECONDS:
+        models = models[:1]
     samples = list(samples_of(manifest.config, train))
     mean = mean_example(samples)
     outlook = outlook_of(mean, train, manifest)
@@ -133,7 +140,10 @@ def choose_for_budget(
     place = best(outlook.candidates(models, estimated, seconds=_left(until)))
     say(f"Timing steps of {_shape(models[place])} ...")
     timed = float(np.clip(TIMED_SHARE * seconds, *TIMED_SECONDS))
+    begun = time.monotonic()
     own = fed_step_seconds(models[place], train, samples, records, seconds=timed)
+    compiling = max(0.0, time.monotonic() - begun - timed)
+    until -= COMPILED_AGAIN * compiling
     _check_fits(own, until=until)
     slower = [own / estimated[place] * of_step for of_step in estimated]
     found = outlook.candidates(models, slower, seconds=_left(until))
@@ -225,8 +235,9 @@ def _check_fits(step_seconds: float, *, until: float) -> None:
     """Refuse a budget in which no step fits what is left."""
     if _left(until) < step_seconds:
         raise SettingError(
-            f"--budget is too short: starting takes about {OVERHEAD_SECONDS:.0f} s and "
-            f"a step {step_seconds:.1f} s; give more time, or a smaller --model."
+            "--budget is too short: no step, which takes "
+            f"{rounded(step_seconds)} s, fits between beginning and ending; give more "
+            "time, or a smaller --model."
         )
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 # The preset that the models of a budget are described as changes of.
 NEAREST = "tiny"
 
-# A vocabulary this many times larger or smaller than suits the text is worth a remark.
+# A vocabulary this many times larger or smaller than suits a text twice or half as long
+# is worth a remark.
 MUCH = 1.5
 
 # Tokens that the published English ALBERTs were trained on: 125,000 steps of 4,096
@@ -196,16 +197,17 @@ def _advice(choice: "BudgetChoice") -> Iterator[str]:
             f"read its text more than {MOST_EPOCHS} times, so the loss may be higher: "
             "give more text, or less time."
         )
-    # What vocab took for suited before it knew the tokens is near enough.
+    # vocab chose by all the text, part of which may be held out, and knew no tokens.
     suited, *near = (
         suited_vocab_size(int(choice.text_tokens * f), characters=choice.characters)
-        for f in (1, 1 / MUCH, MUCH)
+        for f in (1, 0.5, 2)
     )
     pieces = chosen.config.vocab_size
     if not any(1 / MUCH <= pieces / each <= MUCH for each in (suited, *near)):
         yield (
-            f"The vocabulary has {pieces:,} pieces; about {suited:,} suit a text of "
-            f"{choice.text_tokens:,} tokens better (albert vocab --vocab-size auto)."
+            f"The vocabulary has {pieces:,} pieces; about "
+            f"{suited_vocab_size(tokens):,} suit a text of {tokens:,} tokens better "
+            "(albert vocab --vocab-size auto)."
         )
     times = PUBLISHED_TOKENS / chosen.tokens
     if times > 2:

@@ -216,10 +216,10 @@ def test_a_budget_chooses_the_steps_in_place_of_those_of_a_file(
 def test_a_budget_that_is_over_before_the_first_step_is_refused_at_once(
     command, monkeypatch
 ):
-    monkeypatch.setattr(budget, "OVERHEAD_SECONDS", 45.0)
-    assert attempt(*command, "--budget", "40s") == (
+    monkeypatch.setattr(budget, "OVERHEAD_SECONDS", 15.0)
+    assert attempt(*command, "--budget", "10s") == (
         2,
-        "Error: --budget is too short: starting and finishing alone take about 45 s; "
+        "Error: --budget is too short: starting and finishing alone take about 15 s; "
         "give more time.\n",
     )
 
@@ -329,6 +329,18 @@ def test_a_vocabulary_that_does_not_suit_the_text_is_told(small, monkeypatch, su
     said = run("plan", "--data", small / "data", "--model", "tiny", "--budget", "1m")
     sentence = f"The vocabulary has 400 pieces; about {suited} suit a text of "
     assert (sentence in said) == (suited in (200, 800))
+
+
+def test_what_suits_a_text_suits_its_training_part_too(small, monkeypatch):
+    tokens = read_manifest(small / "data").splits["train"]["copies"][0]["tokens"]
+    suited = {True: 400, False: 100}
+    monkeypatch.setattr(
+        advice, "suited_vocab_size", lambda count: suited[count > 1.5 * tokens]
+    )
+    monkeypatch.setattr(budget, "step_seconds", lambda *_, length: 0.1)
+    monkeypatch.setattr(budget, "fed_step_seconds", lambda *_, seconds: 0.1)
+    said = run("plan", "--data", small / "data", "--model", "tiny", "--budget", "1m")
+    assert "The vocabulary has" not in said
 
 
 def test_a_smaller_model_that_no_run_was_like_counts_as_equal_to_none(
