@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.core.draws import Bool, Int, Keys, draws, hash_key
+from pipeline.core.draws import Bool, Int, Keys, draws
 from pipeline.core.scripts import is_unspaced
 
 Choice = Literal["hold-out", "drop"]
@@ -49,9 +49,6 @@ Letters = npt.NDArray[np.uint32]
 # Odd, so that a product modulo 2**64 loses nothing.
 _WORD, _LETTER_BASE = 0xD6E8FEB86659FD93, 0x9E3779B97F4A7C15
 _ROW_FACTORS = np.array([pow(_WORD, n, 1 << 64) for n in range(ROWS)], np.uint64)
-_SLOT_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
-# Words whose hashes are kept: a process reads any amount of text.
-_SLOT_BITS = 19
 _BLOCK_CHARACTERS = 1 << 16
 
 # What a character is for words, if not a letter: between them, left out, not met yet.
@@ -184,8 +181,8 @@ def word_hashes(text: str) -> Keys:
 def _hashes_of_block(block: str) -> Keys:
     """The hash of each word of whole lines, `[W]`, with array operations alone.
 
-    A word is looked up by its number, a polynomial of its letters, which is divided by
-    the power at its start: so it is the same wherever the word stands.
+    It is a polynomial of its letters modulo 2**64, from the sums up to either end of
+    the word, divided by the power at its start: the same wherever the word stands.
     """
     letters = _letters(block)
     is_start = np.ones(len(letters) + 1, np.bool_)
@@ -199,8 +196,8 @@ def _hashes_of_block(block: str) -> Keys:
     powers, inverses = _powers(len(letters).bit_length())
     sums = np.cumsum(letters * powers[: len(letters)])[places - 1]
     sums[0] = 0
-    numbers = (sums[1:] - sums[:-1]) * inverses[places[:-1]]
-    return _hashes_of(numbers, letters, places)
+    hashes: Keys = (sums[1:] - sums[:-1]) * inverses[places[:-1]]
+    return hashes
 
 
 def _letters(text: str) -> Letters:
@@ -239,41 +236,6 @@ def _powers(bits: int) -> tuple[Keys, Keys]:
     )
     powers[0] = inverses[0] = 1
     return np.multiply.accumulate(powers), np.multiply.accumulate(inverses)
-
-
-# Number and hash of words met before, each in the one slot that its number has; side by
-# side, because reaching them takes the time.
-_SLOTS = np.zeros((1 << _SLOT_BITS, 2), np.uint64)
-
-
-def _hashes_of(numbers: Keys, letters: Letters, places: Int) -> Keys:
-    """The hash of each word, `[W]`.
-
-    Args:
-        numbers: Of the words, `[W]`.
-        letters: Of all words, 0 between them, `[N]`.
-        places: Where the words start, and the end of all, `[W + 1]`.
-    """
-    slots = ((numbers * _SLOT_FACTOR) >> np.uint64(64 - _SLOT_BITS)).astype(np.intp)
-    found: Keys = _SLOTS.take(slots, axis=0)
-    missing = np.flatnonzero(found[:, 0] != numbers)
-    if len(missing):
-        text = (letters & ~_ALONE).tobytes().decode("utf-32-le")
-        new: dict[int, int] = {}
-        for number, start, end in zip(
-            numbers[missing].tolist(),
-            places[missing].tolist(),
-            places[missing + 1].tolist(),
-            strict=True,
-        ):
-            if number not in new:
-                word = text[start:end].rstrip("\0")
-                new[number] = hash_key(word.encode())
-        listed = [new[number] for number in numbers[missing].tolist()]
-        found[missing, 1] = np.array(listed, np.uint64)
-        _SLOTS[slots[missing], 0] = numbers[missing]
-        _SLOTS[slots[missing], 1] = found[missing, 1]
-    return found[:, 1]
 
 
 def band_keys(hashes: Keys) -> Keys:
