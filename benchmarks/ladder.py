@@ -18,8 +18,19 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import nnls
 
-from albert_tf.planning.budget import ALPHA, BETA, Law, effective_weights, ladder_model
+from albert_tf.planning.budget import (
+    ALPHA,
+    BETA,
+    LADDER_TEXT,
+    Law,
+    effective_weights,
+    ladder_model,
+)
 from albert_tf.runs.run_record import read_run
+from schemas.layout import TRAIN
+
+# Of the text: those that are tried.
+EXPONENTS = [thousandths / 1000 for thousandths in range(101)]
 
 TABLE = Path(__file__).parent / "ladder.csv"
 
@@ -31,6 +42,7 @@ class LadderRun:
     Attributes:
         vocabulary: V, tokens.
         tokens: Tokens that it was trained on, padding left out.
+        text: Tokens of its training text, once.
         counting: Held-out loss of counting both neighbours, in nats.
         loss: Its own on the same tokens.
         bits: Its bits per character on words masked alone.
@@ -42,6 +54,7 @@ class LadderRun:
     sharing: str
     vocabulary: int
     tokens: int
+    text: int
     counting: float
     loss: float
     bits: float
@@ -74,21 +87,34 @@ def read_table(path: Path = TABLE) -> list[LadderRun]:
 def fitted_law(runs: Sequence[LadderRun]) -> Law:
     """The law with the least squared error, relative to the losses.
 
-    Its terms are linear in `share^(1 / BETA)`, whose relative errors are those of the
-    losses divided by BETA, as long as they are small.
+    For each exponent of the text, the other terms are linear in `share^(1 / BETA)`,
+    whose relative errors are those of the losses divided by BETA while they are small.
     """
     columns = np.array(
         [(run.weights ** -(ALPHA / BETA), 1 / run.tokens) for run in runs]
     )
-    costs = np.array([run.share ** (1 / BETA) for run in runs])
-    (a, b), _ = nnls(columns / costs[:, None], np.ones_like(costs))
+    texts = np.array([run.text / LADDER_TEXT for run in runs])
+    shares = np.array([run.share for run in runs])
+
+    def fitted(c: float) -> tuple[float, float, float, float]:
+        costs = (shares / texts**c) ** (1 / BETA)
+        (a, b), error = nnls(columns / costs[:, None], np.ones_like(costs))
+        return float(error), float(a), float(b), c
+
+    _, a, b, c = min(map(fitted, EXPONENTS))
+    weights, tokens, text = zip(
+        *((run.weights, run.tokens, run.text) for run in runs), strict=True
+    )
     return Law(
-        a=float(a),
-        b=float(b),
-        most_weights=max(run.weights for run in runs),
-        most_tokens=max(run.tokens for run in runs),
-        least_weights=min(run.weights for run in runs),
-        least_tokens=min(run.tokens for run in runs),
+        a=a,
+        b=b,
+        c=c,
+        most_weights=max(weights),
+        most_tokens=max(tokens),
+        most_text=max(text),
+        least_weights=min(weights),
+        least_tokens=min(tokens),
+        least_text=min(text),
     )
 
 
@@ -109,6 +135,7 @@ def line_of(run: Path, *, corpus: str, language: str) -> LadderRun:
         sharing=record.model.sharing,
         vocabulary=record.model.vocab_size,
         tokens=round(examples * data.statistics["mean_length"]),
+        text=data.splits[TRAIN]["copies"][0]["tokens"],
         counting=round(measured["counting"]["neighbours"]["mlm_loss"], 4),
         loss=round(measured["mlm_loss"], 4),
         bits=round(measured["bits_per_character"]["model"]["value"], 4),
@@ -117,21 +144,30 @@ def line_of(run: Path, *, corpus: str, language: str) -> LadderRun:
     )
 
 
+def expected_losses(runs: Sequence[LadderRun]) -> list[float]:
+    """The loss of each run, as the law that is fitted to all others has it."""
+    laws = (
+        fitted_law([*runs[:place], *runs[place + 1 :]]) for place in range(len(runs))
+    )
+    return [
+        run.counting * law.share(weights=run.weights, tokens=run.tokens, text=run.text)
+        for run, law in zip(runs, laws, strict=True)
+    ]
+
+
 def fit_lines(runs: list[LadderRun]) -> list[str]:
     """The law of a table, and what it expects of each line when that is left out."""
     law = fitted_law(runs)
     lines = [
         f"loss / loss of counting = ({law.a:.3g} weights^-{ALPHA / BETA:.3g} + "
-        f"{law.b:.3g} / tokens)^{BETA}",
+        f"{law.b:.3g} / tokens)^{BETA} (text / {LADDER_TEXT / 1e6:.0f}M)^{law.c:.3g}",
         f"LAW = {law}",
     ]
-    for place, run in enumerate(runs):
-        others = fitted_law([*runs[:place], *runs[place + 1 :]])
-        expected = run.counting * others.share(weights=run.weights, tokens=run.tokens)
+    for run, expected in zip(runs, expected_losses(runs), strict=True):
         lines.append(
-            f"{run.layers} x {run.hidden}, sharing {run.sharing}, {run.tokens:,} "
-            f"tokens: {run.loss:.3f}, expected from the others {expected:.3f} "
-            f"({expected / run.loss - 1:+.1%})"
+            f"{run.layers} x {run.hidden}, {run.tokens:,} tokens of {run.corpus}: "
+            f"{run.loss:.3f}, expected from the others {expected:.3f} "
+            f"({run.loss / expected - 1:+.1%})"
         )
     return lines
 

@@ -53,7 +53,7 @@ TIMED = ((2, 128), (4, 256), (8, 512))
 # Beginning a run and ending it: counting, reading, the last evaluation and saving; and
 # compiling some twenty sizes of batches and the evaluation, as a multiple of the time
 # for which the timing of its steps compiled.
-OVERHEAD_SECONDS, COMPILED_AGAIN = 15.0, 1.5
+OVERHEAD_SECONDS, COMPILED_AGAIN = 10.0, 1.2
 
 # In less time than this only the smallest model can do `LEAST_STEPS` steps, and timing
 # others would take a third of it.
@@ -154,7 +154,7 @@ def choose_for_budget(
         train=dataclasses.replace(train, steps=found[place].steps),
         workload=outlook.workload,
         counting=counting,
-        text_tokens=manifest.splits[TRAIN]["copies"][0]["tokens"],
+        text_tokens=outlook.text,
     )
 
 
@@ -170,6 +170,7 @@ def outlook_of(
         functools.partial(
             evaluating_share, train=train, held_out=manifest.num_examples(EVAL)
         ),
+        text=manifest.splits[TRAIN]["copies"][0]["tokens"],
     )
 
 

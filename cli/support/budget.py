@@ -148,10 +148,9 @@ def budget_lines(choice: "BudgetChoice", *, begins_anew: bool) -> Iterator[str]:
     """What was chosen and, of a model that begins anew, what to expect of it."""
     chosen = choice.chosen
     if begins_anew and not chosen.is_fitted:
-        size = "size" if chosen.is_outside else "few steps"
         yield (
-            f"No run of this {size} was measured, so the expected loss is a guess, and "
-            "so is the choice of shape."
+            "No run like it was measured, so the expected loss is a guess, and so is "
+            "the choice of shape."
         )
     yield (
         f"chosen: {chosen.config.shape}, {chosen.steps:,} steps of "

@@ -162,9 +162,7 @@ def test_steps_are_timed_at_the_length_of_the_run_and_not_of_its_data(
 def test_a_budget_without_time_for_a_step_is_refused(choose):
     with pytest.raises(SettingError) as error:
         choose(budget.OVERHEAD_SECONDS + 0.001)
-    assert str(error.value).startswith(
-        "--budget is too short: no step, which takes "
-    )
+    assert str(error.value).startswith("--budget is too short: no step, which takes ")
 
 
 BEGUN = dataclasses.replace(
