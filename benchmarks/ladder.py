@@ -22,6 +22,7 @@ from albert_tf.planning.budget import (
     ALPHA,
     BETA,
     LADDER_TEXT,
+    MOST_EPOCHS,
     Law,
     effective_weights,
     ladder_model,
@@ -87,9 +88,11 @@ def read_table(path: Path = TABLE) -> list[LadderRun]:
 def fitted_law(runs: Sequence[LadderRun]) -> Law:
     """The law with the least squared error, relative to the losses.
 
+    Runs that read their text too often to say more of the law than of it are left out.
     For each exponent of the text, the other terms are linear in `share^(1 / BETA)`,
     whose relative errors are those of the losses divided by BETA while they are small.
     """
+    runs = [run for run in runs if run.tokens <= MOST_EPOCHS * run.text]
     columns = np.array(
         [(run.weights ** -(ALPHA / BETA), 1 / run.tokens) for run in runs]
     )

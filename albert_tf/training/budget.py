@@ -56,8 +56,9 @@ TIMED = ((2, 128), (4, 256), (8, 512))
 OVERHEAD_SECONDS, COMPILED_AGAIN = 10.0, 1.2
 
 # In less time than this only the smallest model can do `LEAST_STEPS` steps, and timing
-# others would take a third of it.
-SHORT_SECONDS = 120.0
+# them would take a third of it: they are said to take what this share of the rate of
+# matrix products gives, until they are counted again, and to compile so long.
+SHORT_SECONDS, USUAL_SHARE, USUAL_COMPILING = 120.0, 0.45, 12.0
 
 # The share of a budget in which steps of the model chosen are timed, and the least and
 # most seconds of that.
@@ -129,20 +130,23 @@ def choose_for_budget(
         until: The end of the run, in seconds of `time.monotonic`.
     """
     seconds, manifest = until - time.monotonic(), records.manifest
-    if seconds < SHORT_SECONDS:
-        models = models[:1]
     samples = list(samples_of(manifest.config, train))
     mean = mean_example(samples)
     outlook = outlook_of(mean, train, manifest)
-    estimated = _estimated(
-        models, mean, train=train, workload=outlook.workload, until=until, say=say
-    )
-    place = best(outlook.candidates(models, estimated, seconds=_left(until)))
-    say(f"Timing steps of {_shape(models[place])} ...")
-    timed = float(np.clip(TIMED_SHARE * seconds, *TIMED_SECONDS))
-    begun = time.monotonic()
-    own = fed_step_seconds(models[place], train, samples, records, seconds=timed)
-    compiling = max(0.0, time.monotonic() - begun - timed)
+    if seconds < SHORT_SECONDS:
+        models, place, compiling = models[:1], 0, USUAL_COMPILING
+        rate = USUAL_SHARE * matrix_rate(train.precision)
+        own = outlook.workload.flops(models[0]) / rate
+        estimated = [own]
+    else:
+        estimated = _estimated(
+            models, mean, train=train, workload=outlook.workload, until=until, say=say
+        )
+        place = best(outlook.candidates(models, estimated, seconds=_left(until)))
+        say(f"Timing steps of {_shape(models[place])} ...")
+        timed, begun = np.clip(TIMED_SHARE * seconds, *TIMED_SECONDS), time.monotonic()
+        own = fed_step_seconds(models[place], train, samples, records, seconds=timed)
+        compiling = max(0.0, time.monotonic() - begun - timed)
     until -= COMPILED_AGAIN * compiling
     _check_fits(own, until=until)
     slower = [own / estimated[place] * of_step for of_step in estimated]

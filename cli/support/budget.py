@@ -149,8 +149,8 @@ def budget_lines(choice: "BudgetChoice", *, begins_anew: bool) -> Iterator[str]:
     chosen = choice.chosen
     if begins_anew and not chosen.is_fitted:
         yield (
-            "No run like it was measured, so the expected loss is a guess, and so is "
-            "the choice of shape."
+            "Hardly a run like it was measured, so the expected loss is a guess, and "
+            "so is the choice of shape."
         )
     yield (
         f"chosen: {chosen.config.shape}, {chosen.steps:,} steps of "
@@ -186,15 +186,14 @@ def _expectations(choice: "BudgetChoice") -> Iterator[str]:
 
 def _advice(choice: "BudgetChoice") -> Iterator[str]:
     """What would do better: more text, a smaller vocabulary, a published model."""
-    from albert_tf.planning.budget import BEYOND, MOST_EPOCHS
+    from albert_tf.planning.budget import MOST_EPOCHS
 
     chosen = choice.chosen
     epochs = chosen.tokens / choice.text_tokens
-    if epochs > BEYOND * MOST_EPOCHS:
+    if epochs > MOST_EPOCHS:
         yield (
-            f"The text would be read {epochs:,.0f} times. No run that was measured "
-            f"read its text more than {MOST_EPOCHS} times, so the loss may be higher: "
-            "give more text, or less time."
+            f"The text would be read {epochs:,.0f} times; what more than {MOST_EPOCHS} "
+            "times are worth depends on the text, and more text would be worth more."
         )
     # vocab chose by all the text, part of which may be held out, and knew no tokens.
     suited, *near = (

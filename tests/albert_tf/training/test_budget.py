@@ -59,6 +59,7 @@ def choose(small, monkeypatch):
 
     monkeypatch.setattr(budget, "step_seconds", step_seconds)
     monkeypatch.setattr(budget, "fed_step_seconds", fed_step_seconds)
+    monkeypatch.setattr(budget, "matrix_rate", lambda precision: 2e11)
 
     def choose(seconds, models=None):
         choice = choose_for_budget(
@@ -91,10 +92,15 @@ def test_a_shape_that_is_too_wide_for_the_time_is_not_timed(choose):
     assert [shape for shape in timed if len(shape) == 2] == [(2, 128), (4, 256)]
 
 
-def test_in_two_minutes_only_the_smallest_model_is_timed(choose):
+def test_in_less_than_two_minutes_nothing_is_timed(choose):
     choice, timed = choose(100)
-    assert timed == [(2, 128, 3.0)]
-    assert choice.chosen.config == choice.candidates[0].config
+    assert timed == []
+    assert [each.config.shape for each in choice.candidates] == [
+        "2 layers of 128, sharing none"
+    ]
+    _, length, predictions = choice.workload
+    work = training_flops(choice.chosen.config, length=length, predictions=predictions)
+    assert choice.chosen.step_seconds == pytest.approx(32 * work / (0.45 * 2e11))
 
 
 def test_a_model_that_proves_too_slow_gives_way_to_a_smaller_one(choose, monkeypatch):
