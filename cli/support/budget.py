@@ -204,7 +204,7 @@ def _advice(choice: "BudgetChoice") -> Iterator[str]:
     if not any(1 / MUCH <= pieces / each <= MUCH for each in (suited, *near)):
         yield (
             f"The vocabulary has {pieces:,} pieces; about "
-            f"{suited_vocab_size(tokens):,} suit a text of {tokens:,} tokens better "
+            f"{suited:,} suit a text of {choice.text_tokens:,} tokens better "
             "(albert vocab --vocab-size auto)."
         )
     times = PUBLISHED_TOKENS / chosen.tokens
