@@ -119,25 +119,19 @@ def pool(folder):
         yield options
 
 
-@contextlib.contextmanager
 def started_workers(folder):
     """A program that starts a worker; gives the options that name it."""
     boot = folder / "boot"
     boot.write_text(f"#!/bin/sh\nexec {' '.join(PYTHON)} -c '{ALBERT}' worker \"$@\"\n")
     boot.chmod(0o755)
-    yield (
+    return (
         "--environment_type=PROCESS",
         f'--environment_config={{"command":"{boot}"}}',
     )
 
 
-@contextlib.contextmanager
-def own_workers(folder):
-    """Workers in the process that submits the job."""
-    yield ("--environment_type=LOOPBACK",)
-
-
-ENVIRONMENTS = {"LOOPBACK": own_workers, "EXTERNAL": pool, "PROCESS": started_workers}
+# Workers of the command that submits the job.
+OWN_WORKERS = ("--environment_type=LOOPBACK",)
 
 
 @contextlib.contextmanager
@@ -260,7 +254,8 @@ def task_manager(folder, number, *, before=()):
 
 def part_of_flink(folder, main, *, log, before=()):
     names = ("-cp", f"{FLINK}/lib/*", f"org.apache.flink.runtime.{main}")
-    options = ("-Xmx384m", "-XX:MaxMetaspaceSize=256m")
+    # Each job brings its classes, which stay for a while.
+    options = ("-Xmx384m", "-XX:MaxMetaspaceSize=512m")
     return running(*before, *_JAVA, *options, *names, "--configDir", folder, log=log)
 
 
@@ -299,13 +294,8 @@ def spark_cluster(folder, workers=2):
         )
 
 
-ENGINES = {
-    "flink": flink,
-    "spark": spark,
-    "prism": prism,
-    "flink_cluster": flink_cluster,
-    "spark_cluster": spark_cluster,
-}
+# Engines that albert starts.
+EMBEDDED = {"flink": flink, "spark": spark, "prism": prism}
 
 
 @contextlib.contextmanager

@@ -1,7 +1,6 @@
 """Engines that nobody here wrote make the bytes of the default runner."""
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
@@ -10,35 +9,27 @@ import pytest
 from pipeline.job.runners import KEEP_WORKERS_MS
 from tests.commands import contents, make_data, run
 from tests.engines import start
-from tests.engines.install import PRISM, missing_tools
 from tests.processes import session_of, wait_until
 from tests.servers import HERE
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("installed")]
 
+CLUSTERS = ("flink_cluster", "spark_cluster")
 # Engines keep workers that they started for a while after the job.
 SECONDS_TO_END = 2 * KEEP_WORKERS_MS / 1000
 SETTINGS = ("--max-seq-length", 32, "--dupe-factor", 2, "--num-shards", 4)
 SETTINGS += ("--eval-fraction", 0.3)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def installed():
-    """Where engines are missing the tests are left out, unless they must not be."""
-    missing = missing_tools() if PRISM.exists() else ["engines"]
-    if missing:
-        line = f"no {', no '.join(missing)} here; Flink, Spark and Prism are left out"
-        if os.environ.get("ALBERT_ENGINES_REQUIRED"):
-            pytest.fail(line)
-        pytest.skip(line)
-
-
-@pytest.fixture(scope="module", params=start.ENGINES)
+@pytest.fixture(scope="module", params=[*start.EMBEDDED, *CLUSTERS])
 def engine(request):
     """The options that lead to an engine, which several tests use."""
+    if request.param in CLUSTERS:
+        yield request.getfixturevalue(request.param).options
+        return
     with (
         start.short_folder() as folder,
-        start.ENGINES[request.param](folder) as options,
+        start.EMBEDDED[request.param](folder) as options,
     ):
         yield options
 
@@ -92,13 +83,18 @@ def lines_of(folder):
     [("LOOPBACK", "pages"), ("EXTERNAL", "texts"), ("PROCESS", "pages")],
 )
 def test_an_engine_writes_the_bytes_of_one_process(
-    small, pages, tmp_path, expected, engine, *, environment, what
+    small, pages, tmp_path, expected, engine, pool, *, environment, what
 ):
     output = tmp_path / "data"
     given = of_pages(pages, output) if what == "pages" else None
     with start.short_folder() as folder:
-        with start.ENVIRONMENTS[environment](folder) as options:
-            code, said = run_there(small, output, (*engine, *options), given=given)
+        workers = {
+            "LOOPBACK": start.OWN_WORKERS,
+            "EXTERNAL": pool,
+            "PROCESS": start.started_workers(folder),
+        }
+        options = (*engine, *workers[environment])
+        code, said = run_there(small, output, options, given=given)
         assert code == 0, said
         assert not [line for line in said.splitlines() if is_of_beam(line)]
         for name in ("data", "removed"):
@@ -140,7 +136,7 @@ def test_an_option_that_the_server_does_not_know_is_refused(
 def test_an_error_in_a_worker_is_one_sentence(small, tmp_path, name):
     text = tmp_path / "text.txt"
     text.write_text("word\n")
-    with start.ENGINES[name](tmp_path) as options:
+    with start.EMBEDDED[name](tmp_path) as options:
         code, said = run_there(
             small, tmp_path / "data", options, given=("--text", text)
         )

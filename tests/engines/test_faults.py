@@ -14,11 +14,11 @@ import pytest
 
 from tests.commands import run, write_topics
 from tests.engines import start
-from tests.engines.test_engines import assert_same, installed, is_of_beam  # noqa: F401
+from tests.engines.test_engines import assert_same, is_of_beam
 from tests.processes import children_of, wait_until
 from tests.servers import HERE, free_port
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("installed")]
 
 SETTINGS = ("--max-seq-length", 64, "--dupe-factor", 4, "--num-shards", 12)
 # For a machine that does much else.
@@ -41,33 +41,6 @@ def expected(texts, tmp_path_factory):
     folder = tmp_path_factory.mktemp("wanted") / "data"
     run(*arguments(texts, folder), "--workers", 1)
     return folder
-
-
-@pytest.fixture
-def embedded(tmp_path):
-    """Flink in its job server, which tries nothing twice."""
-    folder = tmp_path / "flink"
-    folder.mkdir()
-    with start.flink(folder) as options:
-        yield options
-
-
-@pytest.fixture(scope="module")
-def flink():
-    """A cluster's folder, the options that lead to it, and what ends with it."""
-    with (
-        start.short_folder() as folder,
-        start.flink_cluster(folder) as options,
-        contextlib.ExitStack() as held,
-    ):
-        yield folder, options, held
-
-
-@pytest.fixture(scope="module")
-def spark():
-    """A cluster's folder, and the options that lead to it."""
-    with start.short_folder() as folder, start.spark_cluster(folder) as options:
-        yield folder, options
 
 
 def arguments(texts, output):
@@ -152,7 +125,7 @@ def stopped(process):
 
 def is_at_work(engine, folder):
     """Whether a cluster works for any job."""
-    if engine == "spark":
+    if engine == "spark_cluster":
         return bool(processes("CoarseGrainedExecutorBackend", folder))
     port = re.search(r"^rest.port: (\d+)", (folder / "config.yaml").read_text(), re.M)[
         1
@@ -162,9 +135,11 @@ def is_at_work(engine, folder):
     return any(job["state"] not in ("FAILED", "CANCELED", "FINISHED") for job in jobs)
 
 
-def test_a_worker_that_is_killed_costs_no_byte(flink, start_job, tmp_path, expected):
+def test_a_worker_that_is_killed_costs_no_byte(
+    flink_cluster, start_job, tmp_path, expected
+):
     with start.pool_process(tmp_path) as (there, pool):
-        job = start_job((*flink[1], *there))
+        job = start_job((*flink_cluster.options, *there))
         job.await_shard()
         os.kill(children_of(pool)[-1], signal.SIGKILL)
         code, said = job.end()
@@ -173,40 +148,40 @@ def test_a_worker_that_is_killed_costs_no_byte(flink, start_job, tmp_path, expec
 
 
 def test_a_task_manager_that_is_killed_costs_no_byte(
-    flink, start_job, tmp_path, expected
+    flink_cluster, start_job, pool, expected
 ):
-    folder, options, held = flink
-    with start.pool(tmp_path) as there:
-        job = start_job((*options, *there))
-        job.await_shard()
-        os.kill(processes("TaskManagerRunner", folder)[-1], signal.SIGKILL)
-        # As whoever watches over a cluster starts another.
-        held.enter_context(start.task_manager(folder, "-new"))
-        code, said = job.end()
+    folder, options, held = flink_cluster
+    job = start_job((*options, *pool))
+    job.await_shard()
+    os.kill(processes("TaskManagerRunner", folder)[-1], signal.SIGKILL)
+    # As whoever watches over a cluster starts another.
+    held.enter_context(start.task_manager(folder, "-new"))
+    code, said = job.end()
     assert code == 0, said
     assert_same(job.output, expected)
 
 
-def test_an_executor_that_is_killed_costs_no_byte(spark, start_job, tmp_path, expected):
-    folder, options = spark
-    with start.pool(tmp_path) as there:
-        job = start_job((*options, *there))
-        job.await_shard()
-        executors = processes("CoarseGrainedExecutorBackend", folder)
-        os.kill(executors[-1], signal.SIGKILL)
-        code, said = job.end()
+def test_an_executor_that_is_killed_costs_no_byte(
+    spark_cluster, start_job, pool, expected
+):
+    folder, options, _ = spark_cluster
+    job = start_job((*options, *pool))
+    job.await_shard()
+    executors = processes("CoarseGrainedExecutorBackend", folder)
+    os.kill(executors[-1], signal.SIGKILL)
+    code, said = job.end()
     assert code == 0, said
     assert_same(job.output, expected)
 
 
 @pytest.mark.parametrize(
     ("engine", "number", "code"),
-    [("flink", signal.SIGINT, 130), ("spark", signal.SIGTERM, 143)],
+    [("flink_cluster", signal.SIGINT, 130), ("spark_cluster", signal.SIGTERM, 143)],
 )
 def test_a_job_ends_with_its_command(
     request, start_job, tmp_path, expected, *, engine, number, code
 ):
-    folder, options, *_ = request.getfixturevalue(engine)
+    folder, options, _ = request.getfixturevalue(engine)
     with start.pool_process(tmp_path) as (there, pool):
         job = start_job((*options, *there))
         job.await_that(lambda: children_of(pool))
@@ -226,9 +201,9 @@ def test_a_job_ends_with_its_command(
     assert_same(job.output, expected)
 
 
-def test_a_pool_that_is_killed_is_named(flink, start_job, tmp_path):
+def test_a_pool_that_is_killed_is_named(flink_cluster, start_job, tmp_path):
     with start.pool_process(tmp_path) as (there, pool):
-        job = start_job((*flink[1], *there))
+        job = start_job((*flink_cluster.options, *there))
         job.await_shard()
         os.killpg(pool.pid, signal.SIGKILL)
         code, said = job.end()
@@ -237,14 +212,14 @@ def test_a_pool_that_is_killed_is_named(flink, start_job, tmp_path):
 
 
 def test_a_worker_with_tools_of_another_version_is_refused(
-    embedded, start_job, tmp_path
+    flink_server, start_job, tmp_path
 ):
     other = tmp_path / "sentencepiece-9.9.dist-info"
     other.mkdir()
     (other / "METADATA").write_text("Metadata-Version: 2.1\nVersion: 9.9\n")
     elsewhere = {"PYTHONPATH": f"{tmp_path}"}
     with start.pool_process(tmp_path, environment=elsewhere) as (there, _):
-        code, said = start_job((*embedded, *there)).end()
+        code, said = start_job((*flink_server, *there)).end()
     assert code == 1, said
     assert said.startswith(
         "Error: A worker has sentencepiece 9.9, but the job was made"
@@ -261,11 +236,11 @@ def other_place(options, folder):
 
 
 def test_a_worker_that_does_not_see_the_output_is_refused(
-    embedded, start_job, tmp_path
+    flink_server, start_job, tmp_path
 ):
     before = other_place("size=9m", tmp_path / "data")
     with start.pool_process(tmp_path, before=before) as (there, _):
-        code, said = start_job((*embedded, *there)).end()
+        code, said = start_job((*flink_server, *there)).end()
     assert code == 1, said
     assert re.fullmatch(
         rf"Error: A worker on \S+ does not see the {tmp_path}/data of this command .*; "
@@ -274,23 +249,21 @@ def test_a_worker_that_does_not_see_the_output_is_refused(
     )
 
 
-def test_a_full_disk_at_a_worker_is_named(embedded, start_job, tmp_path):
+def test_a_full_disk_at_a_worker_is_named(flink_server, start_job, tmp_path):
     # What the command itself writes there is little.
     limit = ("prlimit", "--fsize=70000")
     with start.pool_process(tmp_path, before=limit) as (there, _):
-        code, said = start_job((*embedded, *there)).end()
+        code, said = start_job((*flink_server, *there)).end()
     assert code == 1, said
     assert re.fullmatch(r"Error: \S*tfrecord\S* cannot be written: .*\.", said)
 
 
-def test_a_job_server_that_is_killed_is_named(start_job, tmp_path):
+def test_a_job_server_that_is_killed_is_named(start_job, pool, tmp_path):
     folder = tmp_path / "server"
     folder.mkdir()
-    with (
-        start.pool(tmp_path) as there,
-        start.job_server(folder, "flink-1.19", "--flink-master=[local]") as options,
-    ):
-        job = start_job((*options, *there))
+    master = "--flink-master=[local]"
+    with start.job_server(folder, "flink-1.19", master) as options:
+        job = start_job((*options, *pool))
         job.await_shard()
         (server,) = processes("FlinkJobServerDriver", folder)
         os.kill(server, signal.SIGKILL)
@@ -303,9 +276,9 @@ def test_a_job_server_that_is_killed_is_named(start_job, tmp_path):
     )
 
 
-def test_a_pool_that_is_not_there_is_named(embedded, start_job, tmp_path):
+def test_a_pool_that_is_not_there_is_named(flink_server, start_job, tmp_path):
     address = f"localhost:{free_port()}"
     there = ("--environment_type=EXTERNAL", f"--environment_config={address}")
-    code, said = start_job((*embedded, *there)).end()
+    code, said = start_job((*flink_server, *there)).end()
     assert code == 1, said
     assert said.startswith(f"Error: No workers answer at {address}; start albert ")

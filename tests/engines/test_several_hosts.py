@@ -8,11 +8,11 @@ from pipeline.storage import files, remote
 from tests.commands import contents
 from tests.engines import start
 from tests.engines.hosts import BRIDGE, POOL, flink_on, hosts, shards_by_host, storage
-from tests.engines.test_engines import installed  # noqa: F401
 from tests.engines.test_faults import SECONDS, Job, expected, texts  # noqa: F401
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.usefixtures("installed"),
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning"),
 ]
 

@@ -1,0 +1,77 @@
+"""Engines that several tests use: each is started once, and no test harms it."""
+
+import contextlib
+import os
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.engines import start
+from tests.engines.install import PRISM, missing_tools
+
+
+@pytest.fixture(scope="session")
+def installed():
+    """Where engines are missing the tests are left out, unless they must not be."""
+    missing = missing_tools() if PRISM.exists() else ["engines"]
+    if missing:
+        line = f"no {', no '.join(missing)} here; Flink, Spark and Prism are left out"
+        if os.environ.get("ALBERT_ENGINES_REQUIRED"):
+            pytest.fail(line)
+        pytest.skip(line)
+
+
+class Cluster(NamedTuple):
+    """A cluster at work.
+
+    Attributes:
+        folder: Where its parts work.
+        options: What leads to it.
+        held: Ends with it what a test adds to it.
+    """
+
+    folder: Any
+    options: tuple[str, ...]
+    held: contextlib.ExitStack
+
+
+@contextlib.contextmanager
+def cluster(start_it):
+    with (
+        start.short_folder() as folder,
+        start_it(folder) as options,
+        contextlib.ExitStack() as held,
+    ):
+        yield Cluster(folder, options, held)
+
+
+@pytest.fixture(scope="session")
+def flink_cluster(installed):
+    with cluster(start.flink_cluster) as there:
+        yield there
+
+
+@pytest.fixture(scope="session")
+def spark_cluster(installed):
+    with cluster(start.spark_cluster) as there:
+        yield there
+
+
+@pytest.fixture(scope="session")
+def flink_server(installed):
+    """The options that lead to a job server with a Flink in it."""
+    parallelism = ("--parallelism=2",)
+    with (
+        start.short_folder() as folder,
+        start.job_server(
+            folder, "flink-1.19", "--flink-master=[local]", job_options=parallelism
+        ) as options,
+    ):
+        yield options
+
+
+@pytest.fixture(scope="session")
+def pool():
+    """The options that name a pool of workers."""
+    with start.short_folder() as folder, start.pool(folder) as options:
+        yield options
