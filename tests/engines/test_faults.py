@@ -88,8 +88,8 @@ def start_job(texts, tmp_path):
     """Starts jobs, which end with the test."""
     with contextlib.ExitStack() as held:
 
-        def begin(options):
-            job = Job(texts, tmp_path, options)
+        def begin(options, given=texts):
+            job = Job(given, tmp_path, options)
             held.callback(job.process.wait)
             held.callback(job.process.kill)
             return job
@@ -282,3 +282,31 @@ def test_a_pool_that_is_not_there_is_named(flink_server, start_job, tmp_path):
     code, said = start_job((*flink_server, *there)).end()
     assert code == 1, said
     assert said.startswith(f"Error: No workers answer at {address}; start albert ")
+
+
+def test_an_engine_without_memory_for_a_shard_names_shards_and_heap(
+    small, start_job, tmp_path
+):
+    path = tmp_path / "long.jsonl"
+    sentences = "It was late when he came home, and nobody was there any more. " * 120
+    with path.open("w") as file:
+        for number in range(4000):
+            file.write(json.dumps({"text": f"Page {number}. {sentences}"}) + "\n")
+    one_group = ("--num-shards", 1, "--eval-fraction", 0, "--near-duplicates", "keep")
+    # Nothing but the heap is small.
+    heap = ("-Xmx100m", "-XX:MaxDirectMemorySize=512m")
+    with start.flink(tmp_path) as options:
+        job = start_job(
+            (
+                *(*one_group, *options),
+                *(f"--job_server_jvm_properties={option}" for option in heap),
+            ),
+            given=(path, small / "vocab"),
+        )
+        code, said = job.end(seconds=SECONDS)
+    assert (code, said) == (
+        1,
+        "Error: The engine ran out of memory. It holds the text of a whole shard, here "
+        "29.9 MB; give --num-shards 2 and --overwrite, or more memory by "
+        "--job_server_jvm_properties=-Xmx4g after --.",
+    )
