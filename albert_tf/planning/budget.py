@@ -48,6 +48,9 @@ FITTED, UNLIKE_FITTED = (0.96, 1.04), (0.85, 1.15)
 # is worse by more than a model is.
 LADDER_TEXT = 40_000_000
 
+# The loss of the frequencies that a model begins with, as a share of that of counting.
+UNTRAINED = 1.1
+
 # Runs up to this many times the largest one measured are still predicted by the law.
 BEYOND = 2
 
@@ -127,7 +130,7 @@ class Law(NamedTuple):
     def share(self, *, weights: float, tokens: float, text: float) -> float:
         """The loss of a run, as a share of that of counting both neighbours."""
         cost = self.a * weights ** -(ALPHA / BETA) + self.b / tokens
-        return float(cost**BETA * (text / LADDER_TEXT) ** self.c)
+        return min(UNTRAINED, float(cost**BETA * (text / LADDER_TEXT) ** self.c))
 
     def is_outside(self, *, weights: float, tokens: float) -> bool:
         """Whether a run is so much larger than those fitted that this is a guess."""
@@ -148,15 +151,15 @@ class Law(NamedTuple):
 
 # What `python -m benchmarks.ladder --fit` prints.
 LAW = Law(
-    a=1090.0,
-    b=518000.0,
-    c=0.014,
-    most_weights=4718592.0,
-    most_tokens=37400000,
-    most_text=38600000,
-    least_weights=393216.0,
-    least_tokens=150000,
-    least_text=318177,
+    a=1284.5621894404565,
+    b=487129.3170127005,
+    c=0.013,
+    most_weights=4_718_592.0,
+    most_tokens=37_400_000,
+    most_text=38_600_000,
+    least_weights=393_216.0,
+    least_tokens=155_394,
+    least_text=318_177,
 )
 
 

@@ -112,6 +112,10 @@ def test_a_loss_is_told_only_where_runs_like_it_were_fitted(
     assert found == is_fitted
 
 
+def test_no_run_is_expected_to_end_worse_than_it_begins():
+    assert budget.LAW.share(weights=393_216, tokens=3_000, text=1_000_000) == 1.1
+
+
 def test_more_weights_and_more_tokens_never_promise_less():
     share = functools.partial(budget.LAW.share, text=1e6)
     at = [share(weights=1e6, tokens=tokens) for tokens in (1e6, 1e7, 1e8)]
