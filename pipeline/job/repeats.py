@@ -14,6 +14,7 @@ file, which every worker reads.
 
 import functools
 import io
+import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -95,7 +96,9 @@ class _Signatures:
 
     def sketch(self, document: int) -> Sketch:
         """The sketch of a document."""
-        place = self._order[np.searchsorted(self.ids, document, sorter=self._order)]
+        # As a Python number, it would make the ids fractions, which are not exact.
+        number = np.uint64(document)
+        place = self._order[np.searchsorted(self.ids, number, sorter=self._order)]
         chunk = int(np.searchsorted(self._starts_of_chunks, place, side="right")) - 1
         first = place == self._starts_of_chunks[chunk]
         start, end = 0 if first else self._ends[place - 1], self._ends[place]
@@ -223,7 +226,8 @@ def write_lines(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
     fingerprint = job.fingerprint_of(chunk)
     is_finished = functools.partial(spill.is_finished, mark="lines", file="lines.npy")
     if not is_finished(number, output=folder, fingerprint=fingerprint):
-        table = np.array(list(_lines_of(chunk, job)), np.uint64).reshape(-1, 2).T
+        numbers = itertools.chain.from_iterable(_lines_of(chunk, job))
+        table = np.fromiter(numbers, np.uint64).reshape(-1, 2).T
         with whole_file(folder / chunk_file(number, "lines.npy")) as file:
             np.save(file, table)
             size = file.tell()
@@ -252,8 +256,10 @@ def repeated_of(pairs: Keys, *, more_than: int) -> list[int]:
     >>> repeated_of(np.uint64([[7, 7, 7, 8, 8], [1, 2, 2, 1, 1]]), more_than=1)
     [7]
     """
-    distinct = np.unique(pairs, axis=1)
-    lines, counts = np.unique(distinct[0], return_counts=True)
+    pairs = pairs[:, np.lexsort(pairs[::-1])]
+    is_first = np.ones(pairs.shape[1], bool)
+    is_first[1:] = np.any(pairs[:, 1:] != pairs[:, :-1], axis=0)
+    lines, counts = np.unique(pairs[0, is_first], return_counts=True)
     return [int(line) for line in lines[counts > more_than]]
 
 

@@ -1,4 +1,7 @@
-"""Engines that several tests use: each is started once, and no test harms it."""
+"""Engines that several tests use: each is started once, and stays whole.
+
+A test that kills a part of a cluster starts one of its own.
+"""
 
 import contextlib
 import os
@@ -27,22 +30,16 @@ class Cluster(NamedTuple):
     Attributes:
         folder: Where its parts work.
         options: What leads to it.
-        held: Ends with it what a test adds to it.
     """
 
     folder: Any
     options: tuple[str, ...]
-    held: contextlib.ExitStack
 
 
 @contextlib.contextmanager
 def cluster(start_it):
-    with (
-        start.short_folder() as folder,
-        start_it(folder) as options,
-        contextlib.ExitStack() as held,
-    ):
-        yield Cluster(folder, options, held)
+    with start.short_folder() as folder, start_it(folder) as options:
+        yield Cluster(folder, options)
 
 
 @pytest.fixture(scope="session")

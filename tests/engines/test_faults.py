@@ -14,6 +14,7 @@ import pytest
 
 from tests.commands import run, write_topics
 from tests.engines import start
+from tests.engines.conftest import cluster
 from tests.engines.test_engines import assert_same, is_of_beam
 from tests.processes import children_of, wait_until
 from tests.servers import HERE, free_port
@@ -147,29 +148,25 @@ def test_a_worker_that_is_killed_costs_no_byte(
     assert_same(job.output, expected)
 
 
-def test_a_task_manager_that_is_killed_costs_no_byte(
-    flink_cluster, start_job, pool, expected
-):
-    folder, options, held = flink_cluster
-    job = start_job((*options, *pool))
-    job.await_shard()
-    os.kill(processes("TaskManagerRunner", folder)[-1], signal.SIGKILL)
-    # As whoever watches over a cluster starts another.
-    held.enter_context(start.task_manager(folder, "-new"))
-    code, said = job.end()
+def test_a_task_manager_that_is_killed_costs_no_byte(start_job, pool, expected):
+    with cluster(start.flink_cluster) as (folder, options):
+        job = start_job((*options, *pool))
+        job.await_shard()
+        os.kill(processes("TaskManagerRunner", folder)[-1], signal.SIGKILL)
+        # As whoever watches over a cluster starts another.
+        with start.task_manager(folder, "-new"):
+            code, said = job.end()
     assert code == 0, said
     assert_same(job.output, expected)
 
 
-def test_an_executor_that_is_killed_costs_no_byte(
-    spark_cluster, start_job, pool, expected
-):
-    folder, options, _ = spark_cluster
-    job = start_job((*options, *pool))
-    job.await_shard()
-    executors = processes("CoarseGrainedExecutorBackend", folder)
-    os.kill(executors[-1], signal.SIGKILL)
-    code, said = job.end()
+def test_an_executor_that_is_killed_costs_no_byte(start_job, pool, expected):
+    with cluster(start.spark_cluster) as (folder, options):
+        job = start_job((*options, *pool))
+        job.await_shard()
+        executors = processes("CoarseGrainedExecutorBackend", folder)
+        os.kill(executors[-1], signal.SIGKILL)
+        code, said = job.end()
     assert code == 0, said
     assert_same(job.output, expected)
 
@@ -181,7 +178,7 @@ def test_an_executor_that_is_killed_costs_no_byte(
 def test_a_job_ends_with_its_command(
     request, start_job, tmp_path, expected, *, engine, number, code
 ):
-    folder, options, _ = request.getfixturevalue(engine)
+    folder, options = request.getfixturevalue(engine)
     with start.pool_process(tmp_path) as (there, pool):
         job = start_job((*options, *there))
         job.await_that(lambda: children_of(pool))
