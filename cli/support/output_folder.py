@@ -234,10 +234,17 @@ def check_removed(removed: Path, output: Path | str) -> None:
             f"--removed: {removed} must lie neither in --output nor around it."
         )
     names = [path.name for path in removed.iterdir()] if removed.is_dir() else []
+    # What a killed worker was writing has a name of its own.
+    names = [name for name in names if TEMPORARY not in name]
     if others := [name for name in names if not fnmatch(name, layout.REMOVED_FILES)]:
         raise SettingError(
             f"--removed: {removed} holds {others[0]}, which this command did not "
             "write; give a new folder."
+        )
+    if names and not recorded(output):
+        raise SettingError(
+            f"--removed: {removed} holds removed text, and {output} no data set that "
+            "it can be of; give a new folder, or delete that text first."
         )
 
 

@@ -89,8 +89,9 @@ def forget_useless(job: Job) -> None:
     if job.mark and is_marked(job.output, job.mark):
         return
     if job.removed:
-        for path in storage.find_below(job.removed, REMOVED_FILES):
-            storage.remove(path)
+        for pattern in (REMOVED_FILES, f"{REMOVED_FILES}{TEMPORARY}*"):
+            for path in storage.find_below(job.removed, pattern):
+                storage.remove(path)
     work = storage.join(job.output, WORK)
     if job.shuffle == "engine" or storage.is_remote(job.output):
         storage.remove(work)

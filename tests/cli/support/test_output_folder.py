@@ -15,7 +15,7 @@ from pipeline.job.spill import is_whole_dataset
 from pipeline.storage import files, remote
 from schemas.config import DataConfig
 from schemas.errors import AlbertError, SettingError
-from schemas.files import json_text
+from schemas.files import TEMPORARY, json_text
 from schemas.manifest import ShardFile
 from tests.commands import contents, run
 from tests.manifests import manifest_of
@@ -306,3 +306,27 @@ def test_a_folder_with_other_files_is_refused_and_kept(memory):
     with pytest.raises(SettingError, match=r"^--output: memory://out/data holds other"):
         claim_there(overwrite=True)
     assert memory["memory://out/data/thesis.tex"] == b"x"
+
+
+def test_removed_text_of_another_data_set_is_kept(tmp_path):
+    output, removed = tmp_path / "data", tmp_path / "removed"
+    removed.mkdir()
+    # As a worker leaves it that is killed while it writes.
+    (removed / f"removed-00000.jsonl{TEMPORARY}1").touch()
+    output_folder.check_removed(removed, output)
+    (removed / "removed-00000.jsonl").touch()
+    with pytest.raises(SettingError) as refused:
+        output_folder.check_removed(removed, output)
+    assert str(refused.value) == (
+        f"--removed: {removed} holds removed text, and {output} no data set that it "
+        "can be of; give a new folder, or delete that text first."
+    )
+
+
+def test_a_data_set_that_goes_on_writes_its_removed_text_again(tmp_path):
+    output, removed = tmp_path / "data", tmp_path / "removed"
+    for folder in (output, removed):
+        folder.mkdir()
+    (output / "config.json").write_text(json_text({"command": "make-data"}))
+    (removed / "removed-00000.jsonl").touch()
+    output_folder.check_removed(removed, output)

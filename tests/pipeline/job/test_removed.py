@@ -12,7 +12,9 @@ from pipeline.noise.filters import OTHER_LANGUAGE, REPEATED
 from pipeline.reading.inputs import find_inputs
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
+from schemas.files import TEMPORARY
 from schemas.manifest import read_manifest
+from tests.commands import contents
 from tests.pipeline.job.jobs import run_job
 
 CONFIG = DataConfig(
@@ -150,9 +152,12 @@ def test_lines_that_were_counted_are_not_counted_again(
         read.append(chunk.number)
         return lines_of(chunk, job)
 
-    # As if the job had been interrupted here.
+    # As if the job had been interrupted here, and a worker killed while it wrote.
+    (tmp_path / "d/removed").mkdir(exist_ok=True)
+    (tmp_path / f"d/removed/removed-00000.jsonl{TEMPORARY}1").touch()
     (tmp_path / "d/data/.work/split-00001.lines").unlink()
     monkeypatch.setattr(repeats, "_lines_of", note)
     _, same = run(texts, model, tmp_path / "d")
     assert read == [1]
     assert same == made[2]
+    assert contents(tmp_path / "d/removed") == contents(made[0] / "removed")
