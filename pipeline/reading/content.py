@@ -48,7 +48,7 @@ _WARC = re.compile(rb"WARC/1\.\d\r?\n")
 _STRUCTURED = (
     (rb"\[Script Info\]|\{\d+\}\{\d+\}", "subtitles", "convert them to SubRip (.srt)"),
     (
-        rb"\[(?:\d\d:\d\d[.:]\d\d\]|(?:ar|ti|al):)",
+        rb"\[(?:\d\d:\d\d\.\d\d\]|(?:ar|ti|al):)",
         "lyrics with times",
         "give their text",
     ),
@@ -61,14 +61,17 @@ _STRUCTURED = (
     (rb"(?:--|/\*)[^\n]*\bdump\b", "an SQL dump", "write its texts as JSON lines"),
     (rb"From \S+@\S+ [^\n]*\n(?:[\w-]+:|>)", "a mailbox", "give the text of its mails"),
     (
-        rb"(?:Return-Path|Received|Delivered-To|MIME-Version|Message-ID): ",
+        rb"(?:Return-Path|Received|Delivered-To|MIME-Version|Message-ID): [^\n]*\n"
+        rb"(?:[ \t][^\n]*\n)*[\w-]+:",
         "a mail as it was sent",
         "give its text",
     ),
     (rb"%YAML\b|---\r?\n\w+:", "YAML", "write its texts as JSON lines"),
 )
 _JSON_ARRAY = re.compile(rb"\[\s*+\{\s*+\"")
-_JSON_TEXTS = re.compile(rb'(?:\[\s*+)++"(?:[^"\\\n]|\\.)*+"\s*+[,\]]')
+_JSON_TEXTS = re.compile(
+    rb'(?:\[\s*+)++"(?:[^"\\\n]|\\.)*+"\s*+(?:,|(?:\]\s*+)++(?:\Z|[,\[]))'
+)
 _JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\["\\/bfnrtu])*+"')
 _COLUMN_NAMES = re.compile(
     rb"(?=.*\b(?:text|content|body|sentence|label|title|id)\b)"

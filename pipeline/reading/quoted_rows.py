@@ -97,6 +97,8 @@ def quoted_rows(
     while (cells := _next_row(reader, lines)) is not None:
         if width and not is_strict:
             cells = _as_meant(cells, lines, width=width, escape=escape)
+        elif isinstance(cells, csv.Error) and not is_strict and lines.can_go_back():
+            cells = _read_again(lines, escape=escape, is_strict=False)
         # After an error the next line begins a row.
         if cells:
             yield number, cells
@@ -184,6 +186,11 @@ def _are_all_rows(lines: RowLines, width: int) -> bool:
         return False
     first, *between, last = lines.row
     have_cells = all(line.count(lines.delimiter) == width - 1 for line in (first, last))
+    if lines.delimiter == "\t":
+        # Lines of code in a cell begin with tabs, or unlike the number of a row.
+        firsts = [line.partition("\t")[0] for line in lines.row]
+        kinds = {cell.isdecimal() for cell in firsts}
+        have_cells = have_cells and all(firsts) and len(kinds) == 1
     return have_cells and all(_is_unmarked_row(line, lines, width) for line in between)
 
 

@@ -55,10 +55,7 @@ def divide_lines(
     if named := _SEPARATOR_LINE.fullmatch(header):
         start, header = next(numbered, (1, ""))
     has_tabs = "\t" in header
-    # The name of a single column is divided by nothing; tabs are rarest in its texts.
-    bare = _QUOTED_NAME.sub("", header)
-    found = "\t" if has_tabs else max("\t,;|", key=bare.count)
-    delimiter = named[1] if named else found
+    delimiter = named[1] if named else _delimiter_of(header)
     if quoting == "none" or (has_tabs and quoting is None):
         for number, line in itertools.chain([(start, header)], numbered):
             yield number, line.removesuffix("\n").split(delimiter)
@@ -67,6 +64,7 @@ def divide_lines(
     if quoting == "escaped":
         number = len(header.split(delimiter))
         lines = _with_closed_cells(lines, number, delimiter=delimiter)
+    bare = _QUOTED_NAME.sub("", header)
     # As people write it: a space after each comma is no part of a cell.
     is_spaced = bare.count(f"{delimiter} ") == bare.count(delimiter) > 0
     of_rows = RowLines(
@@ -76,6 +74,14 @@ def divide_lines(
     )
     escape = "\\" if quoting == "escaped" else None
     yield from quoted_rows(of_rows, start, escape=escape, is_strict=is_strict)
+
+
+def _delimiter_of(header: str) -> str:
+    """What divides the cells of a table with this header."""
+    if "\t" in header:
+        return "\t"
+    # The name of a single column is divided by nothing; tabs are rarest in its texts.
+    return max("\t,;|", key=_QUOTED_NAME.sub("", header).count)
 
 
 def _with_closed_cells(
@@ -181,8 +187,8 @@ def find_quoting(head: bytes, *, is_whole: bool) -> Quoting:
     """
     whole = head if is_whole else head[: head.rfind(b"\n") + 1]
     rows = [line for line in _csv_lines([whole]) if line != "\n"]
-    delimiter = "\t" if rows and "\t" in rows[0] else "|"
-    number = rows[0].count(delimiter) if rows else 0
+    delimiter = _delimiter_of(rows[0]) if rows else ","
+    number = rows[0].count(delimiter) if delimiter in "\t|" else 0
     if not number or any(row.count(delimiter) != number for row in rows):
         if b'\\"' in whole and not _fits(rows, "doubled", is_whole=is_whole):
             return "escaped" if _fits(rows, "escaped", is_whole=is_whole) else "doubled"

@@ -62,6 +62,18 @@ TABLES = {
         b'"id";"text";"a, b, or c"\n1;Ada, she wrote.;2\n',
         [TextRow("Ada, she wrote.")],
     ),
+    "a name may have white space after its mark": (
+        b'"id" ,"text"\n1,"Ada wrote."\n',
+        [ADA],
+    ),
+    "code in a quoted cell may have tabs as many as a row": (
+        b'id\ttext\n1\t"So.\nLate."\n2\t"def f():\n\treturn 1"\n3\t"x = 1\ny\t= 2"\n',
+        [
+            TextRow("So.\nLate."),
+            TextRow("def f():\n\treturn 1"),
+            TextRow("x = 1\ny\t= 2"),
+        ],
+    ),
     "an empty table has no rows": (b"", []),
     "a header alone has no rows": (b"id,text\n", []),
 }
@@ -161,7 +173,8 @@ def test_a_header_may_be_long():
         (b'id\ttext\n\n1\t"Ada wrote.\n', "none"),
         (b'id|text\n1|"No," she wrote.\n2|"So."\n', "none"),
         (b'id|text\n1|"Ada wrote ""no""."\n', "doubled"),
-        # Tabs divide nothing here.
+        # Neither tabs nor bars divide anything here.
+        (b'id,a|b,text\n"1","a|b","He came, late."\n"2","c|d","So"\n', "doubled"),
         (b'text\n"No," she wrote.\n', "doubled"),
         (b'id,text\n1,"No," she wrote.\n', "doubled"),
     ],

@@ -269,6 +269,19 @@ def test_json_without_names_is_no_prose(content, tmp_path):
         read(path)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[12:30:45] <Ada> hello",
+        "Received: two letters from home.",
+        '["Foreword"]\n\nIt was late.',
+    ],
+)
+def test_text_that_only_begins_like_that_of_a_program_is_read(text, tmp_path):
+    _, documents = read(written(tmp_path, "a.txt", text))
+    assert documents == [text.split("\n\n")]
+
+
 def test_speech_in_quotation_marks_is_prose(tmp_path):
     path = written(tmp_path, "a.txt", '"He came late."\n"Why?"\n')
     _, documents = read(path)
@@ -343,7 +356,9 @@ def test_a_form_feed_alone_is_white_space(tmp_path):
         ('<srcset setid="a">\n<doc>\n<seg id="1">He came.</seg>\n', "is XML"),
         ("<DOC>\n<DOCNO>1</DOCNO>\n<TEXT>He came.</TEXT>\n</DOC>\n", "is XML"),
         ("Message-ID: <1@b>\nFrom: a@b\n\nHe came=20\nhome.\n", "is a mail as it was"),
+        ("Received: by a\n\tfor b\nFrom: a@b\n\nHe came.\n", "is a mail as it was"),
         ("[ar:Ada]\n[00:12.00]He came\n", "is lyrics with times"),
+        ("[00:12.00]He came\n", "is lyrics with times"),
     ],
 )
 def test_text_for_a_program_is_refused_by_its_name(content, says, tmp_path):
