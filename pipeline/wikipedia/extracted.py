@@ -135,7 +135,11 @@ _HEADING, _ITEM = "Section::::", "BULLET::::- "
 _START_ARTICLE = "_START_ARTICLE_"
 # json-wikipedia's name for a template it could not render.
 _TEMPLATE = "TEMPLATE["
-_HATNOTE = re.compile(r"[:：][\s.]*$")
+_HATNOTE = re.compile(
+    r".*[:：]\s*\.\s*"
+    r"|(?:see|siehe|voir|véase|vea|ver|veja|vedi|vezi|zie|se) \w+\s?[:：]\s*",
+    re.IGNORECASE,
+)
 # A heading of up to six words, as wikiextractor ends them with a full stop.
 _TITLE = re.compile(r"[^\W\d_][^\W_]*(?:[ ’'-][^\W\d_][^\W_]*){0,5}\.?\s*")
 _EITHER_BRACKET = re.compile(r"[\[\]]")
@@ -160,7 +164,7 @@ def article_document(
 def article_paragraphs(lines: Iterable[str], *, title: str) -> Iterator[str]:
     """The lines of an article that are prose, an empty one for every other."""
     min_words = 0
-    is_first = True
+    is_first, is_after_title = True, False
     full = [line for line in lines if line and not line.isspace()]
     for raw, following in itertools.pairwise([*full, ""]):
         line = raw
@@ -172,16 +176,20 @@ def article_paragraphs(lines: Iterable[str], *, title: str) -> Iterator[str]:
         heading = line.removeprefix(_HEADING)
         if len(heading) < LONGEST_TITLE and is_apparatus(heading):
             # "See also: ." is what is left of a link to another article.
-            if not _HATNOTE.search(heading):
+            if not _HATNOTE.fullmatch(heading):
                 is_text = names_text(heading, following)
                 min_words = 0 if is_text else _MIN_WORDS_IN_APPARATUS
+                is_after_title = False
         elif heading != line:
             min_words = 0
             yield ""
         else:
-            if min_words and _TITLE.fullmatch(line) and is_running(following):
-                min_words = 0
-            yield _prose_of(line.removeprefix(_ITEM), min_words=min_words)
+            # A name in the apparatus may look like the title of another section, which
+            # therefore ends with its running text.
+            is_text = min_words > 0 and is_after_title and is_running(line)
+            least = 0 if is_text else min_words
+            yield _prose_of(line.removeprefix(_ITEM), min_words=least)
+            is_after_title = is_text or _TITLE.fullmatch(line) is not None
 
 
 def _prose_of(line: str, *, min_words: int) -> str:

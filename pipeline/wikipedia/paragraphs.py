@@ -103,19 +103,22 @@ def _blocks(text: str) -> Iterator[tuple[str, bool]]:
 def _lines_of_article(text: str) -> Iterator[str]:
     """The lines outside the apparatus, with an empty line for each heading."""
     hidden_level = 0
+    has_items = True
     lines = text.split("\n")
     for place, line in enumerate(lines):
         level, title = _heading(line)
         if level:
             if not hidden_level or level <= hidden_level:
-                is_hidden = is_apparatus(title)
+                is_hidden = is_named = is_apparatus(title)
                 if is_hidden and level > _LEVEL_OF_APPARATUS and not hidden_level:
                     rest = lines[place + 1 : place + 3]
                     is_hidden = not names_text(title, next(filter(str.strip, rest), ""))
                 hidden_level = level if is_hidden else 0
+                # Text of such a title may end with a list of books.
+                has_items = not is_named
             yield ""
         elif not hidden_level:
-            yield line
+            yield line if has_items or not line.startswith(_LIST_MARKS) else ""
 
 
 def _heading(line: str) -> tuple[int, str]:

@@ -103,7 +103,6 @@ _TABLE = (
     ("{fraction}", 'frac | fraction | sfrac | fracción | fracció'),
     ("{joined}", 'chem | chem2 | chemical formula | gaps'),
     ("{power}", 'e'),
-    ("er", 'er'),
     ("{issue}", 'n° | nº | numéro'),
     ("{circa}", 'circa | c. | ca. | আনুমানিক'),
     ("fl. {first}", 'floruit | fl. | fl'),
@@ -174,3 +173,37 @@ cần chú thích | cần số trang | số trang | liên kết hỏng | তথ�
 carece de fontes | vok | flagicon | flag icon | coord | audio | odn | sfn0 | harvsp
 sfn2 | cite quran | cite bible
 """)
+
+# How measures show the words between their numbers, and their units.
+JOINING_WORDS = {
+    "-": "–",
+    "–": "–",
+    "to": " to ",
+    "to(-)": " to ",
+    "and": " and ",
+    "and(-)": " and ",
+    "or": " or ",
+    "x": " × ",
+    "by": " by ",
+    "×": " × ",
+    "+/-": " ± ",
+    "±": " ± ",
+}
+UNITS = {
+    "c": "°C",
+    "f": "°F",
+    "km2": "km²",
+    "m2": "m²",
+    "cm2": "cm²",
+    "m3": "m³",
+    "km3": "km³",
+    "cm3": "cm³",
+    "sqmi": "sq mi",
+    "sqft": "sq ft",
+    "cuft": "cu ft",
+    "cumi": "cu mi",
+    "usgal": "US gal",
+    "impgal": "imp gal",
+    "kph": "km/h",
+    "km/h2": "km/h²",
+}

@@ -10,16 +10,17 @@ announced it, as in "(born {{unknown|1950}})", can be removed later.
 import re
 from collections.abc import Callable, Iterable
 
-from pipeline.wikipedia.template_forms import FORMS, INVISIBLE
+from pipeline.wikipedia.template_forms import FORMS, INVISIBLE, JOINING_WORDS, UNITS
 from pipeline.wikipedia.word_lists import LANGUAGE_CODES
 
 HOLE = "\x01"
 
 Arguments = dict[str, str]
 
-# French templates that show their name.
+# French templates that show their name; "Ver" and "Xe" are names of others.
 _ORDINAL = re.compile(
-    r"(?:\d{1,3}|[IVXLC]{1,8})(?:er|re|ère|e|ème|nde?)(?: siècles?)?(?: av\. J\.-C\.)?"
+    r"er|(?:\d{1,3}(?:er|re|ère|e|ème|nde?)(?: siècles?)?"
+    r"|[IVXLC]{1,8}(?:er|e|ème) siècles?)(?: av\. J\.-C\.)?"
 )
 
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
@@ -41,6 +42,8 @@ def template_text(content: str) -> str:
     ('', True)
     >>> template_text("XVIe siècle"), template_text("1er|mai")  # as in French
     ('XVIe siècle', '1er mai')
+    >>> template_text("Ver|Historia") == template_text("ER") == HOLE
+    True
     """
     name, bar, rest = content.partition("|")
     name = " ".join(name.replace("_", " ").lower().split())
@@ -144,38 +147,6 @@ def _nameless(arguments: Arguments) -> list[str]:
     return [value for key, value in arguments.items() if key.isdigit() and value]
 
 
-_JOINING_WORDS = {
-    "-": "–",
-    "–": "–",
-    "to": " to ",
-    "to(-)": " to ",
-    "and": " and ",
-    "and(-)": " and ",
-    "or": " or ",
-    "x": " × ",
-    "by": " by ",
-    "×": " × ",
-    "+/-": " ± ",
-    "±": " ± ",
-}
-_UNITS = {
-    "c": "°C",
-    "f": "°F",
-    "km2": "km²",
-    "m2": "m²",
-    "cm2": "cm²",
-    "m3": "m³",
-    "km3": "km³",
-    "cm3": "cm³",
-    "sqmi": "sq mi",
-    "sqft": "sq ft",
-    "cuft": "cu ft",
-    "cumi": "cu mi",
-    "usgal": "US gal",
-    "impgal": "imp gal",
-    "kph": "km/h",
-    "km/h2": "km/h²",
-}
 _NUMBER = re.compile(r"[-+−]?[\d০-৯][\d০-৯.,/ +]*")
 
 
@@ -193,10 +164,10 @@ def _convert(arguments: Arguments) -> str:
         if _NUMBER.fullmatch(part):
             shown += f" {part}" if shown and not shown.endswith((" ", "–")) else part
             continue
-        if part.lower() in _JOINING_WORDS:
-            shown += _JOINING_WORDS[part.lower()]
+        if part.lower() in JOINING_WORDS:
+            shown += JOINING_WORDS[part.lower()]
             continue
-        shown += " " + _UNITS.get(part.lower(), part)
+        shown += " " + UNITS.get(part.lower(), part)
         following = parts[position + 1 : position + 2]
         if not (
             following and part in _PARTED_UNITS and _NUMBER.fullmatch(following[0])
@@ -243,7 +214,8 @@ def _unit(arguments: Arguments) -> str:
             power_sign = power[0].translate(_SUPERSCRIPTS) if power else ""
             units.append(part[: len(part) - len(power_sign)] + power_sign)
     exponent = f"×10^{arguments['e']}" if arguments.get("e") else ""
-    return f"{parts[0]}{exponent} {'·'.join(units)}".strip()
+    shown = "·".join(units).replace("·/", "/").replace("/·", "/")
+    return f"{parts[0]}{exponent} {shown}".strip()
 
 
 _MONTHS = (

@@ -191,8 +191,12 @@ BOOK = (
         # What is left of a link to another article.
         (["See also: .", SENTENCE], [SENTENCE]),
         (["Siehe auch:", SENTENCE, "Siehe auch", SENTENCE], [SENTENCE]),
-        # Another section begins.
-        (["Notes", BOOK, "Later life.", MORE, SENTENCE], [MORE, SENTENCE]),
+        (["References:", BOOK, BOOK], []),
+        # Another section begins, and goes on while its text does.
+        (["Notes", BOOK, "Later life.", MORE, MORE, BOOK], [MORE, MORE]),
+        (["Notes.", "Karl Corino.", MORE, BOOK, MORE], [MORE]),
+        (["Later life.", MORE, "Notes.", MORE], [MORE]),
+        (["Later life.", "Notes.", MORE], []),
         (["Notes", BOOK, "Karl Corino, 2003", MORE], []),
         (["Notes", BOOK, "Later editions", BOOK, SENTENCE], []),
     ],

@@ -204,8 +204,8 @@ def test_a_date_of_thousands_of_digits_is_text_like_any_other() -> None:
             "Il a 5 km, 80 hab./km² et 3,5 m·s⁻¹.",
         ),
         (
-            "Le {{n°|5}} et le {{numéro}} du XVI{{e}} siècle.",
-            "Le nº 5 et le nº du XVIe siècle.",
+            "Le {{n°|5}} et le {{numéro}} du XVI{{e}} siècle, à {{unité|5|km|/|h}}.",
+            "Le nº 5 et le nº du XVIe siècle, à 5 km/h.",
         ),
         (
             "En el {{siglo|XVI||s}} y el siglo {{siglo|II|a}}, a {{esd|100 km}}.",
@@ -238,6 +238,7 @@ def test_a_section_of_literature_in_an_article_is_text() -> None:
     text = (
         "Das Land hat eine lange Geschichte.\n== Kultur ==\n=== Literatur ===\n"
         "Seit der Unabhängigkeit erscheinen die meisten Romane in beiden Sprachen.\n"
+        "* Karl Corino: Robert Musil, eine Biographie. Rowohlt, Reinbek 2003.\n"
         "=== Musik ===\nEs gibt viele Chöre.\n== Literatur ==\n"
         "Alle Bücher dieser Liste sind in jeder größeren Bibliothek zu finden.\n"
         "* Karl Corino: Robert Musil. Rowohlt, Reinbek 2003.\n"
