@@ -6,12 +6,14 @@ from typing import Any
 
 from pipeline.core.scripts import ends_sentence, is_unspaced_text
 
-# Texts are looked for in nested objects up to this depth.
+# Texts are looked for in nested objects, and in nested lists, up to this depth.
 _MAX_KEY_DEPTH = 10
 
 # Line ends by their names, and what is a command of a formula or a program.
 _SURE_LINE_END = re.compile(
     r"(?:[.!?:;…。！？\"”)]|\\n)\s?(?:\\r)?\\n(?=\\[nr]|\s?[^\sa-z]|$)"
+    # Nor the end of a string in a program.
+    r"(?!(?:\\[nr])*[\"'”»](?:[\s);,.]|$))"
 )
 _COMMAND = re.compile(
     r"\\(?:[a-mo-qsv-zA-Z]|n(?:abla|eq|u\b|ot\b|i\b|ewline|oindent)"
@@ -21,6 +23,8 @@ _ESCAPES = {"\\r\\n": "\n", "\\n": "\n", "\\r": "\n", "\\t": " ", '\\"': '"'}
 
 # A list of fewer parts may hold paragraphs of one word.
 _FEWEST_WORDS = 3
+# Half of the words are no longer than this, in scripts without spaces.
+_UNSPACED_WORD_CHARACTERS = 4
 
 
 def find_text(record: Any, key: str) -> str | None:
@@ -42,30 +46,35 @@ def find_text(record: Any, key: str) -> str | None:
     return _joined(_value_at(record, [key] if is_whole else key.split(".")))
 
 
-def _value_at(value: Any, path: list[str]) -> Any:
+def _value_at(value: Any, path: list[str], *, depth: int = _MAX_KEY_DEPTH) -> Any:
     for place, part in enumerate(path):
         if isinstance(value, list):
-            return [_value_at(each, path[place:]) for each in value]
+            if not depth:
+                return None
+            return [_value_at(each, path[place:], depth=depth - 1) for each in value]
         value = value.get(part) if isinstance(value, dict) else None
     return value
 
 
-def _joined(value: Any, *, is_inner: bool = False) -> str | None:
-    if not isinstance(value, list):
+def _joined(value: Any, *, depth: int = 0) -> str | None:
+    if not isinstance(value, list) or depth > _MAX_KEY_DEPTH:
         return value if isinstance(value, str) else None
-    parts = [_joined(each, is_inner=True) for each in value if each is not None]
+    parts = [_joined(each, depth=depth + 1) for each in value if each is not None]
     if any(part is None for part in parts) or (value and not parts):
         return None
     texts = [part for part in parts if part is not None]
     if _are_words(texts):
         are_unspaced = is_unspaced_text(texts)
         return ("" if are_unspaced else " ").join(texts)
-    return (" " if is_inner else "\n\n").join(texts)
+    return (" " if depth else "\n\n").join(texts)
 
 
 def _are_words(texts: list[str]) -> bool:
     """Whether the parts of a text are words and marks, not sentences."""
     if len(texts) < _FEWEST_WORDS or any(" " in text or "\n" in text for text in texts):
+        return False
+    median = sorted(map(len, texts))[len(texts) // 2]
+    if median > _UNSPACED_WORD_CHARACTERS and is_unspaced_text(texts):
         return False
     return 2 * sum(map(ends_sentence, texts)) < len(texts)
 
