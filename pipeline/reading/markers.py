@@ -1,6 +1,7 @@
 """What stands between the documents of a file: markers, and the titles of WikiText."""
 
 import re
+from collections.abc import Iterator
 
 # What stands alone on a line between documents; so may a line of dashes.
 _MARKER_NAMES = (
@@ -8,20 +9,21 @@ _MARKER_NAMES = (
     rb"|\[(?:EOS|BOS|SEP|CLS|EOD)\])"
 )
 _NAMED_MARKER = re.compile(_MARKER_NAMES, re.IGNORECASE)
-# A name that is hardly ever text ends a document inside a line too, unless a sentence
-# speaks of it: in quotation marks, or with a space on both sides.
-_END_OF_TEXT = rb"<\|end_?of_?(?:text|document)\|>"
+# A name that is hardly ever text ends a document inside a line too. Each alternative
+# begins with one character, so that the search runs from one of these to the next.
+_ALONE = rb"[ \t]*" + _MARKER_NAMES + rb"[ \t]*(?=[\r\n]|\Z)"
 _BETWEEN = re.compile(
-    rb"(?!(?<=[`'\"(\x9c])" + _END_OF_TEXT + rb"[`'\")\xe2])"
-    rb"(?!(?<=[^.!?\s] )"
-    + _END_OF_TEXT
-    + rb"[ ,.;:])"
-    + _END_OF_TEXT
-    + rb"|[\r\n][ \t]*"
-    + _MARKER_NAMES
-    + rb"[ \t]*(?=[\r\n]|\Z)",
+    rb"<\|end_?of_?(?:text|document)\|>|\n" + _ALONE + rb"|\r" + _ALONE,
     re.IGNORECASE,
 )
+# A sentence speaks of a marker, here \0: in brackets, quotation marks or marks of
+# emphasis, or in mid sentence.
+_MENTION = re.compile(
+    rb"\(\0|[`'\"\x9c]\0[`'\")\xe2]|[\s(]\*{1,2}\0\*|>\0</|\|\0\|"
+    rb"|[^.!?\s] \0(?:[ ,.;:]|\s+[a-z])"
+)
+# How much of the text on either side shows it.
+_NEARBY = 8
 
 # How WikiText writes the title of an article, and of a section.
 _WIKITEXT_TITLE = re.compile(rb" = [^=\n]+ = \s*")
@@ -79,16 +81,44 @@ def has_marker(head: bytes) -> bool:
     >>> has_marker(b"HTML has <s> and </s>.")
     False
     """
-    return _BETWEEN.search(b"\n" + head) is not None
+    return any(_find_markers(b"\n" + head))
 
 
 def divide_at_markers(data: bytes) -> list[bytes]:
-    r"""The parts of some text between markers, which are no text.
+    r"""The parts of some text between markers, which are no text; one part at least.
 
     >>> divide_at_markers(b"He came.\n<|endoftext|>\nWhy?\n[SEP]\n")
     [b'\nHe came.', b'\nWhy?']
     """
-    if not has_marker(data):
+    parts = split_at_markers(data)
+    if len(parts) == 1:
+        return parts
+    return [part for part in parts if part.strip()] or [b""]
+
+
+def split_at_markers(data: bytes) -> list[bytes]:
+    r"""The same parts with those of white space alone.
+
+    >>> split_at_markers(b"He came.<|endoftext|>"), split_at_markers(b"Why?")
+    ([b'\nHe came.', b''], [b'Why?'])
+    """
+    padded = b"\n" + data
+    start, parts = 0, []
+    for marker in _find_markers(padded):
+        parts.append(padded[start : marker.start()])
+        start = marker.end()
+    if not start:
         return [data]
-    parts = _BETWEEN.split(b"\n" + data)
-    return [part for part in parts if part.strip()]
+    return [*parts, padded[start:]]
+
+
+def _find_markers(data: bytes) -> Iterator[re.Match[bytes]]:
+    if b"<" not in data and b"[" not in data:
+        return
+    for match in _BETWEEN.finditer(data):
+        start, end = match.span()
+        before, after = data[max(0, start - _NEARBY) : start], data[end : end + _NEARBY]
+        if data[start : start + 1] != b"<" or not _MENTION.search(
+            before + b"\0" + after
+        ):
+            yield match

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Literal
 
@@ -47,7 +48,7 @@ _LINE_FEEDS = str.maketrans(dict.fromkeys(_OTHER_LINE_ENDS, "\n"))
 
 
 # The number of a page, alone in a line.
-_PAGE_NUMBER = re.compile(r"\s*[-–—\[(]?\s*\d{1,4}\s*[-–—\])]?\s*")
+_PAGE_NUMBER = re.compile(r"\s*[-–—\[(]?\s*(\d{1,4})\s*[-–—\])]?\s*")
 
 # A paragraph most likely ends within this much text.
 _END_BYTES = 1 << 18
@@ -292,17 +293,31 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> tuple[list[str], 
 def without_page_numbers(text: str) -> str:
     r"""A text without the numbers that stand where its pages end, as in pdftotext's.
 
+    These rise with the pages; a number that no other one goes with is text.
+
     >>> without_page_numbers("It was\n\n12\n\n\x0clate.\n\n- 13 -\n\x0cWhy?")
     'It was\nlate.\n\nWhy?'
     """
+    whole = text.split("\x0c")
+    # Numbers of pages less the places of these.
+    offsets: Counter[int] = Counter()
+    for place, (page, following) in enumerate(itertools.pairwise(whole), 1):
+        lines = page.rstrip().rpartition("\n")[2], following.lstrip().partition("\n")[0]
+        matches = filter(None, map(_PAGE_NUMBER.fullmatch, lines))
+        offsets.update({int(match[1]) - place for match in matches})
+
+    def is_number(line: str, place: int) -> bool:
+        match = _PAGE_NUMBER.fullmatch(line)
+        return match is not None and offsets[int(match[1]) - place] > 1
+
     pages: list[str] = []
-    for page in text.split("\x0c"):
+    for place, page in enumerate(whole):
         before, after = (pages[-1] if pages else "").rstrip(), page.lstrip()
         last_line = before.rfind("\n") + 1
         first, _, rest = after.partition("\n")
-        if _PAGE_NUMBER.fullmatch(before[last_line:]):
+        if is_number(before[last_line:], place):
             before = before[:last_line].rstrip()
-        elif pages and _PAGE_NUMBER.fullmatch(first):
+        elif pages and is_number(first, place):
             after = rest.lstrip()
         else:
             pages.append(f"\x0c{page}" if pages else page)

@@ -7,7 +7,7 @@ are decoded, and what is no text of the document is left out.
 
 import hashlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from pipeline.core.documents import (
@@ -29,7 +29,11 @@ from pipeline.reading.marked_text import (
     read_wet,
     starts_document,
 )
-from pipeline.reading.markers import is_marker, is_named_marker
+from pipeline.reading.markers import (
+    is_marker,
+    is_named_marker,
+    split_at_markers,
+)
 from pipeline.reading.plain_text import (
     read_paragraphs,
     read_prose,
@@ -257,10 +261,17 @@ def _is_between(line: bytes) -> bool:
     return not line.strip() or is_named_marker(line)
 
 
-def _without_marker(line: str) -> str:
-    """A line; a blank one for a marker of the end of a document."""
-    may_be_marker = line[:1] in ("<", "[")
-    return "" if may_be_marker and is_named_marker(line.encode()) else line
+def _without_markers(lines: Iterable[str]) -> Iterator[str]:
+    """Lines, with a blank one in the place of a marker of the end of a document."""
+    for line in lines:
+        if line[:1] not in ("<", "[") and "<|" not in line:
+            yield line
+            continue
+        first, *others = split_at_markers(line.encode())
+        yield decode(first).strip() if others else line
+        for part in others:
+            yield ""
+            yield decode(part).strip()
 
 
 def _if_whole(starts: StartsDocument) -> StartsDocument:
@@ -309,7 +320,7 @@ def read_part(part: FilePart, *, counts: ReadingCounts) -> Documents:
     if name in _OF_BLOCKS:
         return _OF_BLOCKS[name](blocks, counts=counts)
     if name in _OF_LINES:
-        return _OF_LINES[name](map(_without_marker, read_lines(blocks, counts=counts)))
+        return _OF_LINES[name](_without_markers(read_lines(blocks, counts=counts)))
     lines = read_raw_lines(blocks, counts=counts)
     if name == "wikiextractor":
         return read_articles(lines, counts=counts)

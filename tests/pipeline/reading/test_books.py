@@ -2,7 +2,13 @@ import time
 
 import pytest
 
-from pipeline.reading.books import find_footer, read_book, remove_marks
+from pipeline.core.documents import NO_TEXT
+from pipeline.reading.books import (
+    find_documents,
+    find_footer,
+    read_book,
+    remove_marks,
+)
 
 FOOTERS = [
     "*** END OF THE PROJECT GUTENBERG EBOOK EMMA ***",
@@ -60,6 +66,12 @@ def test_a_second_book_in_a_file_is_told(between):
     book, dropped = read_book([f"{one}{between}{one}".encode()])
     assert book.paragraphs == ("She was clever.",)
     assert dropped.reason == "book after the first of its file"
+
+
+@pytest.mark.parametrize("marker", [b"</s>\n", b"\n<|endoftext|>\n", b"[SEP]\n</s>"])
+def test_a_file_that_is_all_markers_has_no_text(marker):
+    assert list(read_book([marker])) == [NO_TEXT]
+    assert list(find_documents([marker])) == [0]
 
 
 def test_a_file_that_is_all_licence_has_no_text():

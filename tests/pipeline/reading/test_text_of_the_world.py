@@ -9,6 +9,7 @@ import pytest
 
 from pipeline.reading.inputs import find_inputs
 from pipeline.reading.read import show_sentences
+from pipeline.reading.record_texts import find_text, list_keys
 from schemas.errors import AlbertError
 from tests.pipeline.reading.whole_file import documents_of, find
 
@@ -214,17 +215,42 @@ def test_a_marker_among_sentences_is_no_sentence(tmp_path):
     assert (name, documents[-2:]) == ("sentences", [["He came."], ["Why?"]])
 
 
+@pytest.mark.parametrize("line", ["He came.<|endoftext|>Why?", "He came.[SEP]Why?"])
+def test_a_marker_inside_a_line_of_sentences_ends_a_document_as_in_prose(
+    line, tmp_path
+):
+    lines = "".join(f"Ada wrote page {n}.\nShe left.\n\n" for n in range(3000))
+    path = written(tmp_path, "a.txt", f"{lines}{line}\nSo.\n<|endoftext|>\n")
+    name, documents = read(path)
+    divided = [["He came."], ["Why?", "So."]] if "<" in line else [[line, "So."]]
+    assert (name, documents[3000:]) == ("sentences", divided)
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "The tag </s> ends what <s> began.",
         "They wrote `<|endoftext|>` there, or “<|endoftext|>”.",
         "The token <|endoftext|> ends a text, as does <|end_of_text|>, they say.",
+        "It has a special token (<|endoftext|>, id 50256) that ends a text.",
+        "There is **<|endoftext|>** too, and <b><|endoftext|></b> |<|endoftext|>|.",
     ],
 )
 def test_a_sentence_may_speak_of_markers(text, tmp_path):
-    _, documents = read(written(tmp_path, "a.txt", text))
-    assert documents == [[text]]
+    assert read(written(tmp_path, "a.txt", text)) == ("sentences", [[text]])
+
+
+def test_a_wrapped_sentence_may_speak_of_a_marker(tmp_path):
+    path = written(tmp_path, "a.txt", "It is <|endoftext|>\nin GPT.")
+    assert read(path) == ("prose", [["It is <|endoftext|> in GPT."]])
+
+
+@pytest.mark.parametrize(
+    "ends", [("**So.**", "**Why?**"), ("<p>So.</p>", "<p>Why?</p>"), ("|a|", "Why?")]
+)
+def test_a_marker_after_the_marks_of_a_text_ends_it(ends, tmp_path):
+    path = written(tmp_path, "a.txt", "<|endoftext|>".join(ends))
+    assert read(path) == ("marked", [[end] for end in ends])
 
 
 @pytest.mark.parametrize(
@@ -237,6 +263,15 @@ def test_a_sentence_may_speak_of_markers(text, tmp_path):
         ([["He", "came", "."], ["Why", "so", "?"]], ["He came .", "Why so ?"]),
         (["他", "来", "了", "。"], ["他来了。"]),
         (["他来了。", "她走了。", "下雨了。"], ["他来了。", "她走了。", "下雨了。"]),
+        (["プログラム", "を", "書", "く"], ["プログラムを書く"]),
+        (
+            ["はい", "そうですか", "わかりました"],
+            ["はい", "そうですか", "わかりました"],
+        ),
+        (
+            ["床前明月光", "疑是地上霜", "舉頭望明月"],
+            ["床前明月光", "疑是地上霜", "舉頭望明月"],
+        ),
         ("One.\rTwo.\r\rThree.", ["One.", "Two.", "Three."]),
         ("One.\r\nTwo.", ["One.", "Two."]),
     ],
@@ -244,6 +279,17 @@ def test_a_sentence_may_speak_of_markers(text, tmp_path):
 def test_a_text_may_be_a_list_and_have_any_line_ends(value, paragraphs, tmp_path):
     path = written(tmp_path, "a.jsonl", json.dumps({"text": value}))
     assert read(path) == ("jsonl", [paragraphs])
+
+
+def test_lists_in_lists_in_lists_have_no_text():
+    value = "a"
+    for _ in range(900):
+        value = [value]
+    for record in ({"text": value}, {"text": [{"a": "b"}], "body": value}):
+        assert find_text(record, "text") is None
+        assert find_text(record, "body.a") is None
+    assert list(list_keys({"text": value, "title": "A"})) == ["title"]
+    assert find_text({"text": [[[["One.", "Two."]]]]}, "text") == "One. Two."
 
 
 def test_the_texts_of_a_list_of_objects_are_named_and_read(tmp_path):
@@ -300,6 +346,12 @@ def test_speech_in_quotation_marks_is_prose(tmp_path):
         (r"Let $\nu$ be so.\nThen $\mu$.", [r"Let $\nu$ be so.\nThen $\mu$."]),
         (r"In C:\notes\new it is.", [r"In C:\notes\new it is."]),
         (r"It prints one\ntwo.", [r"It prints one\ntwo."]),
+        (
+            r'So printf("Hi!\n"); has \t and \".',
+            [r'So printf("Hi!\n"); has \t and \".'],
+        ),
+        (r"It prints 'Hi!\n\n'.", [r"It prints 'Hi!\n\n'."]),
+        (r'He came.\n"Why?" she said.', ["He came.", '"Why?" she said.']),
         ("He wrote so.\\nSo.\nWhy?", [r"He wrote so.\nSo.", "Why?"]),
     ],
 )
@@ -339,6 +391,21 @@ def test_articles_of_wikitext_are_documents(tmp_path):
 def test_the_numbers_of_pages_are_no_text(pages, tmp_path):
     _, documents = read(written(tmp_path, "a.txt", pages))
     assert documents == [["It was late.", "Why?", "So."]]
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        "It was in the summer of\n1984\n\x0cthat he died.\n",
+        "It was\n\n1984\n\x0cand then\n\n14\n\x0cno more.\n",
+    ],
+)
+def test_a_number_where_a_page_ends_is_text_unless_numbers_rise_with_the_pages(
+    pages, tmp_path
+):
+    _, documents = read(written(tmp_path, "a.txt", pages))
+    words = [word for paragraph in documents[0] for word in paragraph.split()]
+    assert words == pages.split()
 
 
 def test_a_form_feed_alone_is_white_space(tmp_path):
