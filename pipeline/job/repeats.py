@@ -23,7 +23,6 @@ import numpy as np
 
 from pipeline.core.documents import ReadingCounts, number_of
 from pipeline.core.draws import Keys
-from pipeline.dataset.plan import ShardPlan
 from pipeline.job import spill
 from pipeline.job.plan import COUNTS, SIGNED, Job
 from pipeline.noise.filters import line_number, read_clean
@@ -106,9 +105,10 @@ class _Signatures:
         return sketches[start:end]
 
 
-def write_gone(chunks: int, choice: Choice, *, plan: ShardPlan, output: Path) -> None:
+def write_gone(choice: Choice, job: Job) -> None:
     """Find the documents of all chunks that go, and write which they are."""
-    signatures = _Signatures(chunks, output=output)
+    signatures = _Signatures(len(job.chunks), output=job.waiting_folder)
+    plan = job.shards
     pairs: set[Pair] = set()
     for band in range(BANDS):
         keys, ids = signatures.row(2 + band), signatures.ids
@@ -122,7 +122,7 @@ def write_gone(chunks: int, choice: Choice, *, plan: ShardPlan, output: Path) ->
                 )
             )
     near = (pair for pair in pairs if are_near(*map(signatures.sketch, pair)))
-    _write_numbers(which_go(near, choice), join(output, NEAR_DUPLICATES))
+    _write_numbers(which_go(near, choice), NEAR_DUPLICATES, job)
 
 
 def all_but_signed(
@@ -197,7 +197,7 @@ def keep_gone(
     """The documents that go become a file, for which all shards wait."""
     if job.near_duplicates:
         gone = which_go(filter(None, group[1]), job.near_duplicates)
-        _write_numbers(gone, join(job.shared_folder, NEAR_DUPLICATES))
+        _write_numbers(gone, NEAR_DUPLICATES, job)
     yield COUNTS, ()
 
 
@@ -205,7 +205,7 @@ def read_gone(job: Job) -> frozenset[int]:
     """Which documents go."""
     if not job.near_duplicates:
         return frozenset()
-    return _read_numbers(join(job.shared_folder, NEAR_DUPLICATES), job.fingerprint)
+    return _read_numbers(_shared_file(NEAR_DUPLICATES, job))
 
 
 def _lines_of(chunk: Chunk, job: Job) -> Iterator[tuple[int, int]]:
@@ -293,7 +293,7 @@ def repeated_line(
 def keep_repeated(group: tuple[None, Iterable[int]], job: Job) -> Iterator[Chunk]:
     """The lines that go become a file, which every worker reads; the chunks again."""
     lines = (line for line in group[1] if line != NO_LINE)
-    _write_numbers(lines, join(job.shared_folder, REPEATED_LINES))
+    _write_numbers(lines, REPEATED_LINES, job)
     yield from job.chunks
 
 
@@ -301,18 +301,25 @@ def read_repeated(job: Job) -> frozenset[int]:
     """Which lines go."""
     if not job.dataset.config.max_line_repeats:
         return frozenset()
-    return _read_numbers(join(job.shared_folder, REPEATED_LINES), job.fingerprint)
+    return _read_numbers(_shared_file(REPEATED_LINES, job))
 
 
-def _write_numbers(numbers: Iterable[int], path: str) -> None:
+def _shared_file(name: str, job: Job) -> str:
+    """A file for every worker.
+
+    Workers of an ended job of other settings may write theirs even later.
+    """
+    return join(job.shared_folder, f"{name}.{job.fingerprint}")
+
+
+def _write_numbers(numbers: Iterable[int], name: str, job: Job) -> None:
     data = io.BytesIO()
     np.save(data, np.array(sorted(numbers), np.uint64))
-    with new_file(path) as file:
+    with new_file(_shared_file(name, job)) as file:
         file.write(data.getvalue())
 
 
 @functools.lru_cache(maxsize=2)
-def _read_numbers(path: str, fingerprint: str) -> frozenset[int]:
-    """What a file of the job of a fingerprint has, which a process reads once."""
-    del fingerprint
+def _read_numbers(path: str) -> frozenset[int]:
+    """What a file has, which a process reads once."""
     return frozenset(np.load(io.BytesIO(read_whole(path))).tolist())

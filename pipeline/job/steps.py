@@ -127,12 +127,7 @@ def list_shards(chunks: tuple[None, Iterable[int]], job: Job) -> Iterator[int]:
     Numbers from REMOVED downwards are chunks of which what is removed is written.
     """
     if job.near_duplicates:
-        repeats.write_gone(
-            len(job.chunks),
-            job.near_duplicates,
-            plan=job.shards,
-            output=job.waiting_folder,
-        )
+        repeats.write_gone(job.near_duplicates, job)
     yield COUNTS
     yield from job.shards.shard_numbers()
     if job.removed:

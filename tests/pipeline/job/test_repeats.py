@@ -1,9 +1,23 @@
 """What repeats among the documents of a job, from the tables that chunks leave."""
 
+import dataclasses
+
 import numpy as np
 
-from pipeline.job.repeats import Signed, _Signatures, repeated_of, write_signatures
+from pipeline.job.plan import plan_job
+from pipeline.job.repeats import (
+    Signed,
+    _Signatures,
+    keep_gone,
+    keep_repeated,
+    read_gone,
+    read_repeated,
+    repeated_of,
+    write_signatures,
+)
 from pipeline.noise.near_copies import BANDS, Signature
+from pipeline.reading.inputs import find_inputs
+from schemas.config import DataConfig
 
 
 def test_documents_whose_ids_differ_by_little_have_their_own_sketches(tmp_path):
@@ -26,3 +40,29 @@ def test_a_document_counts_once_for_a_line():
     assert repeated_of(table, more_than=0) == [first, 7, last]
     assert repeated_of(table, more_than=1) == [last]
     assert repeated_of(table[:, :0], more_than=1) == []
+
+
+def test_an_ended_job_of_other_settings_that_still_writes_changes_nothing(
+    model, tmp_path
+):
+    (tmp_path / "a.txt").write_text("One line.\n")
+    found = find_inputs({"text": (str(tmp_path / "a.txt"),)})
+    ended, own = (
+        dataclasses.replace(
+            plan_job(
+                found,
+                DataConfig(max_line_repeats=most, near_duplicates="drop").resolved(
+                    input_bytes=0
+                ),
+                model=model,
+                output=tmp_path / "data",
+            ),
+            shuffle="engine",
+        )
+        for most in (2, 3)
+    )
+    for job, line, pair in ((own, 7, (5, 6)), (ended, 8, (3, 4))):
+        list(keep_repeated((None, [line]), job))
+        list(keep_gone((None, [pair]), job))
+    assert (read_repeated(own), read_gone(own)) == ({7}, {6})
+    assert (read_repeated(ended), read_gone(ended)) == ({8}, {4})
