@@ -136,17 +136,17 @@ def choose_for_budget(
     if seconds < SHORT_SECONDS:
         models, place, compiling = models[:1], 0, USUAL_COMPILING
         rate = USUAL_SHARE * matrix_rate(train.precision)
-        own = outlook.workload.flops(models[0]) / rate
-        estimated = [own]
+        estimated = [outlook.workload.flops(models[0]) / rate]
+        own = estimated[0]
     else:
         estimated = _estimated(
             models, mean, train=train, workload=outlook.workload, until=until, say=say
         )
         place = best(outlook.candidates(models, estimated, seconds=_left(until)))
         say(f"Timing steps of {_shape(models[place])} ...")
-        timed, begun = np.clip(TIMED_SHARE * seconds, *TIMED_SECONDS), time.monotonic()
-        own = fed_step_seconds(models[place], train, samples, records, seconds=timed)
-        compiling = max(0.0, time.monotonic() - begun - timed)
+        own, compiling = _own_seconds(
+            models[place], train, samples, records, seconds=TIMED_SHARE * seconds
+        )
     until -= COMPILED_AGAIN * compiling
     _check_fits(own, until=until)
     slower = [own / estimated[place] * of_step for of_step in estimated]
@@ -160,6 +160,20 @@ def choose_for_budget(
         counting=counting,
         text_tokens=outlook.text,
     )
+
+
+def _own_seconds(
+    model: ModelConfig,
+    train: TrainConfig,
+    samples: Sequence[Sample],
+    records: Records,
+    *,
+    seconds: float,
+) -> tuple[float, float]:
+    """The seconds of a step of a model on a run's own examples, and of compiling."""
+    timed, begun = float(np.clip(seconds, *TIMED_SECONDS)), time.monotonic()
+    own = fed_step_seconds(model, train, samples, records, seconds=timed)
+    return own, max(0.0, time.monotonic() - begun - timed)
 
 
 def outlook_of(
