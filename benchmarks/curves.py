@@ -9,6 +9,7 @@ of its steps.
 
 import argparse
 import csv
+import itertools
 import json
 from pathlib import Path
 
@@ -64,9 +65,11 @@ def draw(curves: dict[str, list[Point]]) -> Figure:
     """The curves, each with its name beside its end."""
     figure = Figure(figsize=(7.2, 3.4), layout="constrained")
     axes = figure.add_subplot()
-    for (name, curve), colour in zip(curves.items(), COLOURS, strict=False):
+    for (name, curve), colour in zip(
+        curves.items(), itertools.cycle(COLOURS), strict=False
+    ):
         minutes, losses = (smoothed(curve) / (60.0, 1.0)).T
-        axes.plot(minutes, losses, color=colour, linewidth=2, label=name)
+        axes.plot(minutes, losses, color=colour, linewidth=2)
         axes.annotate(
             f"{name}, {losses[-1]:.2f}",
             (minutes[-1], losses[-1]),

@@ -21,7 +21,7 @@ from scipy.optimize import nnls
 from albert_tf.planning.budget import (
     ALPHA,
     BETA,
-    LADDER_TEXT,
+    COUNTED_TOKENS,
     MOST_EPOCHS,
     Law,
     effective_weights,
@@ -96,7 +96,7 @@ def fitted_law(runs: Sequence[LadderRun]) -> Law:
     columns = np.array(
         [(run.weights ** -(ALPHA / BETA), 1 / run.tokens) for run in runs]
     )
-    texts = np.array([run.text / LADDER_TEXT for run in runs])
+    texts = np.array([min(1.0, run.text / COUNTED_TOKENS) for run in runs])
     shares = np.array([run.share for run in runs])
 
     def fitted(c: float) -> tuple[float, float, float, float]:
@@ -105,19 +105,16 @@ def fitted_law(runs: Sequence[LadderRun]) -> Law:
         return float(error), float(a), float(b), c
 
     _, a, b, c = min(map(fitted, EXPONENTS))
-    weights, tokens, text = zip(
-        *((run.weights, run.tokens, run.text) for run in runs), strict=True
-    )
+    weights, tokens = zip(*((run.weights, run.tokens) for run in runs), strict=True)
     return Law(
         a=a,
         b=b,
         c=c,
         most_weights=max(weights),
         most_tokens=max(tokens),
-        most_text=max(text),
         least_weights=min(weights),
         least_tokens=min(tokens),
-        least_text=min(text),
+        least_text=min(run.text for run in runs),
     )
 
 
@@ -165,7 +162,7 @@ def fit_lines(runs: list[LadderRun]) -> list[str]:
     law = fitted_law(runs)
     lines = [
         f"loss / loss of counting = ({law.a:.3g} weights^-{ALPHA / BETA:.3g} + "
-        f"{law.b:.3g} / tokens)^{BETA} (text / {LADDER_TEXT / 1e6:.0f}M)^{law.c:.3g}",
+        f"{law.b:.3g} / tokens)^{BETA} (text / {COUNTED_TOKENS:,})^{law.c:.3g}",
         f"LAW = {law}",
     ]
     for run, expected in zip(runs, expected_losses(runs), strict=True):

@@ -14,12 +14,10 @@ from albert_tf.planning.budget import (
 )
 from benchmarks.ladder import LadderRun, expected_losses, fitted_law, read_table
 
-TRUE = Law(
-    a=200.0, b=100_000.0, c=0.02, most_weights=1e7, most_tokens=1e8, most_text=1e8
-)
+TRUE = Law(a=200.0, b=100_000.0, c=0.02, most_weights=1e7, most_tokens=1e8)
 
 
-def ladder_run(layers, hidden, *, tokens, text=40_000_000):
+def ladder_run(layers, hidden, *, tokens, text=12_000_000):
     weights = effective_weights(ladder_model(layers, hidden, sharing="all"))
     return LadderRun(
         layers=layers,
@@ -40,7 +38,7 @@ RUNS = [
     ladder_run(layers, hidden, tokens=tokens, text=text)
     for layers, hidden in ((2, 128), (4, 256), (8, 512))
     for tokens in (1_000_000, 4_000_000, 16_000_000)
-    for text in (300_000, 40_000_000)
+    for text in (300_000, 12_000_000)
 ]
 
 
@@ -74,7 +72,7 @@ def test_nine_of_ten_runs_end_in_the_interval_that_the_others_promise():
     assert sum(inside) >= 0.9 * len(inside)
 
 
-def test_the_table_is_one_of_runs_that_learnt():
+def test_the_table_is_one_of_rungs_none_of_which_ends_worse_than_it_begins():
     runs = read_table()
     assert len(runs) >= 4
     assert all(0 < run.share < 1.1 for run in runs)

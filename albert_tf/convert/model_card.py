@@ -243,7 +243,8 @@ def _languages(manifest: DatasetManifest) -> set[str]:
     }
     if len(named) == len({file["language"] for file in manifest.inputs}):
         return named
-    found = manifest.text.get("languages") or {}
+    found = dict(manifest.text.get("languages") or {})
+    found.pop("other", None)
     return named | {name for name, share in found.items() if share >= _LEAST_LANGUAGE}
 
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from albert_tf.planning.budget import COUNTED_TOKENS
 from pipeline.records.reading import Unmasked, read_unmasked
 from schemas.example import FIRST_ORDINARY_ID, MASK_ID
 from schemas.layout import EVAL, TRAIN
@@ -29,9 +30,6 @@ Bools = npt.NDArray[np.bool_]
 
 # Sightings added to those beside each neighbour, spread as tokens are.
 SMOOTHING = 1000.0
-
-# Tokens of the training split that are counted: about 115,000 examples of up to 128.
-COUNTED_TOKENS = 12_000_000
 
 # Held-out examples that counting is asked about to know its loss within a hundredth.
 ASKED_EXAMPLES = 1000

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from albert_tf.data.data_check import check_model_fits, check_same_vocabulary
 from albert_tf.data.input_pipeline import Records
 from albert_tf.evaluation.counting import (
-    COUNTED_TOKENS,
     Asked,
     Guesses,
     NeighbourCounts,
@@ -38,6 +37,7 @@ from albert_tf.evaluation.words import (
 )
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import TrainedModel, pretrainer_of
+from albert_tf.planning.budget import COUNTED_TOKENS
 from albert_tf.runs.evaluations import WORD_LOSSES
 from albert_tf.runs.metrics import (
     Metrics,

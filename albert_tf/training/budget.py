@@ -55,9 +55,9 @@ TIMED = ((2, 128), (4, 256), (8, 512))
 # for which the timing of its steps compiled.
 OVERHEAD_SECONDS, COMPILED_AGAIN = 10.0, 1.2
 
-# In less time than this only the smallest model can do `LEAST_STEPS` steps, and timing
-# them would take a third of it: they are said to take what this share of the rate of
-# matrix products gives, until they are counted again, and to compile so long.
+# With less time left than this, timing steps would take a third of it. Where only the
+# smallest model can do `LEAST_STEPS` steps then, they are said to take what this share
+# of the rate of matrix products gives, and to compile so long, until they are counted.
 SHORT_SECONDS, USUAL_SHARE, USUAL_COMPILING = 120.0, 0.45, 12.0
 
 # The share of a budget in which steps of the model chosen are timed, and the least and
@@ -107,10 +107,11 @@ class BudgetChoice:
 
 def check_is_enough(seconds: float) -> None:
     """Refuse a budget that is over before the first step."""
-    if seconds < OVERHEAD_SECONDS:
+    needed = OVERHEAD_SECONDS + COMPILED_AGAIN * USUAL_COMPILING
+    if seconds < needed:
         raise SettingError(
             "--budget is too short: starting and finishing alone take about "
-            f"{OVERHEAD_SECONDS:.0f} s; give more time."
+            f"{needed:.0f} s; give more time."
         )
 
 
@@ -133,11 +134,11 @@ def choose_for_budget(
     samples = list(samples_of(manifest.config, train))
     mean = mean_example(samples)
     outlook = outlook_of(mean, train, manifest)
-    if seconds < SHORT_SECONDS:
+    usual = _usual_seconds(models, train, outlook.workload, until=until)
+    if usual:
+        say("Too little time to time steps; they are counted again during the run.")
         models, place, compiling = models[:1], 0, USUAL_COMPILING
-        rate = USUAL_SHARE * matrix_rate(train.precision)
-        estimated = [outlook.workload.flops(models[0]) / rate]
-        own = estimated[0]
+        own, estimated = usual, [usual]
     else:
         estimated = _estimated(
             models, mean, train=train, workload=outlook.workload, until=until, say=say
@@ -160,6 +161,21 @@ def choose_for_budget(
         counting=counting,
         text_tokens=outlook.text,
     )
+
+
+def _usual_seconds(
+    models: Sequence[ModelConfig],
+    train: TrainConfig,
+    workload: Workload,
+    *,
+    until: float,
+) -> float | None:
+    """The seconds of a step of the first model, where nothing is to be timed."""
+    if until - time.monotonic() >= SHORT_SECONDS:
+        return None
+    rate = USUAL_SHARE * matrix_rate(train.precision)
+    first, *_, next_larger = (workload.flops(model) / rate for model in models[:2] * 2)
+    return first if LEAST_STEPS * next_larger > _left(until) else None
 
 
 def _own_seconds(

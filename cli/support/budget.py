@@ -135,7 +135,8 @@ def record_of(choice: "BudgetChoice", *, seconds: float) -> dict[str, Any]:
                 "hidden_size": each.config.hidden_size,
                 "step_seconds": each.step_seconds,
                 "steps": each.steps,
-                "expected_loss": choice.counting and each.loss_share * choice.counting,
+                "expected_loss": choice.counting
+                and each.expected_share * choice.counting,
                 "interval": list(each.interval),
             }
             for each in choice.candidates
@@ -148,10 +149,8 @@ def budget_lines(choice: "BudgetChoice", *, begins_anew: bool) -> Iterator[str]:
     """What was chosen and, of a model that begins anew, what to expect of it."""
     chosen = choice.chosen
     if begins_anew and not chosen.is_fitted:
-        yield (
-            "Hardly a run like it was measured, so the expected loss is a guess, and "
-            "so is the choice of shape."
-        )
+        shape = ", and so is the choice of shape" if choice.candidates[1:] else ""
+        yield f"No run like it was measured, so the expected loss is a guess{shape}."
     yield (
         f"chosen: {chosen.config.shape}, {chosen.steps:,} steps of "
         f"{choice.train.batch_size} sequences, learning rate "
@@ -241,7 +240,7 @@ def _rate(choice: "BudgetChoice", candidate: "Candidate") -> float:
 
 def _loss(choice: "BudgetChoice", candidate: "Candidate") -> str:
     """The expected loss with its interval, in nats where these are known."""
-    middle = candidate.loss_share * (choice.counting or 1)
+    middle = candidate.expected_share * (choice.counting or 1)
     low, high = (share * middle for share in candidate.interval)
     unit = "" if choice.counting else " of the loss of counting neighbours"
     if candidate.is_fitted:

@@ -179,10 +179,8 @@ def eval_advice(manifest: DatasetManifest) -> str:
     more = enough_held_out(train["documents"], needed=missing)
     share = more and math.ceil(10_000 * (fraction + (1 - fraction) * more)) / 10_000
     if not more or not share or share > GREATEST_SHARE:
-        return (
-            f"{said} --eval-text FILE, which holds out a file of your own, one of "
-            "these or another."
-        )
+        which = "one of these or another" if manifest.inputs[1:] else "not this one"
+        return f"{said} --eval-text FILE, which holds out a file of your own, {which}."
     documents += round(more * train["documents"])
     examples += round(more * train["documents"] * of_each)
     return (

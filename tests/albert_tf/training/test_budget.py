@@ -3,6 +3,7 @@
 import dataclasses
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -92,7 +93,8 @@ def test_a_shape_that_is_too_wide_for_the_time_is_not_timed(choose):
     assert [shape for shape in timed if len(shape) == 2] == [(2, 128), (4, 256)]
 
 
-def test_in_less_than_two_minutes_nothing_is_timed(choose):
+def test_a_slow_machine_times_nothing_in_less_than_two_minutes(choose, monkeypatch):
+    monkeypatch.setattr(budget, "matrix_rate", lambda precision: 2e10)
     choice, timed = choose(100)
     assert timed == []
     assert [each.config.shape for each in choice.candidates] == [
@@ -100,7 +102,37 @@ def test_in_less_than_two_minutes_nothing_is_timed(choose):
     ]
     _, length, predictions = choice.workload
     work = training_flops(choice.chosen.config, length=length, predictions=predictions)
-    assert choice.chosen.step_seconds == pytest.approx(32 * work / (0.45 * 2e11))
+    assert choice.chosen.step_seconds == pytest.approx(32 * work / (0.45 * 2e10))
+
+
+def test_a_fast_machine_times_steps_in_any_time(choose, monkeypatch):
+    monkeypatch.setattr(budget, "matrix_rate", lambda precision: 2e14)
+    choice, timed = choose(100)
+    assert timed[0] == (2, 128)
+    assert len(choice.candidates) == len(SHAPES)
+
+
+def test_what_timing_compiled_the_run_compiles_again(choose, monkeypatch):
+    quick, _ = choose(3600)
+    timed = budget.fed_step_seconds
+    now = [0.0]
+
+    def compiling(*arguments, seconds):
+        now[0] += 500.0
+        return timed(*arguments, seconds=seconds)
+
+    clock = time.monotonic
+    monkeypatch.setattr(budget, "fed_step_seconds", compiling)
+    monkeypatch.setattr(
+        budget, "time", SimpleNamespace(monotonic=lambda: clock() + now[0])
+    )
+    slow, _ = choose(3600)
+    spent = [
+        choice.candidates[0].steps * choice.candidates[0].step_seconds
+        for choice in (quick, slow)
+    ]
+    # Of 500 seconds 36 were steps; the others come again, and a fifth more.
+    assert spent[0] - spent[1] == pytest.approx(500 + 1.2 * 464, abs=5)
 
 
 def test_a_model_that_proves_too_slow_gives_way_to_a_smaller_one(choose, monkeypatch):
