@@ -58,7 +58,7 @@ OVERHEAD_SECONDS, COMPILED_AGAIN = 10.0, 1.2
 # With less time left than this, timing steps would take a third of it. Where only the
 # smallest model can do `LEAST_STEPS` steps then, they are said to take what this share
 # of the rate of matrix products gives, and to compile so long, until they are counted.
-SHORT_SECONDS, USUAL_SHARE, USUAL_COMPILING = 120.0, 0.45, 12.0
+SHORT_SECONDS, USUAL_SHARE, USUAL_COMPILING = 120.0, 0.3, 12.0
 
 # The share of a budget in which steps of the model chosen are timed, and the least and
 # most seconds of that.

@@ -102,7 +102,7 @@ def test_a_slow_machine_times_nothing_in_less_than_two_minutes(choose, monkeypat
     ]
     _, length, predictions = choice.workload
     work = training_flops(choice.chosen.config, length=length, predictions=predictions)
-    assert choice.chosen.step_seconds == pytest.approx(32 * work / (0.45 * 2e10))
+    assert choice.chosen.step_seconds == pytest.approx(32 * work / (0.3 * 2e10))
 
 
 def test_a_fast_machine_times_steps_in_any_time(choose, monkeypatch):
