@@ -174,8 +174,8 @@ def _usual_seconds(
     if until - time.monotonic() >= SHORT_SECONDS:
         return None
     rate = USUAL_SHARE * matrix_rate(train.precision)
-    first, *_, next_larger = (workload.flops(model) / rate for model in models[:2] * 2)
-    return first if LEAST_STEPS * next_larger > _left(until) else None
+    usual = [workload.flops(model) / rate for model in models[:2]]
+    return usual[0] if LEAST_STEPS * usual[-1] > _left(until) else None
 
 
 def _own_seconds(
