@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 import itertools
 import math
 import time
@@ -241,7 +240,6 @@ def random_batch(
     }
 
 
-@functools.cache
 def matrix_rate(precision: Precision) -> float:
     """The rate of matrix products on one device, in FLOP/s.
 
