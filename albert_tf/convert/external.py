@@ -13,7 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albert_tf.model.initial_weights import truncated_normal
-from albert_tf.model.parameters import weight_shapes, whole_layers, whole_layers_source
+from albert_tf.model.parameters import (
+    GroupOf,
+    has_groups_of,
+    weight_shapes,
+    whole_layers,
+    whole_layers_source,
+)
 from albert_tf.model.trained_model import TrainedModel
 from albert_tf.runs.checkpoints import Arrays, Shapes
 from albert_tf.runs.run_record import trained_length
@@ -227,7 +233,7 @@ def architecture(
     *,
     source: Path,
     activation: Activation,
-    group_of: Callable[[int, ModelConfig], int],
+    group_of: GroupOf,
 ) -> ModelConfig:
     """The architecture in a JSON object with the fields of AlbertConfig.
 
@@ -235,7 +241,7 @@ def architecture(
 
     Args:
         activation: What `hidden_act` means, which each program spells in its own way.
-        group_of: The group of a layer, which each program rounds in its own way.
+        group_of: As the other program rounds.
     """
     fields = {field.name for field in dataclasses.fields(ModelConfig)}
     own = fields - {"sharing", "sentence_task", "hidden_act", "embedding_projection"}
@@ -251,12 +257,11 @@ def architecture(
         config = config_from_dict(ModelConfig, {**known, "hidden_act": activation})
     except SettingError as error:
         raise AlbertError(f"{source}: {error}") from error
-    layers, groups = config.num_hidden_layers, config.num_hidden_groups
-    if any(group_of(n, config) != n * groups // layers for n in range(layers)):
+    if not has_groups_of(group_of, config):
         raise AlbertError(
-            f"{source}: which of {layers} layers are in which of {groups} groups "
-            "follows there from rounding, and is another group here; such a model "
-            "cannot be read."
+            f"{source}: which of {config.num_hidden_layers} layers are in which of "
+            f"{config.num_hidden_groups} groups follows there from rounding, and is "
+            "another group here; such a model cannot be read."
         )
     return config
 

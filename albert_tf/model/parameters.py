@@ -6,6 +6,7 @@ Layers share all weights, those of one part, or none (paper, section 3.1 and Tab
 import dataclasses
 import math
 import re
+from collections.abc import Callable
 from typing import Literal
 
 from schemas.architecture import ModelConfig
@@ -13,6 +14,9 @@ from schemas.task import Kind
 
 Part = Literal["attention", "ffn"]
 PARTS: tuple[Part, Part] = ("attention", "ffn")
+
+# The group of a layer, which each program rounds in its own way.
+GroupOf = Callable[[int, ModelConfig], int]
 
 
 def weight_owner(part: Part, layer: int, config: ModelConfig) -> str:
@@ -24,7 +28,7 @@ def weight_owner(part: Part, layer: int, config: ModelConfig) -> str:
     'layer_7'
     """
     if config.sharing in ("all", part):
-        return f"group_{layer * config.num_hidden_groups // config.num_hidden_layers}"
+        return f"group_{_group(layer, config)}"
     return f"layer_{layer}"
 
 
@@ -61,6 +65,16 @@ def whole_layers(config: ModelConfig) -> ModelConfig:
     )
 
 
+def _group(layer: int, config: ModelConfig) -> int:
+    return layer * config.num_hidden_groups // config.num_hidden_layers
+
+
+def has_groups_of(group_of: GroupOf, config: ModelConfig) -> bool:
+    """Whether the layers are in the same groups where another program rounds."""
+    layers = range(config.num_hidden_layers)
+    return all(group_of(layer, config) == _group(layer, config) for layer in layers)
+
+
 def huggingface_group(layer: int, config: ModelConfig) -> int:
     """The group of a layer as transformers rounds it (`AlbertTransformer`).
 
@@ -73,10 +87,7 @@ def huggingface_group(layer: int, config: ModelConfig) -> int:
 
 def _is_whole(config: ModelConfig) -> bool:
     """Whether groups share all, and are of the same layers in transformers."""
-    layers, groups = config.num_hidden_layers, config.num_hidden_groups
-    return config.sharing == "all" and all(
-        huggingface_group(n, config) == n * groups // layers for n in range(layers)
-    )
+    return config.sharing == "all" and has_groups_of(huggingface_group, config)
 
 
 def whole_layers_source(path: str, config: ModelConfig) -> str:

@@ -3,9 +3,12 @@
 import contextlib
 import dataclasses
 
+import pytest
+
 from pipeline.job.make_data import make_dataset
 from pipeline.job.plan import plan_job
 from pipeline.job.worker_processes import WorkerProcesses
+from schemas.errors import AlbertError
 
 
 def run_job(inputs, output, *, workers=1, shuffle="files", removed="", **plan):
@@ -22,3 +25,16 @@ def run_job(inputs, output, *, workers=1, shuffle="files", removed="", **plan):
     with WorkerProcesses(workers) if workers > 1 else contextlib.nullcontext() as pool:
         make_dataset(job, workers=pool)
     return job
+
+
+@contextlib.contextmanager
+def failing(monkeypatch, module, name):
+    """A job fails inside where it calls a function."""
+
+    def stop(*_, **__):
+        raise AlbertError("no more")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, name, stop)
+        with pytest.raises(AlbertError, match="no more"):
+            yield

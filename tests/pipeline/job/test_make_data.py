@@ -27,7 +27,7 @@ from schemas.errors import AlbertError
 from schemas.files import json_text
 from schemas.layout import chunk_file, sidecar_file
 from schemas.manifest import read_manifest
-from tests.pipeline.job.jobs import run_job
+from tests.pipeline.job.jobs import failing, run_job
 from tests.processes import LONG, await_end_of, children_of, ended, needs_proc
 
 CONFIG = DataConfig(
@@ -259,13 +259,8 @@ def test_a_remote_shard_that_lacks_a_file_is_made_again_and_it_alone(
 def test_a_split_whose_documents_are_gone_is_read_again(
     files, texts, model, tmp_path, monkeypatch
 ):
-    def stop(*_, **__):
-        raise AlbertError("no more")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(steps, "write_shard", stop)
-        with pytest.raises(AlbertError, match="no more"):
-            run(texts, model, tmp_path / "d")
+    with failing(monkeypatch, steps, "write_shard"):
+        run(texts, model, tmp_path / "d")
     (tmp_path / "d/.work/split-00000.documents").unlink()
     assert run(texts, model, tmp_path / "d") == files
 

@@ -11,11 +11,10 @@ from pipeline.noise import filters
 from pipeline.noise.filters import OTHER_LANGUAGE, REPEATED
 from pipeline.reading.inputs import find_inputs
 from schemas.config import DataConfig
-from schemas.errors import AlbertError
 from schemas.files import TEMPORARY
 from schemas.manifest import read_manifest
 from tests.commands import contents
-from tests.pipeline.job.jobs import run_job
+from tests.pipeline.job.jobs import failing, run_job
 
 CONFIG = DataConfig(
     max_seq_length=48,
@@ -138,13 +137,8 @@ def test_on_a_cluster_what_is_removed_of_each_chunk_is_work_of_its_own(made):
 def test_lines_that_were_counted_are_not_counted_again(
     made, texts, model, tmp_path, monkeypatch
 ):
-    def stop(*_, **__):
-        raise AlbertError("no more")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(repeats, "find_repeated", stop)
-        with pytest.raises(AlbertError, match="no more"):
-            run(texts, model, tmp_path / "d")
+    with failing(monkeypatch, repeats, "find_repeated"):
+        run(texts, model, tmp_path / "d")
     read = []
     lines_of = repeats._lines_of
 
