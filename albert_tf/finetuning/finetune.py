@@ -99,6 +99,7 @@ class FineTuning:
     """
 
     hosts = ONE_HOST
+    ends_at = None
 
     def __init__(
         self,

@@ -249,6 +249,10 @@ class Work(Protocol):
     def is_over(self) -> bool:
         """Whether it ends before its last step."""
 
+    @property
+    def ends_at(self) -> float | None:
+        """When it ends, on the monotonic clock, if its steps follow from that."""
+
     def batches(self) -> Generator[Batch, None, None]:
         """The examples from where it stands, a step at a time."""
 
@@ -362,7 +366,9 @@ def _is_finished(work: Work, last: int) -> bool:
 
 
 def seconds_left(work: Work) -> float:
-    """What all steps and evaluations that are left take."""
+    """What is left of its time, or what the steps and evaluations left take."""
+    if work.ends_at is not None:
+        return max(0.0, work.ends_at - time.monotonic())
     step, step_seconds = work.state.step, work.pace.step_seconds
     evaluating = work.evaluations.seconds_left(step, step_seconds=step_seconds)
     return (work.config.steps - step) * step_seconds + evaluating

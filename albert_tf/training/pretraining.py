@@ -110,9 +110,13 @@ def pretrain(
 def train_with_pauses(work: "Pretraining", deadline: Deadline) -> Reason | None:
     """Train while no step depends on how many follow, and count them again meanwhile.
 
+    Until the last count the time left is that to the deadline: the steps of the moment
+    say little of it.
+
     Returns:
         Why it ended earlier, if it did.
     """
+    work.ends_at = deadline.at
     for share in PAUSES:
         pause = pause_after(share, work.config)
         if work.state.step >= pause:
@@ -123,6 +127,8 @@ def train_with_pauses(work: "Pretraining", deadline: Deadline) -> Reason | None:
         steps, fitting = refilled(
             work.run, step=work.state.step, pace=pace, at=deadline.at
         )
+        if steps > fitting:
+            work.ends_at = None
         if steps == work.config.steps:
             continue
         note = (
@@ -138,6 +144,7 @@ def train_with_pauses(work: "Pretraining", deadline: Deadline) -> Reason | None:
         deadline.tell(config)
         work.run = dataclasses.replace(work.run, config=config)
         work.evaluations.run = work.run
+    work.ends_at = None
     return None
 
 
@@ -145,6 +152,7 @@ class Pretraining:
     """What runs: a model with its optimizer, its data and its log; see `loop.Work`."""
 
     is_over = False
+    ends_at: float | None = None
 
     def __init__(
         self,
@@ -251,12 +259,20 @@ class Pretraining:
         left = seconds_left(self)
         self.progress.say(
             f"A step of {rows} sequences ({number} x {size}) takes about "
-            f"{duration(seconds)}{utilization}; the "
-            f"{self.config.steps - self.state.step:,} steps left will take about "
-            f"{duration(left)}."
+            f"{duration(seconds)}{utilization}; {self._time_text(left)}."
         )
         if not self.state.step:
             self._before_first(left)
+
+    def _time_text(self, left: float) -> str:
+        """How long the run will take: as its steps do, or as its budget says."""
+        if self.ends_at is None:
+            steps = self.config.steps - self.state.step
+            return f"the {steps:,} steps left will take about {duration(left)}"
+        return (
+            "the steps are counted again during the run, so that it ends in "
+            f"{duration(left)}"
+        )
 
     def record(self, done: StepDone, seconds: float) -> str:
         """Count the step that was just done, and log the means now and then."""

@@ -1,6 +1,7 @@
 """What is chosen for a budget, and its steps counted again while a run goes."""
 
 import dataclasses
+import re
 import sys
 import time
 from types import SimpleNamespace
@@ -25,6 +26,7 @@ from albert_tf.training.budget import (
 )
 from albert_tf.training.run import records_of
 from albert_tf.training.schedule import first_bound
+from cli.support.console import Console
 from schemas.config import DataConfig, TrainConfig
 from schemas.errors import SettingError
 from schemas.manifest import read_manifest
@@ -329,6 +331,25 @@ def test_a_run_that_is_killed_before_its_new_steps_are_kept_goes_on_with_the_old
     assert (result.step, result.steps, result.finished) == (40, 40, True)
     train(data, tmp_path / "whole", config=BEGUN)
     assert final(output) == final(tmp_path / "whole")
+
+
+def test_until_the_last_count_the_time_left_is_that_to_the_end_of_the_budget(
+    data, tmp_path, monkeypatch, capfd
+):
+    monkeypatch.setattr(pretraining, "refilled", lambda *_, **__: (30, 30))
+    deadline = Deadline(time.monotonic() + 7.5 * 3600, lambda config: None)
+    progress = Console(quiet=False)
+    train(data, tmp_path, config=BEGUN, deadline=deadline, progress=progress)
+    said = capfd.readouterr().err
+    assert re.search(
+        r"A step of .*; the steps are counted again during the run, so that it ends in "
+        r"7 h \d+ min\.\n",
+        said,
+    )
+    assert "steps left will take" not in said
+    # 0.4 of the 32 steps before the cooldown.
+    assert re.search(r"step 12/40, .*, 7 h \d+ min left\n", said)
+    assert re.search(r"step 30/30, .*, 0 s left\n", said)
 
 
 def test_there_is_no_pause_where_the_first_step_depends_on_how_many_there_are(
