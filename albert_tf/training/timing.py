@@ -29,7 +29,7 @@ from schemas.architecture import ModelConfig
 from schemas.config import Precision, ResolvedDataConfig, TrainConfig
 from schemas.example import FIRST_ORDINARY_ID
 from schemas.phases import Phase, Sample
-from schemas.readable import percent, prefixed, rounded
+from schemas.readable import prefixed, rounded
 
 # How long steps are repeated after everything is compiled, and the least number of
 # them.
@@ -108,13 +108,13 @@ class Pace:
 
         >>> pace = Pace(batch_size=8, steps=2, seconds=4.0, waiting_seconds=1.0)
         >>> pace.text()
-        '4 seq/s, 25.0% of the time waiting for data'
+        '4 seq/s, 25% waiting for data'
         """
         text = f"{rounded(self.batch_size / self.step_seconds)} seq/s"
         share = self.waiting_seconds / self.seconds
         if share < MUCH_WAITING:
             return text
-        return f"{text}, {percent(share)} of the time waiting for data"
+        return f"{text}, {share:.0%} waiting for data"
 
 
 def step_seconds(

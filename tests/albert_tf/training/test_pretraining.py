@@ -425,6 +425,17 @@ def test_the_longest_usual_line_fits_a_terminal_of_80_columns_with_its_bar(begun
     assert len(f"|#| {line}") <= 80
 
 
+def test_the_line_of_an_hour_s_run_that_waits_fits_100_columns_with_a_bar(begun):
+    work = begun(steps=5794, step=2000)
+    pace = Pace(batch_size=32, steps=1, seconds=1.1, waiting_seconds=0.2)
+    line = f"{work.record(done(SUMS), 1.1)}, {pace.text()}, 1 h 44 min left"
+    assert line == (
+        "step 2000/5794, masked LM 6.000, SOP 0.500, 29.1 seq/s, 18% waiting for data, "
+        "1 h 44 min left"
+    )
+    assert len(f"|###| {line}") <= 100
+
+
 def test_a_loss_that_is_not_of_the_paper_is_shown_too(begun):
     sums = np.array([60.0, 1.0, 10.0, 0.0, 0.0, 0.0, 0.3133])
     text = begun(sentence_task="none").record(done(sums), 1.0)

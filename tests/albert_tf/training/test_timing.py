@@ -158,4 +158,4 @@ def test_waiting_for_data_is_told_only_where_it_is_much():
     pace.add(2.0, waited=0.1)
     assert pace.text() == "1,000 seq/s"
     pace.add(2.0, waited=0.9)
-    assert pace.text() == "1,000 seq/s, 25.0% of the time waiting for data"
+    assert pace.text() == "1,000 seq/s, 25% waiting for data"
