@@ -25,6 +25,7 @@ from cli.support.options import (
     UserPath,
     config_options,
     debug_option,
+    flag_time,
     is_given,
     json_option,
 )
@@ -181,7 +182,8 @@ def plan_budget(
 
 def command_for(asked: Asked) -> str:
     """The command that does what was planned, with the flags that were given."""
-    words = ["albert", "pretrain", "--budget", f"{asked.budget:.0f}s"]
+    assert asked.budget is not None, "else nothing is planned"
+    words = ["albert", "pretrain", "--budget", flag_time(asked.budget)]
     if asked.is_model_given:
         words += ["--model", asked.model]
     for override in asked.overrides:

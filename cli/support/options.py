@@ -110,6 +110,17 @@ class Duration(click.ParamType[float]):
         return float(3600 * hours + 60 * minutes + seconds + bare)
 
 
+def flag_time(seconds: float) -> str:
+    """A time as `Duration` reads it, in the largest unit that it is whole in.
+
+    >>> [flag_time(seconds) for seconds in (86_400.0, 5400.0, 80.0)]
+    ['24h', '90m', '80s']
+    """
+    whole = round(seconds)
+    units = (("h", 3600), ("m", 60), ("s", 1))
+    return next(f"{whole // size}{name}" for name, size in units if not whole % size)
+
+
 # Keys of a written config.json that are not settings.
 RECORD_KEYS = (
     "command",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cli.support.asked import Asked, resolve_model, useful
 from cli.support.budget import budget_lines, choose
 from cli.support.console import Console, silent_stderr
-from cli.support.options import from_anywhere
+from cli.support.options import flag_time, from_anywhere
 from cli.support.output_folder import Footprint, Identity
 from schemas.architecture import PRESETS, ModelConfig
 from schemas.config import TrainConfig
@@ -140,7 +140,7 @@ def as_chosen(asked: Asked, begun: TrainConfig, recorded: dict[str, Any]) -> Ask
     """What a budget chose when a run was begun, except for the flags given now."""
     run, seconds = asked.output, (recorded.get(BUDGET_RECORD) or {}).get("seconds")
     if seconds != asked.budget:
-        said = "no --budget" if seconds is None else f"--budget {seconds:.0f}s"
+        said = "no --budget" if seconds is None else f"--budget {flag_time(seconds)}"
         raise SettingError(
             f"{run} was begun with {said}; give the same to go on, or begin another "
             "run with its weights: another --output with --init-from "

@@ -387,7 +387,7 @@ def test_a_plan_tells_the_ladder_and_the_command(small, tmp_path, monkeypatch):
     ]
     assert said.count("  chosen\n") == 1
     assert said.endswith(
-        f"Next:  albert pretrain --budget 3600s --data {small}/data --output run\n"
+        f"Next:  albert pretrain --budget 1h --data {small}/data --output run\n"
     )
 
 
@@ -398,7 +398,7 @@ def test_the_command_after_a_plan_has_the_flags_that_were_given(
     flags = ("--model", "tiny", "--set", "sharing=all", "--batch-size", 8)
     said = run("plan", "--budget", "1h", "--data", small / "data", *flags)
     assert said.endswith(
-        "Next:  albert pretrain --budget 3600s --model tiny --set sharing=all "
+        "Next:  albert pretrain --budget 1h --model tiny --set sharing=all "
         f"--batch-size 8 --data {small}/data --output run\n"
     )
 
