@@ -174,11 +174,14 @@ def _expectations(choice: "BudgetChoice") -> Iterator[str]:
                 f"beside it: {other.config.shape}, {other.steps:,} steps, "
                 f"loss {_loss(choice, other)}."
             )
-    least = min(each.loss_share for each in choice.candidates[: choice.place + 1])
-    if least < chosen.loss_share <= least * AS_GOOD:
+    least = min(each.expected_share for each in choice.candidates[: choice.place + 1])
+    if least < chosen.expected_share <= least * AS_GOOD:
+        # To more digits than a guess beside it has, so that the two can be compared.
+        lowest = least * (choice.counting or 1)
         yield (
-            f"Losses within {AS_GOOD - 1:.0%} of the lowest count as equal; the "
-            "largest of these models is chosen, because it goes on learning longest."
+            f"Losses within {AS_GOOD - 1:.0%} of the lowest, here {lowest:.2f}, count "
+            "as equal; the largest of these models is chosen, because it goes on "
+            "learning longest."
         )
     yield from _advice(choice)
 

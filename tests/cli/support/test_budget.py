@@ -306,8 +306,8 @@ def test_why_the_larger_of_two_models_is_chosen_is_said(small, monkeypatch):
     assert said[expected + 1].startswith("beside it: 2 layers of 128, sharing none, ")
     assert said[expected + 2].startswith("beside it: 4 layers of 192, sharing none, ")
     assert said[expected + 3] == (
-        "Losses within 1% of the lowest count as equal; the largest of these models is "
-        "chosen, because it goes on learning longest."
+        "Losses within 1% of the lowest, here 4.00, count as equal; the largest of "
+        "these models is chosen, because it goes on learning longest."
     )
 
 
