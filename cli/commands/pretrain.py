@@ -203,8 +203,6 @@ def lead(
         from albert_tf.runs.checkpoints import newest_step
     goes_on = newest_step(asked.output) is not None and not overwrite
     asked, run = resolve(asked, goes_on=goes_on, hosts=hosts, console=console)
-    for line in notes(asked.config, run.manifest):
-        console.say(line)
     with output_folder.claim(
         asked.output,
         PRETRAIN,
@@ -217,6 +215,8 @@ def lead(
         if finished:
             console.say(f"{asked.output} is finished already; nothing to do.")
             return None
+        for line in notes(asked.config, run.manifest):
+            console.say(line)
         return train(run, asked, deadline=deadline_of(asked, run), console=console)
 
 

@@ -137,7 +137,7 @@ def test_a_run_becomes_longer_and_another_starts_from_it(
     assert (config["steps"], config["warmup_steps"]) == (3, 1)
     assert config["began"] == {"steps": 2, "micro_batch_size": None}
     again = run(*command, *constant, "--steps", 3)
-    assert again.splitlines()[-1] == f"{folder} is finished already; nothing to do."
+    assert again == f"{folder} is finished already; nothing to do.\n"
     assert config_of(folder) == config
 
     monkeypatch.undo()
