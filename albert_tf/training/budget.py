@@ -45,7 +45,7 @@ from schemas.errors import SettingError
 from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest
 from schemas.phases import Sample, mean_length, samples_of
-from schemas.readable import counted, rounded
+from schemas.readable import counted, duration, rounded
 
 # The shapes of the ladder that are timed: narrow, middle and wide.
 TIMED = ((2, 128), (4, 256), (8, 512))
@@ -144,9 +144,9 @@ def choose_for_budget(
             models, mean, train=train, workload=outlook.workload, until=until, say=say
         )
         place = best(outlook.candidates(models, estimated, seconds=_left(until)))
-        say(f"Timing steps of {_shape(models[place])} ...")
+        timed = float(np.clip(TIMED_SHARE * seconds, *TIMED_SECONDS))
         own, compiling = _own_seconds(
-            models[place], train, samples, records, seconds=TIMED_SHARE * seconds
+            models[place], train, samples, records, seconds=timed, say=say
         )
     until -= COMPILED_AGAIN * compiling
     _check_fits(own, until=until)
@@ -185,11 +185,16 @@ def _own_seconds(
     records: Records,
     *,
     seconds: float,
+    say: Say,
 ) -> tuple[float, float]:
     """The seconds of a step of a model on a run's own examples, and of compiling."""
-    timed, begun = float(np.clip(seconds, *TIMED_SECONDS)), time.monotonic()
-    own = fed_step_seconds(model, train, samples, records, seconds=timed)
-    return own, max(0.0, time.monotonic() - begun - timed)
+    say(
+        f"Timing steps of {_shape(model)} for {duration(seconds)}, once they are "
+        "compiled ..."
+    )
+    begun = time.monotonic()
+    own = fed_step_seconds(model, train, samples, records, seconds=seconds)
+    return own, max(0.0, time.monotonic() - begun - seconds)
 
 
 def outlook_of(
@@ -249,13 +254,13 @@ def _estimated(
         return [1.0]
     of_data = {name: getattr(models[0], name) for name in OF_DATA}
     rates: dict[int, float] = {}
-    for shape in TIMED:
+    for number, shape in enumerate(TIMED, start=1):
         model = ladder_model(*shape, **of_data)
         if rates:
             expected = estimated_seconds(rates, model, workload)
             if LEAST_STEPS * expected / 2 > _left(until):
                 break
-        say(f"Timing a step of {_shape(model)} ...")
+        say(f"Timing a step of {_shape(model)}, {number} of {len(TIMED)} shapes ...")
         seconds = step_seconds(model, mean, train, length=workload.length)
         rates[model.hidden_size] = workload.flops(model) / seconds
     return [estimated_seconds(rates, model, workload) for model in models]

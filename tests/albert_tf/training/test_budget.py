@@ -64,14 +64,14 @@ def choose(small, monkeypatch):
     monkeypatch.setattr(budget, "fed_step_seconds", fed_step_seconds)
     monkeypatch.setattr(budget, "matrix_rate", lambda precision: 2e11)
 
-    def choose(seconds, models=None):
+    def choose(seconds, models=None, *, say=lambda line: None):
         choice = choose_for_budget(
             models or models_for(manifest, longest=64, changes={}),
             TRAIN,
             records_of(data, manifest, TRAIN),
             counting=5.0,
             until=time.monotonic() + seconds,
-            say=lambda line: None,
+            say=say,
         )
         return choice, timed
 
@@ -88,6 +88,21 @@ def test_three_shapes_are_timed_and_then_longer_the_one_that_promises_most(choos
         (each.config.num_hidden_layers, each.config.hidden_size)
         for each in choice.candidates
     ] == list(SHAPES)
+
+
+def test_what_is_timed_is_said_before_with_its_number_or_time(choose):
+    said = []
+    choose(3600, say=said.append)
+    *shapes, own = said
+    assert shapes == [
+        "Timing a step of 2 layers of 128, 1 of 3 shapes ...",
+        "Timing a step of 4 layers of 256, 2 of 3 shapes ...",
+        "Timing a step of 8 layers of 512, 3 of 3 shapes ...",
+    ]
+    assert re.fullmatch(
+        r"Timing steps of \d+ layers of \d+ for 3[56] s, once they are compiled \.\.\.",
+        own,
+    )
 
 
 def test_a_shape_that_is_too_wide_for_the_time_is_not_timed(choose):
