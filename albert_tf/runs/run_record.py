@@ -233,8 +233,11 @@ def standing(run: Path) -> Iterator[str]:
     lines = read_metrics(run)
     trained = [line for line in lines if line["split"] == TRAIN]
     step = max((line["step"] for line in lines), default=0)
+    state = newest_state(run)
+    saved = state["step"] if state else 0
+    # A run that is stopped is saved between two lines of metrics.
     yield (
-        f"{run}: step {step:,} of {config.steps:,}, in batches of "
+        f"{run}: step {max(step, saved):,} of {config.steps:,}, in batches of "
         f"{config.batch_size:,}; {model.shape}."
     )
     if trained:
@@ -247,15 +250,23 @@ def standing(run: Path) -> Iterator[str]:
         yield f"best:      {metrics_text(best)}"
     if warning := collapse_warning(evaluations):
         yield warning
-    yield from _next(run, config, step=step, lines=lines)
+    yield from _next(run, config, step=step, saved=saved, lines=lines)
 
 
 def _next(
-    run: Path, config: ResolvedTrainConfig, *, step: int, lines: list[Metrics]
+    run: Path,
+    config: ResolvedTrainConfig,
+    *,
+    step: int,
+    saved: int,
+    lines: list[Metrics],
 ) -> Iterator[str]:
-    """What comes next and how long it takes, and what the same command would do."""
-    state = newest_state(run)
-    saved = state["step"] if state else 0
+    """What comes next and how long it takes, and what the same command would do.
+
+    Args:
+        step: Of the newest line of metrics.
+        saved: Of the newest checkpoint, 0 if there is none.
+    """
     if saved >= config.steps:
         yield (
             "All steps are done; the same command would find nothing to do. Another "

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
-from albert_tf.runs.run_record import finished_step, read_run, trained_length
+from albert_tf.runs.run_record import (
+    finished_step,
+    read_run,
+    standing,
+    trained_length,
+)
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError
@@ -153,3 +158,13 @@ def test_damaged_files_are_left_to_training(tmp_path):
         save_checkpointed(tmp_path)
         (tmp_path / name).write_text("{\n")
         assert finished_step(tmp_path) is None
+
+
+def test_a_run_that_was_stopped_stands_at_its_checkpoint_not_at_its_last_line(tmp_path):
+    run = write_records(tmp_path / "run")
+    arrays = {"kernel": np.zeros(2, "float32")}
+    state = {"step": 5, "micro_batch_size": 1}
+    save_checkpoint(run, Checkpoint(arrays, arrays, state), is_best=False)
+    first, *_, last = standing(run)
+    assert first.startswith(f"{run}: step 5 of 10, in batches of ")
+    assert last == "The same command would go on from step 5."
