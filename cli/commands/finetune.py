@@ -73,6 +73,7 @@ def is_measured(folder: Path | str, identity: Identity) -> bool:
 
 FINETUNE = Footprint(
     "finetune",
+    what="a fine-tuned model",
     writes=(
         SPM_MODEL,
         WORDPIECE,

@@ -41,6 +41,7 @@ _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.ckpt*", "*.h5", "saved_model.pb
 # A vocabulary, and beside it the weights of a run where there are any.
 IMPORT = Footprint(
     "import",
+    what="an import",
     writes=(
         *VOCAB.writes,
         WORDPIECE,

@@ -71,6 +71,7 @@ def has_all_shards(folder: Path | str, _: output_folder.Identity) -> bool:
 
 MAKE_DATA = Footprint(
     "make-data",
+    what="a data set",
     writes=(SPM_MODEL, MANIFEST, DATA_CARD, SIDECARS, TRAIN, EVAL, WORK),
     progress=(MANIFEST, SIDECAR_FILES, CHUNK_MARKS, LINE_MARKS),
     is_finished=has_all_shards,

@@ -54,6 +54,7 @@ def has_vocabulary(folder: Path | str, identity: Identity) -> bool:
 
 VOCAB = Footprint(
     "vocab",
+    what="a vocabulary",
     writes=(
         SPM_MODEL,
         SPM_VOCAB,

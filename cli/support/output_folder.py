@@ -28,6 +28,7 @@ class Footprint(NamedTuple):
     """What a command leaves in its folder, beside `config.json`.
 
     Attributes:
+        what: What a folder of the command is called.
         writes: Everything else that it may have written.
         progress: Globs of what would be lost if another setting were used.
         is_finished: Whether a folder, here or remote, has a finished run of this
@@ -42,6 +43,7 @@ class Footprint(NamedTuple):
     """
 
     command: str
+    what: str
     writes: tuple[str, ...]
     progress: tuple[str, ...]
     is_finished: Callable[[Path | str, Identity], bool]
@@ -274,7 +276,8 @@ def compare(
         return footprint.is_finished(folder, identity)
     changes = described_changes(differing, before=before, now=now)
     raise SettingError(
-        f"{folder} holds a run with other settings: {changes}; {footprint.remedy}."
+        f"{folder} holds {footprint.what} with other settings: {changes}; "
+        f"{footprint.remedy}."
     )
 
 
@@ -288,6 +291,13 @@ def described_changes(names: Iterable[str], *, before: Identity, now: Identity) 
     changes = []
     for name in names:
         old, new = before.get(name), now.get(name)
+        if name == "inputs":
+            # No flag is called so, and a file is recorded with how it is read.
+            changes.append(
+                "the files of its text, or how they are read (such as --language), "
+                "changed"
+            )
+            continue
         # Of what has 64 digits, a sha256, it is enough to know that it changed.
         is_short = all(
             isinstance(v, int | float | str) and len(str(v)) < 64 for v in (old, new)

@@ -213,6 +213,7 @@ def check_new_steps(folder: Path | str, before: Identity, now: Identity) -> None
 
 PRETRAIN = Footprint(
     "pretrain",
+    what="a run",
     writes=(
         SPM_MODEL,
         MODEL_CONFIG,

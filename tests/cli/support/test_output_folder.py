@@ -119,6 +119,20 @@ def test_a_run_of_other_settings_is_refused_with_what_else_can_be_done(tmp_path)
     )
 
 
+def test_a_text_that_is_read_otherwise_is_not_told_of_by_a_flag_there_is_none(tmp_path):
+    file = {"name": "a.txt", "sha256": "0" * 64, "language": "en"}
+    record = {"identity": {"inputs": [file]}}
+    with pytest.raises(SettingError) as refusal:
+        output_folder.compare(
+            tmp_path, VOCAB, record, identity={"inputs": [file | {"language": "de"}]}
+        )
+    assert str(refusal.value) == (
+        f"{tmp_path} holds a vocabulary with other settings: the files of its text, or "
+        "how they are read (such as --language), changed; give another --output, or "
+        "--overwrite to start over."
+    )
+
+
 def test_a_data_set_that_lacks_a_file_is_finished_again(small, tmp_path):
     config = small / "data/config.json"
     command = ("make-data", "--config", config, "--output", tmp_path / "d")
