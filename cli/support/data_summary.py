@@ -141,7 +141,7 @@ def closing_lines(
         yield advice
     yield (
         "Without --budget the next command trains ALBERT base as its authors did, on "
-        "gigabytes of text and many GPUs; it takes months to years without."
+        "gigabytes of text and many GPUs; on a CPU that takes months to years."
     )
     data = shlex.quote(str(output))
     yield f"next: albert pretrain --data {data} --output {unused('run')} --budget 1h"

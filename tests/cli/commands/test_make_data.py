@@ -33,7 +33,7 @@ def test_the_next_command_is_said_quoted_for_the_shell(small, tmp_path, monkeypa
     _, said = make_data(small, "--eval-fraction", 0, output=tmp_path / "my data")
     assert said.splitlines()[-2:] == [
         "Without --budget the next command trains ALBERT base as its authors did, on "
-        "gigabytes of text and many GPUs; it takes months to years without.",
+        "gigabytes of text and many GPUs; on a CPU that takes months to years.",
         f"next: albert pretrain --data '{tmp_path}/my data' --output run --budget 1h",
     ]
 
