@@ -5,6 +5,7 @@ takes any other code for English without a word. So every name of a language is 
 to the code that its rules have, and a language without rules is known to have none.
 """
 
+import collections
 import functools
 import re
 from collections.abc import Mapping
@@ -97,6 +98,27 @@ _SEGMENTERS = {
     for rules, codes in (entry.split(":") for entry in _RULES.split(";"))
     for code in codes.split()
 }
+
+# Frequent words of some languages, hardly any of which is English or code too.
+_FREQUENT = {
+    code: words.split()
+    for code, words in {
+        "en": "the and of that with his from which this were",
+        "da": "og det som på er af ikke jeg til men med hun",
+        "de": "der die und das den von mit sich des nicht ist ein",
+        "es": "el la los las pero que del una por con su lo",
+        "fi": "ja ei että hän oli mutta kun niin hänen ovat myös jos",
+        "fr": "le la les et des du une est que dans qui pas",
+        "it": "il di che e non per della con del sono gli nel",
+        "nl": "het een van dat niet te zijn met ik hij ze werd",
+        "pl": "się na że nie jest jak po był ale przez tym już",
+        "pt": "que da em um uma os não com ao mais seu na",
+        "sv": "och att det som på är av inte jag för med hon",
+    }.items()
+}
+# What is said of: a text of so many words, in which so many different ones are such
+# words of its language, and so large a share of it.
+_LEAST_WORDS, _LEAST_DIFFERENT, _LEAST_FREQUENT = 20, 3, 0.08
 
 # Languages that are known although sentencex has no rules for them: small letters do
 # not begin a sentence. Compared with Universal Dependencies.
@@ -203,7 +225,7 @@ def rules_of(language: str) -> SentenceRules:
 
 
 def unlike_language(text: str, language: str, *, is_default: bool) -> str:
-    """What is to be counted of a text whose language has no rules, or other letters.
+    """What is to be counted of a text whose language has no rules, or seems another.
 
     >>> unlike_language("Chào anh.", "vie", is_default=False)
     'document in vi, for which there are no rules: divided into sentences as English'
@@ -223,7 +245,32 @@ def unlike_language(text: str, language: str, *, is_default: bool) -> str:
             f"document mostly in {main_script(text)} letters, divided as English; "
             "give --language"
         )
+    if is_default and (seeming := _seeming_language(text)):
+        return (
+            f"document that reads like {seeming}, divided as English; give --language"
+        )
     return ""
+
+
+def _seeming_language(text: str) -> str:
+    """The language other than English whose frequent words a text has; empty for none.
+
+    >>> _seeming_language("Sie sah den Mann und das Kind nicht, die mit der Mutter am "
+    ...     "Tor standen, und er rief, dass sich das Warten lohnt.")
+    'de'
+    """
+    words = collections.Counter(text.lower().split())
+    found = {
+        code: sum(words[word] for word in frequent)
+        for code, frequent in _FREQUENT.items()
+    }
+    best, number = max(found, key=found.__getitem__), words.total()
+    is_told = (
+        number >= _LEAST_WORDS
+        and sum(word in words for word in _FREQUENT[best]) >= _LEAST_DIFFERENT
+        and found[best] >= max(_LEAST_FREQUENT * number, 3 * found["en"])
+    )
+    return best if is_told else ""
 
 
 @functools.cache

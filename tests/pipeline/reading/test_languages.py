@@ -90,3 +90,55 @@ def test_letters_unlike_english_ones_are_told_where_no_language_was_named(text, 
 @pytest.mark.parametrize("text", ["Déjà vu: «Война» is a word.", "1914–1918", ""])
 def test_latin_letters_are_not_told(text):
     assert unlike_language(text, "en", is_default=True) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        (
+            "In den alten Zeiten, wo das Wünschen noch geholfen hat, lebte ein König, "
+            "dessen Töchter waren alle schön, aber die jüngste war so schön, dass die "
+            "Sonne selber, die doch so vieles gesehen hat, sich verwunderte.",
+            "de",
+        ),
+        (
+            "Il était une fois une petite fille de village, la plus jolie qu'on eût su "
+            "voir ; sa mère en était folle, et sa mère-grand plus folle encore.",
+            "fr",
+        ),
+        (
+            "En un lugar de la Mancha, de cuyo nombre no quiero acordarme, no ha mucho "
+            "tiempo que vivía un hidalgo de los de lanza en astillero, adarga antigua, "
+            "rocín flaco y galgo corredor.",
+            "es",
+        ),
+        (
+            "Toen ik een kleine jongen was, woonden wij in een huis dat mijn vader met "
+            "zijn eigen handen had gebouwd, en het was het mooiste van de straat.",
+            "nl",
+        ),
+    ],
+)
+def test_a_text_that_reads_like_another_language_is_told_where_none_was_named(
+    text, language
+):
+    assert unlike_language(text, "en", is_default=True) == (
+        f"document that reads like {language}, divided as English; give --language"
+    )
+    assert unlike_language(text, "en", is_default=False) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Don Quijote de la Mancha is a novel by Miguel de Cervantes, and the first "
+        "part of it was published in Madrid by Francisco de Robles.",
+        "Whereof one cannot speak, thereof one must be silent: die Grenzen der Sprache "
+        "are the limits of the world, and that is all that can be said of it here.",
+        "Der Mann und das Kind und die Frau.",
+        "7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29",
+    ],
+    ids=["names", "a quotation", "few words", "numbers"],
+)
+def test_english_with_foreign_words_and_what_is_too_short_is_not_told(text):
+    assert unlike_language(text, "en", is_default=True) == ""
