@@ -81,8 +81,8 @@ def test_a_run_that_fails_before_its_first_checkpoint_keeps_what_it_measured(
     # It is no run to continue, so other settings may take its place.
     said = run(*command)
     assert json.loads((folder / "config.json").read_bytes())["learning_rate"] == 0.00176
-    assert said.splitlines()[-4] == f"{folder}: finished, 2 steps"
-    assert said.splitlines()[-3].startswith(f"Next:  albert evaluate {folder} --data ")
+    assert said.splitlines()[-5] == f"{folder}: finished, 2 steps"
+    assert said.splitlines()[-4].startswith(f"Next:  albert evaluate {folder} --data ")
 
 
 @pytest.mark.parametrize(("held_out", "text"), [(1, "--data data"), (0, "--text FILE")])
@@ -99,6 +99,7 @@ def test_what_is_named_next_can_be_measured(
         "run: finished, 3 steps",
         f"Next:  albert evaluate run {text}",
         "       albert fill-mask run 'A sentence with a [MASK] in it.'",
+        "       albert report data run",
         "       albert export run --to hf --output run-hf",
     ]
 
@@ -123,7 +124,7 @@ def test_a_run_becomes_longer_and_another_starts_from_it(
     constant = ("--schedule", "constant-cooldown", "--cooldown-share", 0)
     said = run(*command, *constant, "--warmup-steps", 1)
     assert "--scale-lr-to-batch gives 3.9e-05 for 2, by the square-root rule." in said
-    assert said.splitlines()[-4] == f"{folder}: finished, 2 steps"
+    assert said.splitlines()[-5] == f"{folder}: finished, 2 steps"
     assert "began" not in config_of(folder)
 
     # Its warm-up stays: that of three steps would be none. A run that goes on is not
@@ -132,7 +133,7 @@ def test_a_run_becomes_longer_and_another_starts_from_it(
     monkeypatch.setattr(pretrain, "is_watched", lambda: True)
     said = run(*command, *constant, "--steps", 3, "--micro-batch-size", 1)
     assert f"Continuing {folder} after step 2." in said
-    assert said.splitlines()[-4] == f"{folder}: finished, 3 steps"
+    assert said.splitlines()[-5] == f"{folder}: finished, 3 steps"
     config = config_of(folder)
     assert (config["steps"], config["warmup_steps"]) == (3, 1)
     assert config["began"] == {"steps": 2, "micro_batch_size": None}
@@ -147,7 +148,7 @@ def test_a_run_becomes_longer_and_another_starts_from_it(
 
     said = run(*command, "--steps", 4, "--output", other, "--init-from", folder)
     assert f"Starting from the weights of {folder}, step 3." in said
-    assert said.splitlines()[-4] == f"{other}: finished, 4 steps"
+    assert said.splitlines()[-5] == f"{other}: finished, 4 steps"
 
 
 def test_a_run_keeps_how_long_the_sequences_of_its_first_weights_were(small, tmp_path):
