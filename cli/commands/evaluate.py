@@ -338,8 +338,7 @@ def evaluate_task(model: Path, values: dict[str, Any], console: Console) -> "Met
     from cli.support.task_data import read_labelled, say_lost, with_columns
     from pipeline.encoding.encoding import encode_examples
 
-    which = values["checkpoint"]
-    tuned, tokenizer = open_tuned(model, which=which, say=console.say)
+    tuned, tokenizer = open_tuned(model, which=values["checkpoint"], say=console.say)
     record = tuned.record
     spec = with_columns(record.spec, values)
     examples = read_labelled(str(values["data"]), spec, say=console.say)
