@@ -9,7 +9,8 @@ step at once. On a cluster the same steps compute where the engine calls them.
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, SupportsIndex
+from weakref import WeakValueDictionary
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -150,6 +151,13 @@ class Step(beam.DoFn):
         self._compute, self._job, self._workers = compute, job, workers
         self._has_tools = False
 
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        """By its name where all is done here: what Beam pickles it packs tightly."""
+        if self._job.shuffle == "engine":
+            return super().__reduce_ex__(protocol)
+        _steps_here[id(self)] = self
+        return _step_here, (id(self),)
+
     def start_bundle(self) -> None:
         """Refuse to work with tools that may give other bytes for the same text.
 
@@ -186,6 +194,13 @@ class Step(beam.DoFn):
         if self._workers is not None:
             results = self._workers.map(self._compute, self._elements)
             yield from map(GlobalWindows.windowed_value, results)
+
+
+_steps_here: "WeakValueDictionary[int, Step]" = WeakValueDictionary()
+
+
+def _step_here(name: int) -> Step:
+    return _steps_here[name]
 
 
 def run_here(

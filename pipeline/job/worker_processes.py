@@ -7,7 +7,6 @@ its parent, however that ends. One that ends by itself ends the job: there is no
 wait for, because workers leave nothing half-written under a final name.
 """
 
-import itertools
 import logging
 import os
 import pickle
@@ -18,13 +17,9 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
-from weakref import WeakValueDictionary
 
 from pipeline.core.machine import end_with_parent
 from schemas.errors import AlbertError
-
-_names = itertools.count()
-_started: "WeakValueDictionary[int, WorkerProcesses]" = WeakValueDictionary()
 
 Process = subprocess.Popen[bytes]
 # What a worker calls: with an element and the job, for the results.
@@ -32,20 +27,12 @@ Compute = Callable[[Any, Any], Iterable[Any]]
 
 
 class WorkerProcesses:
-    """The worker processes of one job, which end with the block that uses them.
-
-    Beam pickles the steps that hold it, for this process alone: by its name.
-    """
+    """The worker processes of one job, which end with the block that uses them."""
 
     def __init__(self, count: int) -> None:
-        self._name = next(_names)
-        _started[self._name] = self
         self._processes: list[Process] = []
         for _ in range(count):
             self._processes.append(_start())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _in_this_process, (self._name,)
 
     def __enter__(self) -> Self:
         return self
@@ -78,10 +65,6 @@ class WorkerProcesses:
                     else:
                         busy.unregister(key.fileobj)
                     yield from results
-
-
-def _in_this_process(name: int) -> WorkerProcesses:
-    return _started[name]
 
 
 def _start() -> Process:

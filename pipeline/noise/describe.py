@@ -171,10 +171,11 @@ def near_copy_share(runs: Keys, *, gone: Container[int]) -> dict[str, float]:
     has_other = (place != first) | ((second > first) & ~is_new[second])
     counts = np.bincount(number, minlength=len(documents))
     pairs, common = np.unique(
-        np.stack([number[has_other], other[has_other]]), axis=1, return_counts=True
+        number[has_other] * len(documents) + other[has_other], return_counts=True
     )
-    united = counts[pairs[0]] + counts[pairs[1]] - common
-    alike = np.unique(pairs[0][common >= _ALIKE * united])
+    one, two = np.divmod(pairs, len(documents))
+    united = counts[one] + counts[two] - common
+    alike = np.unique(one[common >= _ALIKE * united])
     is_told = counts >= _LEAST_RUNS
     told = counts[is_told].sum()
     if is_told.sum() < LEAST_DOCUMENTS or 2 * told < counts.sum():

@@ -54,8 +54,7 @@ _BLOCK_CHARACTERS = 1 << 16
 # What a character is for words, if not a letter: between them, left out, not met yet.
 _SPACE, _MARK, _UNKNOWN = 0, 1, (1 << 32) - 1
 _ALONE = np.uint32(1 << 31)
-# Each one more, so that what was never met takes no memory: 0 becomes _UNKNOWN.
-_LETTERS = np.zeros(sys.maxunicode + 1, np.uint32)
+_LETTERS = np.full(sys.maxunicode + 1, _UNKNOWN, np.uint32)
 # The letters of which those beside them decide the lower case, or that become two.
 _LOWERED_IN_TEXT = "\u03a3\u0130"
 
@@ -146,10 +145,15 @@ def ngrams(words: Keys, size: int) -> Keys:
 
     Fewer words, at least one, are one run.
     """
-    runs = words[: max(1, len(words) - size + 1)].copy()
-    for place in range(1, min(size, len(words))):
-        factor = np.uint64(pow(_WORD, place, 1 << 64))
-        runs += words[place : place + len(runs)] * factor
+    size = min(size, len(words))
+    if size < 2:
+        return words
+    half, is_odd = divmod(size, 2)
+    halves = ngrams(words, half)
+    runs = halves[:-half] + halves[half:] * np.uint64(pow(_WORD, half, 1 << 64))
+    if is_odd:
+        factor = np.uint64(pow(_WORD, size - 1, 1 << 64))
+        runs = runs[:-1] + words[size - 1 :] * factor
     return runs
 
 
@@ -209,11 +213,11 @@ def _letters(text: str) -> Letters:
     if any(letter in text for letter in _LOWERED_IN_TEXT):
         text = text.lower()
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
-    letters: Letters = _LETTERS.take(codes) - np.uint32(1)
+    letters: Letters = _LETTERS.take(codes)
     if letters.max(initial=0) == _UNKNOWN:
         for code in set(codes[letters == _UNKNOWN].tolist()):
-            _LETTERS[code] = _letter(chr(code).lower()) + 1
-        letters = _LETTERS.take(codes) - np.uint32(1)
+            _LETTERS[code] = _letter(chr(code).lower())
+        letters = _LETTERS.take(codes)
     kept: Letters = letters[letters != _MARK]
     return kept
 
@@ -247,10 +251,10 @@ def band_keys(hashes: Keys) -> Keys:
     # The least hash in each of BINS equal ranges, `[BINS]`, empty ones densified.
     minima = np.full(BINS, _NONE, np.uint64)
     np.minimum.at(minima, (hashes >> _SHIFT_OF_BIN).astype(np.intp), hashes)
-    is_filled = minima != _NONE
-    if not is_filled.all():
-        source = _orders()[np.arange(BINS), is_filled[_orders()].argmax(axis=1)]
-        minima = minima[np.where(is_filled, np.arange(BINS), source)]
+    empty = np.flatnonzero(minima == _NONE)
+    asked = minima[_orders()[empty]]
+    first = (asked != _NONE).argmax(axis=1)
+    minima[empty] = asked[np.arange(len(empty)), first]
     values = minima[: BANDS * ROWS].reshape(BANDS, ROWS)
     sums: Keys = (values * _ROW_FACTORS).sum(axis=1)
     sums += np.arange(BANDS, dtype=np.uint64)

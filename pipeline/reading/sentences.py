@@ -103,8 +103,8 @@ def with_whole_numbers(found: list[str]) -> list[str]:
     """
     sentences = found[:1]
     for sentence in found[1:]:
-        digit, point = sentences[-1][-2:-1], sentences[-1][-1]
-        if point in ".．" and digit.isdecimal() and sentence[0].isdecimal():
+        before, is_digit = sentences[-1], sentence[:1].isdecimal()
+        if is_digit and before[-1] in ".．" and before[-2:-1].isdecimal():
             sentences[-1] += sentence
         else:
             sentences.append(sentence)

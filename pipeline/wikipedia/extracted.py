@@ -189,7 +189,9 @@ def article_paragraphs(lines: Iterable[str], *, title: str) -> Iterator[str]:
             is_text = min_words > 0 and is_after_title and is_running(line)
             least = 0 if is_text else min_words
             yield _prose_of(line.removeprefix(_ITEM), min_words=least)
-            is_after_title = is_text or _TITLE.fullmatch(line) is not None
+            is_after_title = is_text or (
+                min_words > 0 and _TITLE.fullmatch(line) is not None
+            )
 
 
 def _prose_of(line: str, *, min_words: int) -> str:

@@ -232,10 +232,12 @@ _HOLED_PARENTHESES = re.compile(f"[(（][^()（）{HOLE}]*+{HOLE}[^()（）]*+[)
 _SEPARATOR = re.compile(r"([,;，；、،؛])")
 _HOLES_IN_A_ROW = re.compile(f"{HOLE}[ {HOLE}]*{HOLE}")
 _HOLE_BEFORE_PUNCTUATION = re.compile(rf" ?{HOLE} ?([,;:.!?)）、，。])")
-# Nearly all paragraphs need no mending, so these cheap patterns are tried first. As one
-# pattern with alternatives they would take three times as long.
-_LOOSE_OPENING = re.compile(r"[(（\[][\s,;:/，；：、،)）\]]")
-_LOOSE_CLOSING = re.compile(r"[)）](?<=[\s,;，；、،].)")
+# Nearly all paragraphs need no mending, so these cheap patterns are tried first, each
+# of a bracket that is there. With alternatives they would take three times as long.
+_LOOSE_BRACKETS = {
+    **{mark: re.compile(rf"\{mark}[\s,;:/，；：、،)）\]]") for mark in "(（["},
+    **{mark: re.compile(rf"\{mark}(?<=[\s,;，；、،].)") for mark in ")）"},
+}
 _LOOSE_STOP = re.compile(r" [,.،。、](?:\s|$)")
 _EMPTY_PARENTHESES = re.compile(
     r"(?:^|(?<=\s))[(\[][\s,;:/]*+[)\]]|（[\s,;:、，；：]*+）|(?<=\w)\([\s,;:/]++\)"
@@ -255,13 +257,16 @@ def close_holes(paragraph: str) -> str:
     >>> close_holes(f"Ada (pronounced {HOLE}) and main()")
     'Ada and main()'
     """
-    paragraph = " ".join(paragraph.split())
+    paragraph = paragraph.strip()
+    # The only white space that counts as printable is the space.
+    if "  " in paragraph or not paragraph.isprintable():
+        paragraph = " ".join(paragraph.split())
     if HOLE in paragraph:
         paragraph = _HOLES_IN_A_ROW.sub(HOLE, paragraph)
         paragraph = _HOLED_PARENTHESES.sub(_mend, paragraph)
         paragraph = _HOLE_BEFORE_PUNCTUATION.sub(r"\1", paragraph)
         paragraph = " ".join(paragraph.replace(HOLE, "").split())
-    if _LOOSE_OPENING.search(paragraph) or _LOOSE_CLOSING.search(paragraph):
+    if any(b in paragraph and p.search(paragraph) for b, p in _LOOSE_BRACKETS.items()):
         paragraph = _EMPTY_PARENTHESES.sub("", paragraph)
         paragraph = _AFTER_OPENING.sub(r"\1", paragraph)
         paragraph = _BEFORE_CLOSING.sub(r"\1", paragraph)
