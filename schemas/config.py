@@ -9,7 +9,7 @@ import dataclasses
 from typing import Any, Literal
 
 from schemas.errors import SettingError
-from schemas.example import RecordLayout
+from schemas.example import Feature, RecordLayout
 from schemas.settings import check_bounds, check_micro_batch, option, same_as
 
 SentenceTask = Literal["sop", "nsp", "none"]
@@ -184,6 +184,10 @@ class DataConfig:
         """Maximum number of tokens to predict in an example, where it is not given."""
         wanted = round(self.masked_lm_prob * self.max_seq_length)
         return min(max(1, wanted), self.max_seq_length - 3)
+
+    def length_of(self, feature: Feature) -> int:
+        """The padded length of a feature, its greatest one in the `compact` layout."""
+        return 1 if feature.length == 1 else int(getattr(self, feature.length))
 
     @property
     def stored_copies(self) -> int:

@@ -129,15 +129,6 @@ def stored_features(layout: RecordLayout) -> tuple[Feature, ...]:
     return tuple(f for f in FEATURES if f.is_compact or layout == "padded")
 
 
-def feature_length(
-    feature: Feature, *, max_seq_length: int, max_predictions_per_seq: int
-) -> int:
-    """The padded length of a feature, its maximum length in the `compact` layout."""
-    if feature.length == "max_seq_length":
-        return max_seq_length
-    return 1 if feature.length == 1 else max_predictions_per_seq
-
-
 class DocumentFeature(NamedTuple):
     """One feature of a document, in a data set whose examples are made on the fly."""
 

@@ -11,9 +11,9 @@ import reprlib
 from pathlib import Path
 from typing import Any
 
-from schemas.config import DataConfig, ResolvedDataConfig
+from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError, SettingError
-from schemas.example import feature_length, stored_features
+from schemas.example import stored_features
 from schemas.files import read_json, undamaged
 from schemas.layout import (
     CONFIG,
@@ -52,6 +52,7 @@ def recorded(config: ResolvedDataConfig) -> dict[str, Any]:
     That examples are stored and nothing of the text is left out is not mentioned, so
     that a data set keeps the bytes that it had before there was anything else.
 
+    >>> from schemas.config import DataConfig
     >>> "examples" in recorded(DataConfig().resolved(input_bytes=0))
     False
     """
@@ -151,17 +152,13 @@ def fingerprint_of(values: dict[str, Any]) -> str:
     return hashlib.sha256(deciding.encode()).hexdigest()
 
 
-def feature_table(config: DataConfig) -> tuple[dict[str, Any], ...]:
+def feature_table(config: ResolvedDataConfig) -> tuple[dict[str, Any], ...]:
     """The stored features with their maximum lengths."""
     return tuple(
         {
             "name": feature.name,
             "dtype": feature.dtype,
-            "length": feature_length(
-                feature,
-                max_seq_length=config.max_seq_length,
-                max_predictions_per_seq=config.max_predictions_per_seq or 1,
-            ),
+            "length": config.length_of(feature),
             "meaning": feature.meaning,
         }
         for feature in stored_features(config.record_layout)

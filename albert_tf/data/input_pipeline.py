@@ -34,7 +34,7 @@ from pipeline.records.reading import (
 )
 from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
-from schemas.example import NO_LABEL, PAD_ID, SEP_ID, feature_length, stored_features
+from schemas.example import NO_LABEL, PAD_ID, SEP_ID, stored_features
 from schemas.manifest import DatasetManifest
 from schemas.phases import Phase
 
@@ -280,11 +280,7 @@ def parse_batch(records: tf.Tensor, config: ResolvedDataConfig) -> Batch:
     )
     dense = {}
     for feature in stored:
-        longest = feature_length(
-            feature,
-            max_seq_length=config.max_seq_length,
-            max_predictions_per_seq=config.max_predictions_per_seq,
-        )
+        longest = config.length_of(feature)
         values = parsed[feature.name]
         fill = tf.cast(NO_LABEL if feature.length == 1 else 0, values.dtype)
         padded = values.to_tensor(default_value=fill, shape=[None, longest])

@@ -26,7 +26,6 @@ from schemas.example import (
     DType,
     Feature,
     RecordLayout,
-    feature_length,
     least_length,
     stored_features,
 )
@@ -124,11 +123,7 @@ def _decoded(records: list[bytes], layout: RecordLayout) -> _Batch:
 
 
 def _check_length(batch: _Batch, feature: Feature, config: ResolvedDataConfig) -> None:
-    greatest = feature_length(
-        feature,
-        max_seq_length=config.max_seq_length,
-        max_predictions_per_seq=config.max_predictions_per_seq,
-    )
+    greatest = config.length_of(feature)
     is_padded = config.record_layout == "padded"
     least = greatest if is_padded else least_length(feature)
     count = batch.lengths(feature.name)

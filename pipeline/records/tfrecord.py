@@ -27,7 +27,7 @@ from pipeline.core.protobuf import varint
 from pipeline.examples.masking import Masked
 from pipeline.examples.pairs import Rows
 from schemas.config import ResolvedDataConfig
-from schemas.example import FEATURES, SEP_ID, DType, feature_length
+from schemas.example import FEATURES, SEP_ID, DType
 
 _LENGTH, _CHECKSUM = struct.Struct("<Q"), struct.Struct("<I")
 _HEADER_BYTES = _LENGTH.size + _CHECKSUM.size
@@ -46,14 +46,9 @@ def masked_crc(data: bytes) -> int:
 def frame(record: bytes) -> bytes:
     """A record as it stands in a TFRecord file."""
     length = _LENGTH.pack(len(record))
-    return b"".join(
-        (
-            length,
-            _CHECKSUM.pack(masked_crc(length)),
-            record,
-            _CHECKSUM.pack(masked_crc(record)),
-        )
-    )
+    of_length = _CHECKSUM.pack(masked_crc(length))
+    of_record = _CHECKSUM.pack(masked_crc(record))
+    return b"".join((length, of_length, record, of_record))
 
 
 class Frame(NamedTuple):
@@ -101,14 +96,6 @@ def read_frames(file: BinaryIO) -> Iterator[Frame]:
 
 def _is_intact(data: bytes, checksum: bytes) -> bool:
     return _CHECKSUM.pack(masked_crc(data)) == checksum
-
-
-def read_records(file: BinaryIO) -> Iterator[bytes]:
-    """The records of a TFRecord file; ValueError if a frame is damaged."""
-    for found in read_frames(file):
-        if found.problem:
-            raise ValueError(f"the record at byte {found.offset} {found.problem}")
-        yield found.record
 
 
 class RecordWriter:
@@ -270,10 +257,6 @@ def encode_rows(
         "masked_lm_weights": Column(weights, masked.offsets),
     }
     for feature in FEATURES:
-        length = feature_length(
-            feature,
-            max_seq_length=config.max_seq_length,
-            max_predictions_per_seq=config.max_predictions_per_seq,
-        )
+        length = config.length_of(feature)
         columns[feature.name] = pad(columns[feature.name], length)
     return encode_examples(columns)

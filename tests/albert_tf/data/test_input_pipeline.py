@@ -20,7 +20,7 @@ from albert_tf.data.input_pipeline import (
 from albert_tf.model.pretrainer import BATCH_FEATURES
 from pipeline.dataset.contents import verify
 from pipeline.records.reading import REMEDY
-from pipeline.records.tfrecord import frame, masked_crc, read_records
+from pipeline.records.tfrecord import frame, masked_crc
 from schemas.errors import AlbertError
 from schemas.layout import shard_file
 from schemas.manifest import read_manifest
@@ -247,7 +247,7 @@ def with_record(record):
     """The file with its fourth record replaced."""
 
     def change(content):
-        records = list(read_records(io.BytesIO(content)))
+        records = one_record.read_records(io.BytesIO(content))
         records[3] = record
         return b"".join(map(frame, records))
 
@@ -263,7 +263,7 @@ def with_length(length):
 
 def swapped(content):
     """Two records in each other's place: right checksums, nothing damaged in itself."""
-    first, second, *others = read_records(io.BytesIO(content))
+    first, second, *others = one_record.read_records(io.BytesIO(content))
     return b"".join(map(frame, [second, first, *others]))
 
 

@@ -1,6 +1,8 @@
-"""One record with any values, as TensorFlow serializes it."""
+"""Records: one with any values, as TensorFlow serializes it, and those of a file."""
 
 import tensorflow as tf
+
+from pipeline.records.tfrecord import read_frames
 
 
 def encode(features) -> bytes:
@@ -14,3 +16,8 @@ def encode(features) -> bytes:
             feature.int64_list.SetInParent()
             feature.int64_list.value.extend(values)
     return example.SerializeToString(deterministic=True)
+
+
+def read_records(file) -> list[bytes]:
+    """The records of a TFRecord file in which nothing is wrong."""
+    return [found.record for found in read_frames(file)]

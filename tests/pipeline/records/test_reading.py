@@ -20,14 +20,14 @@ from pipeline.records.reading import (
     read_unmasked,
     unmasked,
 )
-from pipeline.records.tfrecord import frame, masked_crc, read_records
+from pipeline.records.tfrecord import frame, masked_crc
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
 from schemas.example import CLS_ID, MASK_ID, SEP_ID
 from schemas.layout import DOCUMENTS, EVAL, TRAIN, part_file
 from schemas.manifest import ShardFile, read_manifest
 from tests.manifests import manifest_of
-from tests.pipeline.records.one_record import encode
+from tests.pipeline.records.one_record import encode, read_records
 from tests.training_data import encode as record_of
 from tests.training_data import make_manifest, write_dataset
 
@@ -199,7 +199,7 @@ def stored(documents, folder, *, tokenizer, config):
     copies = []
     for file in sidecar["files"]:
         with (folder / file["name"]).open("rb") as records:
-            copies.append(list(read_records(records)))
+            copies.append(read_records(records))
     return copies, sidecar["copies"]
 
 
@@ -329,7 +329,7 @@ def test_of_125_altered_files_no_record_is_read(tmp_path, kind):
     path = tmp_path / shard.name
     original = path.read_bytes()
     with path.open("rb") as file:
-        records = list(read_records(file))
+        records = read_records(file)
     for seed in range(125):
         path.write_bytes(altered(records, kind, np.random.default_rng(seed)))
         (items,) = read_shard(tmp_path, shard, manifest)
@@ -369,7 +369,7 @@ def test_held_out_examples_are_read_as_they_are_stored(topics, tokenizer, tmp_pa
         itertools.chain.from_iterable(read_copy(tmp_path, held_out, manifest, copy=0))
     )
     with (tmp_path / held_out.name).open("rb") as records:
-        assert found == list(read_records(records))
+        assert found == read_records(records)
 
 
 FIRST = {
