@@ -74,9 +74,7 @@ def write_held_out(
         config=config,
         output=output,
     )
-    plan = plan_dataset(
-        config, files, vocab_sha256=tokenizer.sha256, vocab_size=tokenizer.vocab_size
-    )
+    plan = plan_dataset(config, files, tokenizer=tokenizer)
     manifest = make_manifest(plan, [sidecar], counts)
     if not manifest.num_examples(EVAL):
         raise AlbertError(

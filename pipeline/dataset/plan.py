@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from pipeline.core.documents import HELD_OUT_BOUND, number_of
 from pipeline.reading.formats import InputFile
+from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas import __version__
 from schemas.config import ResolvedDataConfig
 from schemas.layout import DOCUMENTS, EVAL, SPM_MODEL, TRAIN, part_file, shard_file
@@ -33,11 +34,7 @@ class DatasetPlan:
 
 
 def plan_dataset(
-    config: ResolvedDataConfig,
-    files: list[InputFile],
-    *,
-    vocab_sha256: str,
-    vocab_size: int,
+    config: ResolvedDataConfig, files: list[InputFile], *, tokenizer: Tokenizer
 ) -> DatasetPlan:
     """The plan for some inputs, in whatever order they were given."""
     inputs = sorted(
@@ -47,7 +44,11 @@ def plan_dataset(
     return DatasetPlan(
         config=config,
         inputs=tuple(inputs),
-        vocabulary={"file": SPM_MODEL, "sha256": vocab_sha256, "size": vocab_size},
+        vocabulary={
+            "file": SPM_MODEL,
+            "sha256": tokenizer.sha256,
+            "size": tokenizer.vocab_size,
+        },
     )
 
 

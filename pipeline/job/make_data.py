@@ -24,7 +24,6 @@ from pipeline.job.failures import explained_errors
 from pipeline.job.plan import Job
 from pipeline.job.runners import Runner, engine_of
 from pipeline.job.submission import (
-    is_marked,
     is_own,
     mark_of,
     marked_output,
@@ -87,7 +86,7 @@ def forget_useless(job: Job) -> None:
     """Remove what others left that is of no use to a job, and would count as done."""
     spill.forget_incomplete(job.output, fingerprint=job.fingerprint)
     # Of a job that Dataflow still runs, and refuses again, nothing is taken away.
-    if job.mark and is_marked(job.output, job.mark):
+    if job.mark and is_own(job):
         return
     if job.removed:
         for pattern in (REMOVED_FILES, f"{REMOVED_FILES}{TEMPORARY}*"):

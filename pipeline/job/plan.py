@@ -18,8 +18,6 @@ from pipeline.reading.read import CHUNK_BYTES, Chunk, plan_chunks
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.config import ResolvedDataConfig
 
-Shuffle = Literal["files", "engine"]
-
 # What reading counted has this key, where documents have the number of their shard.
 COUNTS = -1
 # What is kept of documents to find their near-copies has this one.
@@ -52,7 +50,7 @@ class Job:
     near_duplicates: Choice | None = None
     text_bytes: int = 0
     passed_over: int = 0
-    shuffle: Shuffle = "files"
+    shuffle: Literal["files", "engine"] = "files"
     mark: str = ""
     removed: str = ""
 
@@ -86,10 +84,7 @@ def plan_job(
         passed_over: Files that were found and are not among `files`, to be counted.
         chunk_bytes: Text that one worker reads at a time.
     """
-    tokenizer = load_tokenizer(model)
-    dataset = plan_dataset(
-        config, files, vocab_sha256=tokenizer.sha256, vocab_size=tokenizer.vocab_size
-    )
+    dataset = plan_dataset(config, files, tokenizer=load_tokenizer(model))
     shards, choice = plan_shards(config, files), config.near_duplicates
     if choice == "keep" or (choice == "hold-out" and not shards.eval_bound):
         near_duplicates = None

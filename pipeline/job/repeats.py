@@ -116,11 +116,8 @@ def write_gone(choice: Choice, job: Job) -> None:
             shared = np.isin(keys, keys[ids < np.uint64(plan.eval_bound)])
             keys, ids = keys[shared], ids[shared]
         for group in groups_by_key(keys):
-            pairs.update(
-                pairs_to_check(
-                    ids[group].tolist(), choice, is_held_out=plan.is_held_out
-                )
-            )
+            found = ids[group].tolist()
+            pairs.update(pairs_to_check(found, choice, is_held_out=plan.is_held_out))
     near = (pair for pair in pairs if are_near(*map(signatures.sketch, pair)))
     _write_numbers(which_go(near, choice), NEAR_DUPLICATES, job)
 
@@ -224,8 +221,9 @@ def write_lines(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
     """
     folder, number = job.waiting_folder, chunk.number
     fingerprint = job.fingerprint_of(chunk)
-    is_finished = functools.partial(spill.is_finished, mark="lines", file="lines.npy")
-    if not is_finished(number, output=folder, fingerprint=fingerprint):
+    if not spill.is_finished(
+        number, output=folder, fingerprint=fingerprint, mark="lines", file="lines.npy"
+    ):
         numbers = itertools.chain.from_iterable(_lines_of(chunk, job))
         table = np.fromiter(numbers, np.uint64).reshape(-1, 2).T
         with whole_file(folder / chunk_file(number, "lines.npy")) as file:

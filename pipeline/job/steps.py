@@ -7,7 +7,7 @@ cluster (`read_for_engine`, `build_group`). The bytes are the same either way.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -101,10 +101,10 @@ def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
     yield None, number
 
 
-def write_removed(chunk: Chunk, job: Job, *, gone: Set[int]) -> None:
+def write_removed(chunk: Chunk, job: Job) -> None:
     """Write the paragraphs of a chunk that the data set lacks or has otherwise."""
     config, lines = job.dataset.config, list[str]()
-    repeated = read_repeated(job)
+    repeated, gone = read_repeated(job), repeats.read_gone(job)
     for document, _ in read_texts(chunk, counts=ReadingCounts()):
         left, removed = clean(document, config, repeated=repeated)
         if left and job.near_duplicates and number_of(hash_document(left)) in gone:
@@ -137,20 +137,17 @@ def list_shards(chunks: tuple[None, Iterable[int]], job: Job) -> Iterator[int]:
 def build_shard(number: int, job: Job) -> Iterator[Result]:
     """The documents of a shard, from the files of all chunks, become its files."""
     folder = job.waiting_folder
-    gone = repeats.read_gone(job)
     if number == COUNTS:
-        counts, chunks = ReadingCounts(), range(len(job.chunks))
-        for chunk in chunks:
-            mark = read_json(folder / chunk_file(chunk, "json"))
-            counts.add(ReadingCounts.from_dict(mark["counts"]))
+        chunks = range(len(job.chunks))
+        marks = (read_json(folder / chunk_file(chunk, "json")) for chunk in chunks)
         looks = (read_json(folder / chunk_file(chunk, "look")) for chunk in chunks)
-        yield None, _counted(counts, looks, job, gone=gone)
+        yield None, _counted((mark["counts"] for mark in marks), looks, job)
         return
     if number <= REMOVED:
-        write_removed(job.chunks[REMOVED - number], job, gone=gone)
+        write_removed(job.chunks[REMOVED - number], job)
         return
     documents = spill.read_spills(len(job.chunks), number, output=folder)
-    yield None, finish_shard(documents, number, job, gone=gone)
+    yield None, finish_shard(documents, number, job)
 
 
 def read_for_engine(chunk: Chunk, job: Job) -> Iterator[tuple[int, tuple[Any, ...]]]:
@@ -183,34 +180,33 @@ def build_group(
 ) -> Iterator[Result]:
     """The documents of a shard, grouped by the engine, become its files."""
     number, values = group
-    gone = repeats.read_gone(job)
     # What is empty only makes a group of its own, or wait.
     found = (value for value in values if value)
     if number == COUNTS:
-        counts = ReadingCounts()
-        for value in found:
-            counts.add(ReadingCounts.from_dict(value[0]))
         # Engines give what they grouped as often as it is asked for.
         looks = (value[1] for value in values if value)
-        yield None, _counted(counts, looks, job, gone=gone)
+        yield None, _counted((value[0] for value in found), looks, job)
         return
     if number <= REMOVED:
         for (chunk,) in found:
-            write_removed(chunk, job, gone=gone)
+            write_removed(chunk, job)
         return
     documents = (ShardDocument(*value) for value in found)
-    yield None, finish_shard(documents, number, job, gone=gone)
+    yield None, finish_shard(documents, number, job)
 
 
 def _counted(
-    counts: ReadingCounts, looks: Iterable[dict[str, Any]], job: Job, *, gone: Set[int]
+    parts: Iterable[dict[str, Any]], looks: Iterable[dict[str, Any]], job: Job
 ) -> dict[str, Any]:
-    """What reading counted, and the look at the text."""
+    """What reading the parts counted, and the look at the text."""
+    counts = ReadingCounts()
+    for part in parts:
+        counts.add(ReadingCounts.from_dict(part))
     look = sum_up(
         looks,
         bounds_for(job.text_bytes),
         is_held_out=job.shards.is_held_out,
-        gone=gone,
+        gone=repeats.read_gone(job),
         most_repeats=job.dataset.config.max_line_repeats,
         language_of=language_of if "py3langid" in job.versions else None,
     )
@@ -218,7 +214,7 @@ def _counted(
 
 
 def finish_shard(
-    documents: Iterable[ShardDocument], number: int, job: Job, *, gone: Set[int]
+    documents: Iterable[ShardDocument], number: int, job: Job
 ) -> dict[str, Any]:
     """The sidecar of a shard, which is made unless an earlier attempt left it."""
     shard = job.shards.shard(number)
@@ -233,7 +229,7 @@ def finish_shard(
             tokenizer=load_tokenizer(job.model),
             config=job.dataset.config,
             output=job.output,
-            gone=gone,
+            gone=repeats.read_gone(job),
         )
         # Written last: where it is, the files of the shard are whole.
         write_whole(path, json_text(sidecar))

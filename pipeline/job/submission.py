@@ -130,16 +130,13 @@ def write_mark(output: str, mark: str) -> None:
     write_whole(join(output, SUBMITTED), mark)
 
 
-def is_marked(output: str, mark: str) -> bool:
-    """Whether workers with a mark know an output as theirs."""
-    with contextlib.suppress(AlbertError, OSError):
-        return read_whole(join(output, SUBMITTED)).decode() == mark
-    return False
-
-
 def is_own(job: Job) -> bool:
     """Whether no command was run meanwhile that took the output of a job."""
-    return not job.mark or is_marked(job.output, job.mark)
+    if not job.mark:
+        return True
+    with contextlib.suppress(AlbertError, OSError):
+        return read_whole(join(job.output, SUBMITTED)).decode() == job.mark
+    return False
 
 
 @contextlib.contextmanager

@@ -21,6 +21,9 @@ from typing import Any, Self
 from pipeline.core.machine import end_with_parent
 from schemas.errors import AlbertError
 
+# -P: what lies in the current folder must not stand in for our modules.
+_COMMAND = ("-P", "-m", "pipeline.job.worker_processes")
+
 Process = subprocess.Popen[bytes]
 # What a worker calls: with an element and the job, for the results.
 Compute = Callable[[Any, Any], Iterable[Any]]
@@ -30,9 +33,16 @@ class WorkerProcesses:
     """The worker processes of one job, which end with the block that uses them."""
 
     def __init__(self, count: int) -> None:
-        self._processes: list[Process] = []
-        for _ in range(count):
-            self._processes.append(_start())
+        self._processes = [
+            subprocess.Popen(
+                [sys.executable, *_COMMAND, str(os.getpid())],
+                env=os.environ | {"PYTHONSAFEPATH": "1"},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+            for _ in range(count)
+        ]
 
     def __enter__(self) -> Self:
         return self
@@ -65,21 +75,6 @@ class WorkerProcesses:
                     else:
                         busy.unregister(key.fileobj)
                     yield from results
-
-
-def _start() -> Process:
-    return subprocess.Popen(
-        [sys.executable, *_worker_command()],
-        env=os.environ | {"PYTHONSAFEPATH": "1"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-
-
-def _worker_command() -> list[str]:
-    # -P: what lies in the current folder must not stand in for our modules.
-    return ["-P", "-m", "pipeline.job.worker_processes", str(os.getpid())]
 
 
 def _send(process: Process, message: bytes) -> None:

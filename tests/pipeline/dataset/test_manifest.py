@@ -41,9 +41,9 @@ WIKI = input_file("wiki.xml", kind="wikipedia", sha256="aa" * 32)
 BOOK = input_file("book.txt", kind="books", sha256="bb" * 32)
 
 
-def plan(*files, config=CONFIG, **vocabulary):
-    vocabulary = {"vocab_sha256": "5e" * 32, "vocab_size": 30000} | vocabulary
-    return plan_dataset(config, list(files), **vocabulary)
+def plan(*files, config=CONFIG, vocabulary="5e" * 32):
+    tokenizer = SimpleNamespace(sha256=vocabulary, vocab_size=30000)
+    return plan_dataset(config, list(files), tokenizer=tokenizer)
 
 
 def copy_counts(*, examples):
@@ -172,7 +172,7 @@ def test_the_fingerprint_is_that_of_what_decides_the_bytes(monkeypatch):
     others = [
         plan(WIKI),
         plan(WIKI, BOOK, config=dataclasses.replace(CONFIG, seed=1)),
-        plan(WIKI, BOOK, vocab_sha256="5f" * 32),
+        plan(WIKI, BOOK, vocabulary="5f" * 32),
         plan(WIKI, input_file("book.txt", kind="books", sha256="bc" * 32)),
     ]
     assert wanted not in [other.fingerprint() for other in others]

@@ -384,7 +384,7 @@ def test_a_worker_that_ends_before_it_began_ends_the_job_with_one_sentence(
     texts, model, tmp_path, monkeypatch
 ):
     false = ["-c", "raise SystemExit('no room for Beam')"]
-    monkeypatch.setattr(worker_processes, "_worker_command", lambda: false)
+    monkeypatch.setattr(worker_processes, "_COMMAND", false)
     with pytest.raises(AlbertError) as error:
         run(texts, model, tmp_path / "d", workers=2)
     assert str(error.value) == (
