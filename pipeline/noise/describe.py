@@ -210,21 +210,13 @@ def held_out_shares(
     if not len(own):
         return {}
     before, after = (
-        _share_of(own, shingles[~held_out & kept])
+        float(np.isin(own, shingles[~held_out & kept]).mean())
         for kept in (np.ones_like(stays), stays)
     )
     return {
         "held_out_share_before": round(before, 6),
         "held_out_share": round(after, 6),
     }
-
-
-def _share_of(own: Keys, others: Keys) -> float:
-    """The share of some ascending values that others have too."""
-    is_met = np.zeros(len(own), np.bool_)
-    places = np.minimum(np.searchsorted(own, others), len(own) - 1)
-    is_met[places[own[places] == others]] = True
-    return float(is_met.mean())
 
 
 def look_lines(

@@ -15,19 +15,9 @@ from schemas.errors import SettingError
 READ_CHARACTERS = 1000
 
 
-def is_installed() -> bool:
-    """Whether languages can be told."""
-    return importlib.util.find_spec("py3langid") is not None
-
-
 def language_of(text: str) -> str:
     """The code of the language of a text, by its first thousand characters."""
     return str(_identifier().classify(text[:READ_CHARACTERS])[0])
-
-
-def known_codes() -> frozenset[str]:
-    """The codes of all languages that can be told."""
-    return frozenset(map(str, _identifier().labels))
 
 
 @functools.cache
@@ -45,21 +35,17 @@ REPAIRED = "paragraph with repaired text"
 
 def check_filters(config: DataConfig) -> None:
     """Refuse languages that cannot be told, and filters whose library is missing."""
-    needed = {
-        "--keep-languages": ("py3langid", config.keep_languages and not is_installed()),
-        "--repair-text": (
-            "ftfy",
-            config.repair_text and importlib.util.find_spec("ftfy") is None,
-        ),
-    }
-    for flag, (library, is_missing) in needed.items():
-        if is_missing:
+    for flag, library, is_given in (
+        ("--keep-languages", "py3langid", config.keep_languages),
+        ("--repair-text", "ftfy", config.repair_text),
+    ):
+        if is_given and importlib.util.find_spec(library) is None:
             raise SettingError(
                 f"{flag} needs {library}, which is not installed; run pip install "
                 '"albert-pretraining[noise]".'
             )
-    for code in (config.keep_languages or "").split(","):
-        if config.keep_languages and code not in known_codes():
+    for code in config.keep_languages.split(",") if config.keep_languages else ():
+        if code not in map(str, _identifier().labels):
             raise SettingError(
                 f"--keep-languages: {code!r:.20} is no language that py3langid tells; "
                 "give codes of two letters, with commas, such as uk,ru."
@@ -80,17 +66,10 @@ class Removed(NamedTuple):
         return {name: value for name, value in values.items() if value is not None}
 
 
-class Cleaned(NamedTuple):
-    """What is left of a document, if anything, and what is not."""
-
-    document: Document | None
-    removed: tuple[Removed, ...]
-
-
 def clean(
     document: Document, config: DataConfig, *, repeated: Container[int] = ()
-) -> Cleaned:
-    """A document as the settings want it.
+) -> tuple[Document | None, tuple[Removed, ...]]:
+    """A document as the settings want it, if anything is left, and what went of it.
 
     Text is repaired first, so that its language can be told. A document of another
     language goes whole: a short paragraph says too little of its language.
@@ -100,8 +79,9 @@ def clean(
 
     >>> document = Document(("He came.", "Accept cookies"))
     >>> config = DataConfig(max_line_repeats=9)
-    >>> cleaned = clean(document, config, repeated={line_number("Accept cookies")})
-    >>> cleaned.document.paragraphs, cleaned.removed[0].reason
+    >>> lines = {line_number("Accept cookies")}
+    >>> left, removed = clean(document, config, repeated=lines)
+    >>> left.paragraphs, removed[0].reason
     (('He came.',), 'line that stands in many documents')
     """
     paragraphs: tuple[str, ...] = document.paragraphs
@@ -111,7 +91,7 @@ def clean(
     if config.keep_languages:
         wanted = config.keep_languages.split(",")
         if language_of("\n".join(paragraphs)) not in wanted:
-            return Cleaned(None, removed_whole(document, OTHER_LANGUAGE))
+            return None, removed_whole(document, OTHER_LANGUAGE)
     kept = []
     for place, paragraph in enumerate(paragraphs):
         if repeated and line_number(paragraph) in repeated:
@@ -122,9 +102,9 @@ def clean(
         else:
             kept.append(paragraph)
     if len(kept) == len(paragraphs) and not removed:
-        return Cleaned(document, ())
+        return document, ()
     left = document._replace(paragraphs=tuple(kept)) if kept else None
-    return Cleaned(left, tuple(removed))
+    return left, tuple(removed)
 
 
 def read_clean(

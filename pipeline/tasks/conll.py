@@ -49,13 +49,6 @@ _MOST_ODD, _FEW_WORDS = 0.9, 20
 COMMENT = "comment line, left out"
 
 
-class Columned(NamedTuple):
-    """What a file of columns holds."""
-
-    examples: list[TaskExample]
-    remarks: tuple[str, ...]
-
-
 class _Places(NamedTuple):
     """Where words and tags are, from 0; `names` are those of the columns, if known."""
 
@@ -71,8 +64,8 @@ def read_conll(
     columns: Columns,
     has_tags: bool = True,
     counts: Counter[str],
-) -> Columned:
-    r"""The sentences of a file of columns.
+) -> tuple[list[TaskExample], tuple[str, ...]]:
+    r"""The sentences of a file of columns, and remarks on what is read.
 
     Args:
         columns: The words and tags by their number from 1, or by their name where the
@@ -81,15 +74,16 @@ def read_conll(
         has_tags: Whether tags are read, which may be missing otherwise.
 
     >>> file = "-DOCSTART- O\n\nAda B-PER\nran O\n\n"
-    >>> read = read_conll(file, path="a", columns=Columns(), counts=Counter())
-    >>> read.examples[0].place, read.examples[0].words, read.examples[0].tags
+    >>> (first,), remarks = read_conll(
+    ...     file, path="a", columns=Columns(), counts=Counter())
+    >>> first.place, first.words, first.tags
     ('a, line 3', ('Ada', 'ran'), ('B-PER', 'O'))
-    >>> read.remarks
+    >>> remarks
     ('words are in column 1 and tags in column 2 of 2',)
     """
     blocks, names, is_universal = _sentences(text, counts=counts)
     if not blocks:
-        return Columned([], ())
+        return [], ()
     is_ontonotes = _ONTONOTES.search(text) is not None
     places = _places(blocks, columns, names, path=path, is_ontonotes=is_ontonotes)
     if has_tags and places.tag == places.word and columns.text is None:
@@ -107,7 +101,7 @@ def read_conll(
         for _, cells in itertools.chain.from_iterable(blocks):
             cells[places.word] = cells[places.word].removeprefix(prefix)
         remarks.append(f"every word begins with {prefix}, which is no part of it")
-    return Columned([*_examples(blocks, places, path=path)], tuple(remarks))
+    return [*_examples(blocks, places, path=path)], tuple(remarks)
 
 
 def _language_of(blocks: list[Block], places: _Places) -> str:

@@ -248,10 +248,10 @@ def _of_words(
     if not is_labelled:
         # Tags that are not read may be in any column, or in none.
         columns = dataclasses.replace(columns, label=None)
-    words = read_conll(
+    examples, remarks = read_conll(
         text, path=path, columns=columns, has_tags=is_labelled, counts=counts
     )
-    return TaskFile(words.examples, task.columns, counts, words.remarks)
+    return TaskFile(examples, task.columns, counts, remarks)
 
 
 def _sentence_columns(table: Table, columns: Columns, *, has_blocks: bool) -> list[str]:
