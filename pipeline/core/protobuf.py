@@ -10,20 +10,15 @@ LONGEST_VARINT = 10
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
-def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    r"""Number and value of each field of a message, in the order written.
+def _fields(message: bytes) -> Iterator[tuple[int, int | bytes, bytes]]:
+    r"""Number, value and all bytes of each field of a message, in the order written.
 
     Raises:
         ValueError: Not a valid message.
 
-    >>> list(fields(b"\x08\x96\x01\x12\x02hi"))
-    [(1, 150), (2, b'hi')]
+    >>> list(_fields(b"\x08\x96\x01\x12\x02hi"))
+    [(1, 150, b'\x08\x96\x01'), (2, b'hi', b'\x12\x02hi')]
     """
-    return ((number, value) for number, value, _ in _fields_as_written(message))
-
-
-def _fields_as_written(message: bytes) -> Iterator[tuple[int, int | bytes, bytes]]:
-    """Number, value and all bytes of each field."""
     place = 0
     while place < len(message):
         start = place
@@ -60,7 +55,7 @@ def changed(
     b'\x08\x96\x01\x12\x03you'
     """
     parts = []
-    for number, value, written in _fields_as_written(message):
+    for number, value, written in _fields(message):
         rewritten = change(number, value)
         parts.append(written if rewritten is None else rewritten)
     return b"".join(parts)
@@ -128,7 +123,7 @@ def nested(message: bytes, number: int) -> Iterator[bytes]:
     Raises:
         ValueError: One of them holds a number, or the message is not valid.
     """
-    for found, value in fields(message):
+    for found, value, _ in _fields(message):
         if found == number:
             if isinstance(value, int):
                 raise ValueError(f"field {number} holds a number")

@@ -2,8 +2,7 @@
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
 
 from pipeline.encoding.sequences import (
     SPECIAL_OF_ONE,
@@ -25,8 +24,6 @@ from schemas.task import (
     TaskRows,
     TokenSequence,
 )
-
-Result = TypeVar("Result")
 
 # The last tokens of question and option together (google-research/albert, RACE).
 _MAX_QUESTION_AND_OPTION = 128
@@ -134,7 +131,7 @@ def _choices(
     """
     room = record.max_seq_length - SPECIAL_OF_PAIR
     asked_room = min(_MAX_QUESTION_AND_OPTION, room // 2)
-    article_of = _remembered(lambda text: tokenizer.encode([text])[0])
+    article_of = functools.lru_cache(_RECENT)(lambda text: tokenizer.encode([text])[0])
     for number, example in enumerate(examples):
         article = article_of(example.text)
         asked = tokenizer.encode(
@@ -172,7 +169,7 @@ def _questions(
     length = record.max_seq_length
     room = question_room(record.max_query_tokens, max_seq_length=length)
     questions = _encoded([example.text_pair or "" for example in examples], tokenizer)
-    passage_of = _remembered(tokenizer.encode_with_offsets)
+    passage_of = functools.lru_cache(_RECENT)(tokenizer.encode_with_offsets)
     for number, (example, question) in enumerate(zip(examples, questions, strict=True)):
         passage = passage_of(example.text)
         tokens = best_answer(passage, example.answers or ())
@@ -208,8 +205,3 @@ def _tagged(
                 word_starts=part.word_starts,
                 cut_tokens=part.cut_tokens,
             )
-
-
-def _remembered(encode: Callable[[str], Result]) -> Callable[[str], Result]:
-    """The same function, that remembers the texts it had last."""
-    return functools.lru_cache(maxsize=_RECENT)(encode)

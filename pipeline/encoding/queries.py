@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pipeline.encoding.sequences import SPECIAL_OF_PAIR
 from pipeline.examples.packing import cuttable
 from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.errors import AlbertError
@@ -50,10 +51,6 @@ def quoted(text: str) -> str:
     return f'"{shown}"'
 
 
-# [CLS], and a [SEP] after each passage.
-_SPECIAL_TOKENS = 3
-
-
 class PassagePair(NamedTuple):
     """What a model is asked about two passages."""
 
@@ -78,7 +75,7 @@ def pair_passages(
     for name, ids in (("first", a), ("second", b)):
         if not ids:
             raise AlbertError(f"The {name} passage is empty; give two passages.")
-    room = max_seq_length - _SPECIAL_TOKENS
+    room = max_seq_length - SPECIAL_OF_PAIR
     kept_a, kept_b = a, b
     room_a = max(room // 2, room - len(b))
     if len(a) > room_a:

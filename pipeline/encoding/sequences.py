@@ -18,9 +18,6 @@ from schemas.task import Answer, TokenSequence, Window
 # Of two windows in which a token has as much context, the longer counts as having more.
 _SHARE_OF_LENGTH = 0.01
 
-_NO_ANSWER = (0, 0)
-
-
 # [CLS] and [SEP]; a pair has one more [SEP].
 SPECIAL_OF_ONE, SPECIAL_OF_PAIR = 2, 3
 
@@ -171,16 +168,11 @@ def passage_windows(
     before = [-1] * (len(question) + SPECIAL_OF_PAIR - 1)
     for number, tokens in enumerate(ranges):
         inside = slice(tokens.start, tokens.stop)
+        is_best = (best[token] == number for token in tokens)
         window = Window(
             starts=array("i", [*before, *passage.starts[inside], -1]),
             ends=array("i", [*before, *passage.ends[inside], -1]),
-            has_max_context=bytes(
-                [
-                    *bytes(len(before)),
-                    *(best[token] == number for token in tokens),
-                    0,
-                ]
-            ),
+            has_max_context=bytes([*bytes(len(before)), *is_best, 0]),
         )
         sequence = sequence_of(question, passage.ids[inside])
         yield PassageWindow(sequence, window, tokens, len(before) - tokens.start)
@@ -244,5 +236,5 @@ def answer_in(window: PassageWindow, tokens: tuple[int, int] | None) -> tuple[in
         tokens: Its first and last token in the passage; None for no answer.
     """
     if tokens is None or not all(token in window.tokens for token in tokens):
-        return _NO_ANSWER
+        return 0, 0
     return tokens[0] + window.offset, tokens[1] + window.offset

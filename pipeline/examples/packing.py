@@ -251,10 +251,7 @@ def sequence_ends(
 
 
 def _by_chain(rounds: list[Sequences], places: Places, *, max_tokens: int) -> Sequences:
-    """The sequences of the first chain, of the second, and so on.
-
-    A last sequence of one word goes to its predecessor, or takes a word of it.
-    """
+    """The sequences of the first chain, of the second, and so on; see `pack`."""
     columns = zip(*map(columns_of, rounds), strict=True)
     packed = Sequences(*map(np.concatenate, columns))
     packed = packed[np.argsort(packed.chain, kind="stable")]

@@ -104,7 +104,14 @@ class ColumnTable:
     def _group(self, group: int, columns: Sequence[str] | None) -> Iterator[Any]:
         """The rows of a group, a few at a time."""
         if self._parquet is not None:
-            rows = 1 if self._is_tightly_packed(group) else _BATCH_ROWS
+            about = self._parquet.metadata.row_group(group)
+            # A few bytes may hold texts that are huge and all alike.
+            is_tight = any(
+                c.total_uncompressed_size
+                > max(_LARGE_COLUMN_BYTES, _HIGHEST_RATIO * c.total_compressed_size)
+                for c in map(about.column, range(about.num_columns))
+            )
+            rows = 1 if is_tight else _BATCH_ROWS
             yield from self._parquet.iter_batches(
                 batch_size=rows, row_groups=[group], columns=columns
             )
@@ -147,17 +154,6 @@ class ColumnTable:
                 "perhaps UTF-16; write it as strings."
             )
         return decode(value)
-
-    def _is_tightly_packed(self, group: int) -> bool:
-        """Whether a few bytes may hold texts that are huge and all alike."""
-        if self._parquet is None:
-            return False
-        rows = self._parquet.metadata.row_group(group)
-        return any(
-            column.total_uncompressed_size
-            > max(_LARGE_COLUMN_BYTES, _HIGHEST_RATIO * column.total_compressed_size)
-            for column in map(rows.column, range(rows.num_columns))
-        )
 
 
 def _text_columns(fields: Any, prefix: str = "") -> Iterator[str]:

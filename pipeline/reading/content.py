@@ -323,7 +323,8 @@ def _recognise_plain(kind: Kind, head: bytes, *, path: str) -> Format:
         return "numbered"
     refuse_columns(head, path=path)
     # The last line may be cut, unless the file ends there.
-    if has_marker(head[: end or len(head)]) or is_title(_first_line(head)):
+    first_line = next(filter(bytes.strip, head.split(b"\n")), b"")
+    if has_marker(head[: end or len(head)]) or is_title(first_line):
         return "marked"
     if _CUE.match("\n".join(lines[:10])):
         return "subtitles"
@@ -331,11 +332,6 @@ def _recognise_plain(kind: Kind, head: bytes, *, path: str) -> Format:
         is_endless = not is_whole and "" not in lines
         return "bookcorpus" if is_endless and is_tokenized(lines) else "book"
     return recognise_text(lines, is_whole=is_whole)
-
-
-def _first_line(head: bytes) -> bytes:
-    """The first line that is not blank."""
-    return next(filter(bytes.strip, head.split(b"\n")), b"")
 
 
 def _recognise_markup(head: bytes) -> Format | None:

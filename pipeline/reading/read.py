@@ -203,12 +203,9 @@ def read_texts(
 
 def show_sentences(file: InputFile, *, documents: int) -> Iterator[str]:
     """The first documents of a file as lines for a person, one for each sentence."""
-    whole = FilePart(file, 0, None, file.text_bytes)
-    found = read_part(whole, counts=ReadingCounts())
-    texts = (document for document in found if isinstance(document, Document))
-    for number, document in enumerate(itertools.islice(texts, documents), 1):
-        is_own = document.language and file.language_from != "flag"
-        language = document.language if is_own else file.language
+    whole = Chunk(0, (FilePart(file, 0, None, file.text_bytes),))
+    texts = itertools.islice(read_texts(whole, counts=ReadingCounts()), documents)
+    for number, (document, language) in enumerate(texts, 1):
         paragraphs = split_sentences(document, language=language)
         sentences = sum(map(len, paragraphs))
         yield (

@@ -27,10 +27,9 @@ from pipeline.core.documents import DAMAGED, ReadingCounts
 
 Compression = Literal["none", "gz", "bz2", "xz", "zst"]
 
+# The maximum, too, that is taken out of a stream at once, whatever it claims to hold.
 BLOCK_BYTES = 1 << 20
 
-# The maximum that is taken out of a stream at once, whatever it claims to hold.
-_MAX_OUTPUT = BLOCK_BYTES
 # Bytes of checksum and xz footer.
 _TRAILER_BYTES = 64
 # Tools that compress long archives (zstd --long=31) ask for a window of 2 GB.
@@ -117,10 +116,10 @@ def _decompress_streams(blocks: Iterable[bytes], codec: _Codec) -> Iterator[byte
                 if not part:
                     break
                 decompressor = codec.new()
-            limit = (_MAX_OUTPUT,) if codec.is_bounded else ()
+            limit = (BLOCK_BYTES,) if codec.is_bounded else ()
             yield decompressor.decompress(part, *limit)
             while limit and not (decompressor.eof or decompressor.needs_input):
-                yield decompressor.decompress(b"", _MAX_OUTPUT)
+                yield decompressor.decompress(b"", BLOCK_BYTES)
             if not decompressor.eof:
                 break
             part, decompressor = decompressor.unused_data, None

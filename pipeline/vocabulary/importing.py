@@ -348,7 +348,6 @@ def _before(model: bytes, asked: Normalization) -> Callable[[str], str]:
         if not asked.cased:
             # One by one, because the sigma at the end of a word stays as it is there.
             text = "".join(c.lower() for c in text)
-        normalized: str = native.Normalize(text)
-        return normalized
+        return str(native.Normalize(text))
 
     return normalize

@@ -90,13 +90,13 @@ def with_rules_and_scores(
 
 def model_of_pieces(pieces: Sequence[tuple[str, float]], charsmap: bytes) -> bytes:
     """A model made from its pieces, where another program kept nothing else."""
-    fields_of_pieces = []
+    written = []
     for number, (text, score) in enumerate(pieces):
         message = bytes_field(_TEXT, text.encode()) + float_field(_SCORE, score)
         if number < len(SPECIAL_TOKENS):
             kind = _UNKNOWN if number == UNK_ID else _CONTROL
             message += number_field(_KIND, kind)
-        fields_of_pieces.append(bytes_field(_PIECE, message))
+        written.append(bytes_field(_PIECE, message))
     trainer = (
         number_field(_MODEL_TYPE, _UNIGRAM)
         + number_field(_VOCAB_SIZE, len(pieces))
@@ -107,11 +107,7 @@ def model_of_pieces(pieces: Sequence[tuple[str, float]], charsmap: bytes) -> byt
         + bytes_field(_UNK_PIECE, UNK.encode())
         + bytes_field(_PAD_PIECE, PAD.encode())
     )
+    written.append(bytes_field(_TRAINER_SPEC, trainer))
     normalizer = bytes_field(_CHARSMAP, charsmap)
-    return b"".join(
-        (
-            *fields_of_pieces,
-            bytes_field(_TRAINER_SPEC, trainer),
-            bytes_field(_NORMALIZER_SPEC, normalizer),
-        )
-    )
+    written.append(bytes_field(_NORMALIZER_SPEC, normalizer))
+    return b"".join(written)

@@ -170,13 +170,11 @@ class SentencePieceTokenizer:
 
     def piece(self, piece_id: int) -> str:
         """The text of a piece."""
-        piece: str = self._processor.IdToPiece(piece_id)
-        return piece
+        return str(self._processor.IdToPiece(piece_id))
 
     def score(self, piece_id: int) -> float:
         """The log probability of a piece."""
-        score: float = self._processor.GetScore(piece_id)
-        return score
+        return float(self._processor.GetScore(piece_id))
 
     def encode(self, texts: list[str]) -> list[list[int]]:
         """The token ids of each text; empty where nothing is left of it."""
@@ -203,9 +201,8 @@ class SentencePieceTokenizer:
             text = without_loose_spaces(text)
         # A letter before it shows whether the model reads a space there.
         begins_word = self.normalize(f"a{text}").startswith(f"{SPACE}a{SPACE}")
-        return self._encoded([text], self._processor if begins_word else self._inside)[
-            0
-        ]
+        processor = self._processor if begins_word else self._inside
+        return self._encoded([text], processor)[0]
 
     def encode_with_offsets(self, text: str) -> TokenizedText:
         """The token ids of a text, and where each token stands in it."""
@@ -230,8 +227,7 @@ class SentencePieceTokenizer:
 
     def decode(self, ids: list[int]) -> str:
         """The text of token ids, as normalized, without special tokens."""
-        text: str = self._processor.Decode(ids)
-        return text
+        return str(self._processor.Decode(ids))
 
     @functools.cached_property
     def _inside(self) -> sentencepiece.SentencePieceProcessor:
@@ -240,8 +236,7 @@ class SentencePieceTokenizer:
 
     def normalize(self, text: str) -> str:
         """A text as the model sees it, a space before it."""
-        normalized: str = self._processor.Normalize(text)
-        return normalized
+        return str(self._processor.Normalize(text))
 
 
 def _places_of(read: str, text: str) -> list[int]:
@@ -266,8 +261,7 @@ def load_tokenizer(model: bytes) -> Tokenizer:
 
 def read_model(vocab: str | Path) -> bytes:
     """The checked model file of a vocabulary given as directory or file."""
-    if is_remote(str(vocab)):
-        place = str(vocab)
+    if is_remote(place := str(vocab)):
         place = place if place.endswith(".model") else join(place, SPM_MODEL)
         model = read_whole(place)
         check_model(model, path=place)

@@ -85,9 +85,6 @@ class _Scanner:
 
     def __init__(self, prefixes: Collection[str]) -> None:
         self._prefixes = prefixes
-        self._start()
-
-    def _start(self) -> None:
         self._stack = [_Frame("text")]
         self.parts = self._stack[0].parts
         self._uncounted = {"template": 0, "link": 0, "table": 0}

@@ -89,19 +89,14 @@ def _find_end(text: str, *, name: str, start: int) -> tuple[int, int] | None:
     if name == "!--":
         end = text.find("-->", start)
         return None if end < 0 else (end, end + 3)
-    tag = next(
-        (
-            tag
-            for tag in _tags(name).finditer(text, start)
-            if tag[1] or (name != "nowiki" and not tag[2].endswith("/"))
-        ),
-        None,
-    )
-    if tag is None:
-        return None
-    if not tag[1] or (name == "ref" and text.find("\n==", start, tag.start()) >= 0):
-        return start, start
-    return tag.start(), tag.end()
+    for tag in _tags(name).finditer(text, start):
+        is_opening = not tag[1]
+        if is_opening and (name == "nowiki" or tag[2].endswith("/")):
+            continue
+        if is_opening or (name == "ref" and text.find("\n==", start, tag.start()) >= 0):
+            return start, start
+        return tag.start(), tag.end()
+    return None
 
 
 @cache
