@@ -158,8 +158,9 @@ def refuse_binary(head: bytes, *, path: str) -> None:
     refuse_other_encoding(head[:HEAD_BYTES], path=path)
 
 
-def refuse_columns(head: bytes, *, path: str) -> None:
+def refuse_columns(kind: Kind, head: bytes, *, path: str) -> None:
     """Refuse lines of columns: tokens with tags, tables not named as such."""
+    as_it_stands = _as_it_stands(kind)
     lines = [line.strip() for line in head.split(b"\n")[:_SHOWN_LINES] if line.strip()]
     if len(lines) > 2 and (names := _COLUMN_NAMES.fullmatch(lines[0])):
         number = lines[0].count(names[1])
@@ -167,7 +168,8 @@ def refuse_columns(head: bytes, *, path: str) -> None:
         rows = sum(line.count(names[1]) >= number for line in lines[1:-1])
         if rows >= 0.9 * (len(lines) - 2):
             raise UnusableFile(
-                f"{path} has names of columns in its first line; name a table .csv."
+                f"{path} has names of columns in its first line; name a table .csv, or "
+                f"{as_it_stands}."
             )
     # Of a corpus of tokens these are comments and tags.
     lines = [line for line in lines if not line.startswith((b"#", b"<"))]
@@ -185,8 +187,8 @@ def refuse_columns(head: bytes, *, path: str) -> None:
     name = "a token" if tagged > most or tokens > most else "several columns"
     divided = "spaces" if tagged > most else "tabs"
     raise UnusableFile(
-        f"{path} has {name} in each line, between {divided}; give its text, or name a "
-        "table with a header .tsv."
+        f"{path} has {name} in each line, between {divided}; give its text, name a "
+        f"table with a header .tsv, or {as_it_stands}."
     )
 
 
@@ -280,12 +282,17 @@ def recognise(kind: Kind, head: bytes, *, path: str) -> Format:
             f"output, JSON lines, parquet or CSV; give plain text with --text."
         )
     if ending in _MARKUP_NAMES:
-        plain = "book" if kind == "books" else "prose"
         raise UnusableFile(
-            f"{path} is named like {_MARKUP_NAMES[ending]}; {_PANDOC}, or say "
-            f"--input-format {plain} to read it as it stands."
+            f"{path} is named like {_MARKUP_NAMES[ending]}; {_PANDOC}, or "
+            f"{_as_it_stands(kind)}."
         )
     return _recognise_plain(kind, head, path=path)
+
+
+def _as_it_stands(kind: Kind) -> str:
+    """What to do about a file that is text although it does not look like it."""
+    plain = "book" if kind == "books" else "prose"
+    return f"say --input-format {plain} to read it as it stands"
 
 
 def is_numbered(lines: list[str]) -> bool:
@@ -321,7 +328,7 @@ def _recognise_plain(kind: Kind, head: bytes, *, path: str) -> Format:
     lines = list(read_lines([head[: end or len(head)]]))
     if is_numbered(decode(head).split("\n")[: len(lines)]):
         return "numbered"
-    refuse_columns(head, path=path)
+    refuse_columns(kind, head, path=path)
     # The last line may be cut, unless the file ends there.
     first_line = next(filter(bytes.strip, head.split(b"\n")), b"")
     if has_marker(head[: end or len(head)]) or is_title(first_line):

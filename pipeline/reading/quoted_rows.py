@@ -27,6 +27,8 @@ _DOUBLED = re.compile('""')
 _READ_AGAIN, _READ_AGAIN_PER_CHARACTER = 1 << 20, 4
 # No text has so many lines with as many commas as a row has by chance.
 _MANY_LINES = 20
+# Characters in which is looked for a cell that surely is quoted.
+_AHEAD = 1 << 16
 _LOOKED_AT, _MOST = 100, 0.8
 
 
@@ -36,7 +38,11 @@ class RowLines:
     Attributes:
         row: The lines that were read since the row began.
         is_spaced: Whether a space stands after each delimiter.
+        is_quoted: Whether marks surely are of a program that quotes, for they hold
+            lines together that are no rows; None before lines ahead were looked at.
     """
+
+    is_quoted: bool | None = None
 
     def __init__(
         self, lines: Iterable[str], delimiter: str, *, is_spaced: bool = False
@@ -67,6 +73,16 @@ class RowLines:
         if self._characters > MAX_RECORD_BYTES or self._cells > _MAX_CELLS:
             raise csv.Error("row too long")
         return line
+
+    def ahead(self) -> list[str]:
+        """The next lines, which are read again."""
+        ahead = self._waiting[::-1]
+        left = _AHEAD - sum(map(len, ahead))
+        while left > 0 and (line := next(self._lines, "")):
+            ahead.append(line)
+            left -= len(line)
+        self._waiting = ahead[::-1]
+        return ahead
 
     def can_go_back(self) -> bool:
         """Whether lines may be read again, so that no table takes time without end."""
@@ -147,8 +163,10 @@ def _as_meant(
                 return meant
         cells = _read_again(lines, escape=escape, is_strict=False)
         takes_along = _takes_rows_along(lines, width)
+    elif _holds_lines(cells, lines, width):
+        lines.is_quoted, takes_along = True, False
     else:
-        takes_along = _are_all_rows(lines, width)
+        takes_along = _are_all_rows(lines, width, escape=escape)
     if not takes_along:
         return cells
     lines.go_back(kept=1)
@@ -180,18 +198,41 @@ def _read_again(
     return _next_row(reader, lines) or []
 
 
-def _are_all_rows(lines: RowLines, width: int) -> bool:
+def _are_all_rows(lines: RowLines, width: int, *, escape: str | None) -> bool:
     """Whether each line of a row is one itself: surely between tabs, or if many are."""
     if len(lines.row) < (2 if lines.delimiter == "\t" else _MANY_LINES) or width == 1:
         return False
     first, *between, last = lines.row
     have_cells = all(line.count(lines.delimiter) == width - 1 for line in (first, last))
-    if lines.delimiter == "\t":
-        # Lines of code in a cell begin with tabs, or unlike the number of a row.
-        firsts = [line.partition("\t")[0] for line in lines.row]
-        kinds = {cell.isdecimal() for cell in firsts}
-        have_cells = have_cells and all(firsts) and len(kinds) == 1
-    return have_cells and all(_is_unmarked_row(line, lines, width) for line in between)
+    if not have_cells or not all(
+        _is_unmarked_row(each, lines, width) for each in between
+    ):
+        return False
+    # Lines of code or verse in a cell begin with tabs, or unlike the number of a row.
+    firsts = [line.partition(lines.delimiter)[0] for line in lines.row]
+    kinds = {cell.isdecimal() for cell in firsts}
+    if len(kinds) > 1 or (lines.delimiter == "\t" and not all(firsts)):
+        return False
+    return kinds == {True} or not _is_quoted(lines, width, escape=escape)
+
+
+def _is_quoted(lines: RowLines, width: int, *, escape: str | None) -> bool:
+    """Whether a program that quotes wrote a table, by the rows before and after."""
+    if lines.is_quoted is None:
+        ahead = RowLines(lines.ahead(), lines.delimiter, is_spaced=lines.is_spaced)
+        reader = _reader(ahead, escape=escape, is_strict=True)
+        lines.is_quoted = False
+        while (cells := _next_row(reader, ahead)) is not None:
+            lines.is_quoted |= _holds_lines(cells, ahead, width)
+    return lines.is_quoted
+
+
+def _holds_lines(cells: Cells | csv.Error, lines: RowLines, width: int) -> bool:
+    """Whether the lines of a row, or some of them, are none by themselves."""
+    is_one = len(lines.row) > 1 and isinstance(cells, list) and len(cells) == width
+    return is_one and any(
+        line.count(lines.delimiter) != width - 1 for line in lines.row
+    )
 
 
 def _takes_rows_along(lines: RowLines, width: int) -> bool:

@@ -159,14 +159,35 @@ def _csv_lines(
         yield from io.StringIO(decode(block, counts=counts), newline="\n")
 
 
-def read_header(head: bytes, *, path: str) -> tuple[str, ...]:
+def read_header(
+    head: bytes, *, path: str, quoting: Quoting = "doubled"
+) -> tuple[str, ...]:
     r"""The names of the columns of a file that begins with these bytes.
 
     >>> read_header(b"id;text\n1;Ada\n", path="a.csv")
     ('id', 'text')
     """
-    rows = divide_lines(_csv_lines([head]), quoting="doubled")
-    return column_names(next(rows, (1, []))[1], path=path)
+    rows = divide_lines(_csv_lines([head]), quoting=quoting)
+    names = column_names(next(rows, (1, []))[1], path=path)
+    found = [cells for _, cells in rows if not isinstance(cells, csv.Error)]
+    # The last row may be cut.
+    known = found if head.endswith(b"\n") else found[:-1] or found
+    are_longer = all(len(cells) == len(names) + 1 for cells in known)
+    if are_longer and any(cells[-1].strip() for cells in known):
+        raise longer_rows(path)
+    return names
+
+
+def longer_rows(path: str) -> AlbertError:
+    """Of a table whose rows all have one cell more than its header, as R writes them.
+
+    Where the last cells are not blank, which name is whose cannot be told.
+    """
+    return AlbertError(
+        f"{path} has one cell more in each row than names in its header; if it has row "
+        "names of R, give write.table row.names=FALSE, and if its texts have in them "
+        "what divides cells, put these in quotation marks."
+    )
 
 
 def find_quoting(head: bytes, *, is_whole: bool) -> Quoting:

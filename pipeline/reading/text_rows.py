@@ -237,6 +237,11 @@ def inspect_jsonl(
             f"{file.path} is JSON, but not one record a line; write its records as "
             "jq -c does."
         )
+    if len(records) == 1 and _has_columns(records[0]):
+        raise UnusableFile(
+            f"{file.path} is JSON with all of a column together; write one object a "
+            'line, as to_json of pandas does with orient="records", lines=True.'
+        )
     keys = sorted({key for record in records for key in list_keys(record)})
     key = _choose_key(file, keys, text_key, name="key")
     texts = [text for record in records if (text := find_text(record, key))]
@@ -246,12 +251,22 @@ def inspect_jsonl(
     return with_language(file._replace(text_key=key), languages)
 
 
+def _has_columns(record: dict[str, Any]) -> bool:
+    """Whether an object of JSON is a table: a list for each column, of its cells.
+
+    >>> _has_columns({"id": [1, 2], "text": ["a", "b"]}), _has_columns({"text": ["a"]})
+    (True, False)
+    """
+    sizes = [len(each) if isinstance(each, list) else 0 for each in record.values()]
+    return len(sizes) > 1 and len({*sizes}) == 1 and sizes[0] > 1
+
+
 def inspect_csv(file: InputFile, head: bytes, text_key: str | None) -> InputFile:
     """Find the column of the text, and whether cells are quoted."""
     quoting = find_quoting(head, is_whole=len(head) < HEAD_BYTES)
     rows = read_csv([head], quoting=quoting)
     records = [row for row in islice(rows, _SAMPLE_ROWS) if isinstance(row, dict)]
-    columns = read_header(head, path=file.path)
+    columns = read_header(head, path=file.path, quoting=quoting)
     key = _choose_key(file, list(columns), text_key, name="column")
     languages = set(map(language_of_record, records))
     return with_language(file._replace(text_key=key, quoting=quoting), languages)

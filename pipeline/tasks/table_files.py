@@ -8,7 +8,7 @@ import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sized
+from collections.abc import Iterator, Sequence, Sized
 from typing import Any, NamedTuple
 
 from pipeline.core.documents import ReadingCounts
@@ -21,6 +21,7 @@ from pipeline.reading.tables import (
     column_names,
     divide_lines,
     find_quoting,
+    longer_rows,
     parse_record,
 )
 from pipeline.storage.files import read_whole
@@ -137,7 +138,7 @@ def parse_table(
     ({'id': '1', 'text': 'He said "no'}, {'row with too few cells, left out': 1})
     """
     columns, numbers = header, itertools.count()
-    rows, counts = [], Counter[str]()
+    rows, counts, longer = [], Counter[str](), 0
     width = len(columns) if "\t" not in text.partition("\n")[0] else 0
     for line, cells in _divided(text, width, may_be_quoted=may_be_quoted):
         place = f"{path}, line {line}"
@@ -153,12 +154,15 @@ def parse_table(
             columns = columns[: max(named, default=None)]
             continue
         number = next(numbers)
+        longer += len(cells) == len(columns) + 1
         # Mostly for a divider inside a text: all cells after it are in the next place.
         are_too_many = any(map(str.strip, cells[len(columns) :]))
         if are_too_many or len(cells) < len(columns):
             counts[TOO_MANY_CELLS if are_too_many else TOO_FEW_CELLS] += 1
             continue
         rows.append(Row(place, dict(zip(columns, cells, strict=False)), number))
+    if counts[TOO_MANY_CELLS] and longer == next(numbers) and not header:
+        raise longer_rows(path)
     return Table(path, columns, rows, +counts)
 
 
@@ -311,14 +315,15 @@ def json_records(text: str, path: str) -> Any:
     return rows
 
 
-def by_rows(value: Any, *, may_be_sentence: bool = False) -> Any:
+def by_rows(value: Any, *, words: Sequence[str] | None = None) -> Any:
     """The records of a value of JSON that pandas wrote in another way than as records.
 
     It has all of a column together, or the rows by their numbers, or the names of the
     columns once.
 
     Args:
-        may_be_sentence: Whether lists of words may be those of a single record.
+        words: What a column of words is called, if a single record may have a list of
+            each; it has lists of words where there are several. Without it any may.
 
     >>> by_rows({"text": ["a", "b"], "label": {"0": 1, "1": 2}})
     [{'text': 'a', 'label': 1}, {'text': 'b', 'label': 2}]
@@ -328,6 +333,8 @@ def by_rows(value: Any, *, may_be_sentence: bool = False) -> Any:
     [{'text': 'a', 'label': 1}]
     >>> by_rows({"text": "a", "labels": ["b", "c"]})
     {'text': 'a', 'labels': ['b', 'c']}
+    >>> by_rows({"id": [1, 2], "words": [["a"], ["b", "c"]]}, words=["words"])
+    [{'id': 1, 'words': ['a']}, {'id': 2, 'words': ['b', 'c']}]
     """
     if not isinstance(value, dict):
         return value
@@ -342,10 +349,11 @@ def by_rows(value: Any, *, may_be_sentence: bool = False) -> Any:
     columns = [list(c.values()) if isinstance(c, dict) else c for c in value.values()]
     if not _are(list, columns) or len({*map(len, columns)}) > 1:
         return value
-    if may_be_sentence and not all(
-        isinstance(column, dict) or _are(list, column) for column in value.values()
-    ):
-        return value
+    if words is not None:
+        of_words = [column for name, column in value.items() if name.lower() in words]
+        known = of_words or value.values()
+        if not any(isinstance(each, dict) or _are(list, each) for each in known):
+            return value
     return [
         dict(zip(value, cells, strict=True)) for cells in zip(*columns, strict=True)
     ]

@@ -19,6 +19,7 @@ from pipeline.tasks.columns import (
     DOCUMENTS,
     SENTENCES,
     TEXT_COLUMNS,
+    WORDS,
     find_columns,
     remarks_on_columns,
 )
@@ -206,7 +207,7 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
         if own is not None:
             return TaskFile(own, task.columns, counts)
         # The words and the tags of one sentence are lists as well.
-        value = by_rows(value, may_be_sentence=task.kind == "tag")
+        value = by_rows(value, words=WORDS if task.kind == "tag" else None)
         table = table_of_records(value, path=path)
     elif task.kind == "tag":
         return _of_words(text, task, path=path, is_labelled=is_labelled, counts=counts)

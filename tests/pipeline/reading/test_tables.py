@@ -12,6 +12,7 @@ from pipeline.reading.text_rows import (
 )
 from pipeline.storage import lines
 from pipeline.storage.lines import TOO_LONG
+from schemas.errors import AlbertError
 
 
 def rows_of(*blocks):
@@ -73,6 +74,24 @@ TABLES = {
             TextRow("def f():\n\treturn 1"),
             TextRow("x = 1\ny\t= 2"),
         ],
+    ),
+    "code beside a name may have tabs as many as a row, where others have fewer": (
+        b'name\ttext\na.py\t"x = 1\ny\t= 2"\nb.py\t"import os\n\nos.walk()"\n'
+        b'c.py\t"def\tf():\nreturn\t1"\n',
+        [
+            TextRow("x = 1\ny\t= 2"),
+            TextRow("import os\n\nos.walk()"),
+            TextRow("def\tf():\nreturn\t1"),
+        ],
+    ),
+    "verse beside a name may have a comma in each line": (
+        b'name,text\nDawn,"Light, and\n%bdark"\nDusk,"One.\nTwo."\n'
+        % (b"day, and\n" * 30),
+        [TextRow("Light, and\n" + "day, and\n" * 30 + "dark"), TextRow("One.\nTwo.")],
+    ),
+    "verse beside a number may have a comma in each line": (
+        b'id,text\n1,"Light\n%bnight, day"\n2,So.\n' % (b"day, and\n" * 30),
+        [TextRow("Light\n" + "day, and\n" * 30 + "night, day"), TextRow("So.")],
     ),
     "an empty table has no rows": (b"", []),
     "a header alone has no rows": (b"id,text\n", []),
@@ -141,13 +160,26 @@ def test_a_row_whose_marks_do_not_fit_takes_no_other_along(kind):
     assert [row.text for row in found] == texts
 
 
-def test_rows_between_tabs_are_rows_though_marks_join_them():
-    table = b'id\ttext\n1\t"Ada wrote.\n2\tI read."\n3\t"One\nTwo."\n'
-    assert [row.text for row in rows_of(table)] == [
-        '"Ada wrote.',
-        'I read."',
-        "One\nTwo.",
-    ]
+@pytest.mark.parametrize(
+    ("table", "texts"),
+    [
+        (
+            b'id\ttext\n1\t"Ada wrote.\n2\tI read."\n3\t"One\nTwo."\n',
+            ['"Ada wrote.', 'I read."', "One\nTwo."],
+        ),
+        # Without a number, unless some other row surely is quoted.
+        (
+            b'by\ttext\nAda\t"I wrote.\nBo\tI read."\nAda\t"So."\n',
+            ['"I wrote.', 'I read."', "So."],
+        ),
+        (
+            b'by,text\nAda,"I wrote.\n%bBo,I left."\n' % (b"Bo,I read.\n" * 20),
+            ['"I wrote.', *["I read."] * 20, 'I left."'],
+        ),
+    ],
+)
+def test_rows_are_rows_though_marks_join_them(table, texts):
+    assert [row.text for row in rows_of(table)] == texts
 
 
 def test_megabytes_of_marks_that_open_and_close_take_seconds_at_most():
@@ -160,6 +192,22 @@ def test_a_header_may_be_long():
     name = "x" * 200_000
     head = f"id,{name},text\n1,2,Ada wrote.\n".encode()
     assert read_header(head, path="a.csv") == ("id", name, "text")
+
+
+def test_rows_that_are_all_longer_than_the_header_are_refused():
+    # The first row would be read with its text in the next column.
+    table = b'"id","text","note"\n"1",4,"Ada wrote.",""\n"2",5,"Bo ran.","x"\n"3",6,"'
+    with pytest.raises(AlbertError) as refused:
+        read_header(table, path="a.csv")
+    assert str(refused.value) == (
+        "a.csv has one cell more in each row than names in its header; if it has row "
+        "names of R, give write.table row.names=FALSE, and if its texts have in them "
+        "what divides cells, put these in quotation marks."
+    )
+    # What only ends with a comma, the last row cut off or not.
+    for end in (b"2,So.,\n", b"2,So"):
+        names = read_header(b"id,text\n1,Ada wrote.,\n" + end, path="a.csv")
+        assert names == ("id", "text")
 
 
 @pytest.mark.parametrize(

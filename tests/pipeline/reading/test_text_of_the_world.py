@@ -420,6 +420,10 @@ def test_a_form_feed_alone_is_white_space(tmp_path):
     [
         ('id,text\n1,He came.\n2,"She left, late."\n', "has names of columns"),
         ("id;title;text\n1;A;He came.\n2;B;Why?\n", "has names of columns"),
+        (
+            '{"id": [1, 2], "text": ["He came.", "Why?"]}',
+            "is JSON with all of a column together",
+        ),
         ('<srcset setid="a">\n<doc>\n<seg id="1">He came.</seg>\n', "is XML"),
         ("<DOC>\n<DOCNO>1</DOCNO>\n<TEXT>He came.</TEXT>\n</DOC>\n", "is XML"),
         ("Message-ID: <1@b>\nFrom: a@b\n\nHe came=20\nhome.\n", "is a mail as it was"),
@@ -431,6 +435,37 @@ def test_a_form_feed_alone_is_white_space(tmp_path):
 def test_text_for_a_program_is_refused_by_its_name(content, says, tmp_path):
     with pytest.raises(AlbertError, match=says):
         read(written(tmp_path, "a.txt", content))
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "says"),
+    [
+        (
+            "text",
+            "id,text\nIt rained, and\nhe came, late.\n",
+            "has names of columns in its first line; name a table .csv, or say "
+            "--input-format prose to read it as it stands.",
+        ),
+        (
+            "books",
+            "He came\tEr kam\nlate.\tspät.\nWhy so?\tWarum?\n",
+            "has several columns in each line, between tabs; give its text, name a "
+            "table with a header .tsv, or say --input-format book to read it as it "
+            "stands.",
+        ),
+    ],
+)
+def test_prose_that_looks_like_a_table_is_read_where_a_person_says_so(
+    kind, content, says, tmp_path
+):
+    path = written(tmp_path, "a.txt", content)
+    with pytest.raises(AlbertError) as refused:
+        find(path, kind=kind)
+    assert str(refused.value) == f"{path} {says}"
+    said = says.partition("--input-format ")[2].partition(" ")[0]
+    file = find(path, kind=kind, input_format=said)
+    (document,) = documents_of(file)
+    assert " ".join(document.paragraphs).split() == content.split()
 
 
 @pytest.mark.parametrize(

@@ -210,6 +210,19 @@ WORLD = {
         '{"tokens": ["Ada", "ran"], "ner_tags": ["B-P", "O"]}',
         [("Ada ran", "B-P O")],
     ),
+    "lists of JSON beside ids, all of a column together, as to_dict gives them": (
+        '{"id": [7, 8], "tokens": [["Ada", "ran"], ["Bo"]], "ner_tags": '
+        '[["B-P", "O"], ["O"]]}',
+        [("Ada ran", "B-P O"), ("Bo", "O")],
+    ),
+    "texts of JSON with spaces between words, all of a column together": (
+        '{"id": [7, 8], "text": ["Ada ran", "Bo"], "tags": [["B-P", "O"], ["O"]]}',
+        [("Ada ran", "B-P O"), ("Bo", "O")],
+    ),
+    "lists of JSON beside a list of lists": (
+        '{"tokens": ["Ada", "ran"], "places": [[0, 3], [4, 7]], "tags": ["B-P", "O"]}',
+        [("Ada ran", "B-P O")],
+    ),
     "a text of which the words without spaces are divided": (
         '{"text": "I love 寿司 a lot", "tags": "O O B-F I-F O O"}',
         [("I love 寿 司 a lot", "O O B-F I-F O O")],

@@ -247,6 +247,25 @@ def test_columns_without_a_name_at_the_end_are_no_columns(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "content",
+    [
+        '"text","label","note"\n"1","So.","pos",""\n"2","No.","neg","x"\n',
+        "text\tlabel\na\tSo.\tpos\nb\tNo.\tneg\n",
+    ],
+)
+def test_a_table_whose_rows_have_names_that_its_header_has_not_is_refused(
+    tmp_path, content
+):
+    with pytest.raises(AlbertError) as refused:
+        read(tmp_path, content)
+    assert str(refused.value) == (
+        f"{tmp_path}/file has one cell more in each row than names in its header; if "
+        "it has row names of R, give write.table row.names=FALSE, and if its texts "
+        "have in them what divides cells, put these in quotation marks."
+    )
+
+
+@pytest.mark.parametrize(
     "write",
     [
         lambda _, rows: "".join(json.dumps(row) + "\n" for row in rows),
