@@ -266,11 +266,8 @@ def check_folders(
         if overwrite and not files.is_remote(values["vocab"]):
             folder = vocab if vocab.is_dir() else vocab.parent
             output_folder.check_is_not(output, folder, what="the folder of --vocab")
-    removed = values["removed"]
-    if isinstance(removed, str):
-        output_folder.check_can_write(removed, flag="--removed")
-    elif removed is not None:
-        output_folder.check_removed(removed, output)
+    if values["removed"] is not None:
+        output_folder.check_removed(values["removed"], output)
 
 
 class Task(NamedTuple):

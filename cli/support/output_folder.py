@@ -223,19 +223,25 @@ def check_can_write(output: str, *, flag: str = "--output") -> None:
         )
 
 
-def check_removed(removed: Path, output: Path | str) -> None:
+def check_removed(removed: Path | str, output: Path | str) -> None:
     """Refuse a folder for removed text that has others' files or that workers miss."""
-    if isinstance(output, str):
+    if isinstance(removed, str):
+        check_can_write(removed, flag="--removed")
+    elif isinstance(output, str):
         raise SettingError(
             f"--removed: {removed} is on this machine and --output is not; give a "
             "folder on storage too."
         )
-    folder, data = removed.resolve(), output.resolve()
-    if folder == data or data in folder.parents or folder in data.parents:
+    folder, data = (
+        f"{path.resolve() if isinstance(path, Path) else path}".rstrip("/") + "/"
+        for path in (removed, output)
+    )
+    if folder.startswith(data) or data.startswith(folder):
         raise SettingError(
             f"--removed: {removed} must lie neither in --output nor around it."
         )
-    names = [path.name for path in removed.iterdir()] if removed.is_dir() else []
+    pattern = "*" if isinstance(removed, Path) else "**"
+    names = list(map(files.file_name, files.find_below(removed, pattern)))
     # What a killed worker was writing has a name of its own.
     names = [name for name in names if TEMPORARY not in name]
     if others := [name for name in names if not fnmatch(name, layout.REMOVED_FILES)]:

@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import json
+from pathlib import Path
 
 import pytest
 
@@ -322,25 +323,64 @@ def test_a_folder_with_other_files_is_refused_and_kept(memory):
     assert memory["memory://out/data/thesis.tex"] == b"x"
 
 
-def test_removed_text_of_another_data_set_is_kept(tmp_path):
-    output, removed = tmp_path / "data", tmp_path / "removed"
-    removed.mkdir()
-    # As a worker leaves it that is killed while it writes.
-    (removed / f"removed-00000.jsonl{TEMPORARY}1").touch()
-    output_folder.check_removed(removed, output)
-    (removed / "removed-00000.jsonl").touch()
+@pytest.fixture(params=["here", "memory://out"])
+def place(request, tmp_path, memory):
+    return tmp_path if request.param == "here" else request.param
+
+
+def folders_at(place):
+    """A data set's folder and one for removed text, as the flags give them."""
+    data, removed = files.join(place, "data"), files.join(place, "removed")
+    return (Path(data), Path(removed)) if isinstance(place, Path) else (data, removed)
+
+
+def refusal_of_removed(removed, output):
     with pytest.raises(SettingError) as refused:
         output_folder.check_removed(removed, output)
-    assert str(refused.value) == (
+    return str(refused.value)
+
+
+def test_removed_text_of_another_data_set_is_kept(place):
+    output, removed = folders_at(place)
+    # As a worker leaves it that is killed while it writes.
+    files.write_whole(files.join(removed, f"removed-00000.jsonl{TEMPORARY}1"), "{}")
+    output_folder.check_removed(removed, output)
+    files.write_whole(files.join(removed, "removed-00000.jsonl"), "{}")
+    assert refusal_of_removed(removed, output) == (
         f"--removed: {removed} holds removed text, and {output} no data set that it "
         "can be of; give a new folder, or delete that text first."
     )
 
 
-def test_a_data_set_that_goes_on_writes_its_removed_text_again(tmp_path):
-    output, removed = tmp_path / "data", tmp_path / "removed"
-    for folder in (output, removed):
-        folder.mkdir()
-    (output / "config.json").write_text(json_text({"command": "make-data"}))
-    (removed / "removed-00000.jsonl").touch()
+def test_a_data_set_that_goes_on_writes_its_removed_text_again(place):
+    output, removed = folders_at(place)
+    config = json_text({"command": "make-data"})
+    files.write_whole(files.join(output, "config.json"), config)
+    files.write_whole(files.join(removed, "removed-00000.jsonl"), "{}")
     output_folder.check_removed(removed, output)
+
+
+def test_removed_text_has_a_folder_of_its_own(place):
+    output, removed = folders_at(place)
+    files.write_whole(files.join(removed, "thesis.tex"), "x")
+    assert refusal_of_removed(removed, output) == (
+        f"--removed: {removed} holds thesis.tex, which this command did not write; "
+        "give a new folder."
+    )
+    for inside, around in [(removed, place), (output, output), (place, output)]:
+        assert refusal_of_removed(inside, around) == (
+            f"--removed: {inside} must lie neither in --output nor around it."
+        )
+    # Of two names, one only begins as the other does.
+    output_folder.check_removed(type(output)(f"{output}-removed"), output)
+
+
+def test_removed_text_is_not_written_where_nothing_can_be_or_nobody_sees_it(tmp_path):
+    assert refusal_of_removed("https://host/removed", tmp_path / "data") == (
+        "--removed: https://host/removed can only be read; give a folder here or one "
+        "such as s3://bucket/folder."
+    )
+    assert refusal_of_removed(tmp_path / "removed", "s3://bucket/data") == (
+        f"--removed: {tmp_path}/removed is on this machine and --output is not; give a "
+        "folder on storage too."
+    )
