@@ -53,6 +53,9 @@ _UNSPACED_CHARACTER = re.compile(f"[{UNSPACED}]")
 # Less of a text is in scripts without spaces if these are only quoted in it.
 LEAST_SHARE_OF_UNSPACED = 0.1
 
+# Thai and Lao, as a set in an expression: no mark ends a sentence, a space a clause.
+UNMARKED = "\u0e00-\u0eff"
+
 # Sentence_Terminal of Unicode 17 (PropList.txt), first and last code points.
 _SENTENCE_TERMINAL = """
 0021 002E 003F 0589 061D-061F 06D4 0700-0702 07F9 0837 0839 083D-083E 0964-0965

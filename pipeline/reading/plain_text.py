@@ -10,6 +10,7 @@ from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
 from pipeline.core.scripts import (
     CLOSING_MARKS,
     SURE_ENDS,
+    UNMARKED,
     ends_sentence,
     is_unspaced,
     unwrapped,
@@ -39,8 +40,7 @@ _FULL = 0.85
 _FULL_LINES, _INNER_ENDS = 0.7, 0.25
 # Lines of verse and of lists are shorter, and so are those on a terminal.
 _LONG_LINE_CHARACTERS = 80
-# Thai and Lao have no mark at the end of a sentence.
-_UNMARKED = re.compile("[\u0e00-\u0eff]")
+_UNMARKED = re.compile(f"[{UNMARKED}]")
 
 # Other characters at which a line or a paragraph of a record ends.
 _OTHER_LINE_ENDS = "\x0b\x0c\x85\u2028\u2029"

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import sentencex
 
 from pipeline.core.documents import Document
-from pipeline.core.scripts import CLOSING_MARKS, SURE_ENDS
+from pipeline.core.scripts import CLOSING_MARKS, SURE_ENDS, UNMARKED
 from pipeline.reading.languages import rules_of
 
 # Longer sentences are split again; about a hundred words.
@@ -35,7 +35,7 @@ MAX_COST_PER_CHARACTER = 1000
 _CLOSED = f"[{re.escape(CLOSING_MARKS)}]"
 # After a mark and a closing quote: white space, or nothing where none is needed. Thai,
 # Lao and their neighbours have no mark; what is said ends with a space.
-_PHRASED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+_PHRASED = f"{UNMARKED}\u1000-\u109f\u1780-\u17ff"
 _SPACED_END = rf"(?<=[.!?;…])({_CLOSED}?)\s+"
 _INNER_END = re.compile(
     rf"{_SPACED_END}|(?<=[{SURE_ENDS}])({_CLOSED}?)\s*(?=.)|(?<=[{_PHRASED}])()\s+"
@@ -43,6 +43,12 @@ _INNER_END = re.compile(
 # Most text has no other ends, and is searched for these in half the time.
 _INNER_SPACED_END = re.compile(_SPACED_END)
 _HAS_OTHER_ENDS = re.compile(f"[{SURE_ENDS}{_PHRASED}]")
+
+# Where a clause of Thai or Lao ends: not before a number or a mark, or "ๆ", which
+# repeats a word. Several make a sentence of at least so many characters.
+_UNMARKED = re.compile(f"[{UNMARKED}]")
+_CLAUSE_END = re.compile(rf"(?<=[{UNMARKED}])\s+(?=[^\W\dๆ])")
+_LEAST_OF_CLAUSES = 60
 
 # What the segmenter searches for after each opening quotation mark.
 _CLOSING = {
@@ -77,6 +83,7 @@ def split_sentences(document: Document, *, language: str) -> list[list[str]]:
     text = "\n".join(document.paragraphs)
     missed = "".join(mark for mark in _missed_ends() if mark in text)
     missed_end = re.compile(f"[{missed}]+{_CLOSED}*(?=.)") if missed else None
+    is_unmarked = 2 * len(_UNMARKED.findall(text)) > len(text)
     paragraphs = []
     for paragraph in document.paragraphs:
         sentences: list[str] = []
@@ -86,11 +93,27 @@ def split_sentences(document: Document, *, language: str) -> list[list[str]]:
                 found = rules.mended(found)
             if missed_end:
                 found = missed_end.sub(r"\g<0>\n", "\n".join(found)).split("\n")
+            if is_unmarked:
+                found = [part for sentence in found for part in of_clauses(sentence)]
             for sentence in found:
                 is_long = len(sentence) > LONG_SENTENCE_CHARACTERS
                 sentences += split_long(sentence) if is_long else [sentence.strip()]
         paragraphs.append([*filter(None, sentences)])
     return paragraphs
+
+
+def of_clauses(text: str) -> Iterator[str]:
+    """Sentences of a text in which no mark ends one, of several clauses each.
+
+    >>> [len(part) for part in of_clauses("วันนี้อากาศดีมาก " * 10)]
+    [67, 67, 34]
+    """
+    start = 0
+    for space in _CLAUSE_END.finditer(text):
+        if space.start() - start >= _LEAST_OF_CLAUSES:
+            yield text[start : space.start()]
+            start = space.end()
+    yield text[start:]
 
 
 def with_whole_numbers(found: list[str]) -> list[str]:

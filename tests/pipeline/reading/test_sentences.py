@@ -251,6 +251,15 @@ def test_sentences_of_a_language_are_divided_as_it_writes_them(language, sentenc
     assert split(" ".join(sentences), language) == sentences
 
 
-def test_long_thai_is_divided_at_spaces():
-    assert len(split("วันนี้อากาศดีมาก " * 40, "th")) == 40
-    assert len(split("วันนี้อากาศดีมาก ไปตลาด", "th")) == 1
+def test_thai_is_divided_at_spaces_into_sentences_of_several_clauses():
+    clause = "วันนี้อากาศดีมาก"
+    four = " ".join([clause] * 4)
+    assert split(" ".join([four] * 10), "th") == [four] * 10
+    assert split(f"{four} ไปตลาด", "th") == [four, "ไปตลาด"]
+    # No clause ends before a number, a mark or a sign that repeats a word.
+    for after in ("2020", "(ไปตลาด)"):
+        assert split(f"{four} {after} {clause}", "th") == [f"{four} {after} {clause}"]
+    assert split(f"{four} ๆ {clause}", "th") == [f"{four} ๆ", clause]
+    # Nor in a text that only quotes some Thai.
+    quoting = f"He wrote what he saw, which was {four} and then some more, so he left."
+    assert split(quoting, "en") == [quoting]
