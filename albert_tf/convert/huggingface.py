@@ -67,7 +67,14 @@ _INDEX = f"{MODEL_WEIGHTS}.index.json"
 _FILES = "weight_map"
 _ENDING = ".safetensors"
 
-_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+# What else holds weights: its files, what it is, and how transformers reads it.
+_OTHER_WEIGHTS = dict.fromkeys(
+    ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl"),
+    ("is a pickle, which can run any program when it is read", "transformers", ""),
+) | {
+    "tf_model*": ("has weights of TensorFlow", "transformers 4", ", from_tf=True"),
+    "flax_model*": ("has weights of Flax", "transformers 4", ", from_flax=True"),
+}
 
 
 def huggingface_config(
@@ -247,20 +254,27 @@ def _class_of(folder: Path) -> str:
     return name if is_albert else "AlbertForPreTraining"
 
 
+def _without_weights(folder: Path) -> AlbertError:
+    """Of a folder without safetensors: what makes them of the weights that it has."""
+    for glob, (what, program, flag) in _OTHER_WEIGHTS.items():
+        for path in sorted(folder.glob(glob)):
+            return AlbertError(
+                f"{path} {what}; convert the model to safetensors first (in {program} "
+                f'{_class_of(folder)}.from_pretrained("FOLDER"{flag})'
+                '.save_pretrained("NEW")).'
+            )
+    return AlbertError(
+        f"{folder} has no {MODEL_WEIGHTS}; give the whole folder of a model."
+    )
+
+
 def _weight_files(folder: Path) -> list[Path]:
     """The one file of a model's tensors, or those that its index names."""
     if (folder / MODEL_WEIGHTS).exists():
         return [folder / MODEL_WEIGHTS]
     index = folder / _INDEX
     if not index.exists():
-        pickles = sorted(path for glob in _PICKLES for path in folder.glob(glob))
-        raise AlbertError(
-            f"{pickles[0]} is a pickle, which can run any program when it is read; "
-            "convert the model to safetensors first (in transformers "
-            f'{_class_of(folder)}.from_pretrained("FOLDER").save_pretrained("NEW")).'
-            if pickles
-            else f"{folder} has no {MODEL_WEIGHTS}; give the whole folder of a model."
-        )
+        raise _without_weights(folder)
     files = read_json(index).get(_FILES)
     if not isinstance(files, dict) or not files:
         raise AlbertError(f"{index} has no {_FILES}; copy it again.")

@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 Rules = Mapping[str, bool | None]
 
 # Files of weights: a folder that has one is more than a vocabulary.
-_WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.ckpt*", "*.h5", "saved_model.pb")
+_WEIGHTS = (
+    *("*.safetensors", "*.bin", "*.pt", "*.pth", "*.ckpt*", "*.h5", "*.msgpack"),
+    *("*.onnx", "saved_model.pb"),
+)
 
 # A vocabulary, and beside it the weights of a run where there are any.
 IMPORT = Footprint(

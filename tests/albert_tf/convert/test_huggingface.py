@@ -331,22 +331,42 @@ def test_a_folder_without_weights_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("architectures", "named"),
+    ("file", "architectures", "says"),
     [
-        (["AlbertForTokenClassification"], "AlbertForTokenClassification"),
-        (None, "AlbertForPreTraining"),
+        (
+            "pytorch_model.bin",
+            ["AlbertForTokenClassification"],
+            "is a pickle, which can run any program when it is read; convert the model "
+            "to safetensors first (in transformers AlbertForTokenClassification"
+            '.from_pretrained("FOLDER").save_pretrained("NEW")).',
+        ),
+        (
+            "tf_model.h5",
+            None,
+            "has weights of TensorFlow; convert the model to safetensors first (in "
+            "transformers 4 AlbertForPreTraining"
+            '.from_pretrained("FOLDER", from_tf=True).save_pretrained("NEW")).',
+        ),
+        (
+            "flax_model.msgpack",
+            None,
+            "has weights of Flax; convert the model to safetensors first (in "
+            "transformers 4 AlbertForPreTraining"
+            '.from_pretrained("FOLDER", from_flax=True).save_pretrained("NEW")).',
+        ),
     ],
 )
-def test_a_pickle_is_converted_by_the_class_that_keeps_its_head(
-    tmp_path, architectures, named
+def test_other_weights_are_converted_by_the_class_that_keeps_their_head(
+    tmp_path, file, architectures, says
 ):
     save(tmp_path, SMALL)
-    (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
+    (tmp_path / "model.safetensors").rename(tmp_path / file)
     config = tmp_path / "config.json"
     values = json.loads(config.read_text()) | {"architectures": architectures}
     config.write_text(json.dumps(values))
-    with pytest.raises(AlbertError, match=rf"in transformers {named}\.from_pretrained"):
+    with pytest.raises(AlbertError) as refused:
         read_huggingface(tmp_path)
+    assert str(refused.value) == f"{tmp_path / file} {says}"
 
 
 def divide(folder):
