@@ -1,27 +1,21 @@
-"""Draw what a run and its peers learn in the same time.
+"""Draw what programs have learned after the same minutes of training.
 
-    python -m benchmarks.curves albert=RUN "BERT of transformers=PEER" ... --output SVG
+    python -m benchmarks.quality albert-2 albert-5 bert-2 ... --data DATA --csv SCORES
+    python -m benchmarks.curves SCORES --output SVG
 
-A run of `albert pretrain` has its losses in metrics.jsonl, a model of
-`benchmarks.peers` in curve.csv: each on its own masks in training, against the minutes
-of its steps.
+A model of two minutes of the program `albert` is called albert-2; what has no minutes
+in its name, such as counting, is drawn as a line.
 """
 
 import argparse
 import csv
 import itertools
-import json
 from pathlib import Path
+from typing import NamedTuple
 
-import numpy as np
 from matplotlib import rc_context
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-from benchmarks.peers import CURVE_FILE, Point
-from schemas.layout import METRICS, TRAIN
-
-# Means of this many parts of the time are drawn.
-PARTS = 60
 
 # One of each curve's, told apart by those who see no colours by its lightness.
 COLOURS = ("#0b5fa5", "#d1742a", "#4f9d69", "#9a6fb0")
@@ -36,61 +30,88 @@ STYLE = {
 }
 
 
-def curve_of(folder: Path) -> list[Point]:
-    """The losses in training of a run or of a peer."""
-    if not (folder / CURVE_FILE).exists():
-        lines = map(json.loads, (folder / METRICS).read_text().splitlines())
-        return [
-            Point(line["seconds"], line["mlm_loss"])
-            for line in lines
-            if line["split"] == TRAIN
-        ]
-    with (folder / CURVE_FILE).open(newline="") as file:
-        return [Point(*map(float, row.values())) for row in csv.DictReader(file)]
+class Score(NamedTuple):
+    """Bits per character of a model, with their interval of 95 %."""
+
+    bits: float
+    low: float
+    high: float
 
 
-def smoothed(curve: list[Point]) -> np.ndarray:
-    """The means `[N, 2]` of the parts of a curve that have points.
+def curves_of(rows: list[list[str]]) -> dict[str, dict[int, Score]]:
+    """The scores of each program by its minutes, 0 for what was not trained.
 
-    >>> smoothed([Point(1.0, 4.0), Point(1.5, 2.0), Point(600.0, 1.0)]).tolist()
-    [[1.25, 3.0], [600.0, 1.0]]
+    >>> curves_of([["bert-5", "2", "1", "3"], ["bert-2", "3", "2", "4"]])
+    {'bert': {2: Score(bits=3.0, low=2.0, high=4.0), \
+5: Score(bits=2.0, low=1.0, high=3.0)}}
+    >>> curves_of([["counting", "2", "1", "3"]])
+    {'counting': {0: Score(bits=2.0, low=1.0, high=3.0)}}
     """
-    points = np.array(curve)
-    ends = np.linspace(0, points[-1, 0], PARTS + 1)[1:]
-    parts = np.searchsorted(ends, points[:, 0])
-    return np.array([points[parts == part].mean(axis=0) for part in np.unique(parts)])
+    curves: dict[str, dict[int, Score]] = {}
+    for model, *figures in rows:
+        name, _, minutes = model.rpartition("-")
+        if not minutes.isdecimal():
+            name, minutes = model, "0"
+        curves.setdefault(name, {})[int(minutes)] = Score(*map(float, figures))
+    return {name: dict(sorted(curve.items())) for name, curve in curves.items()}
 
 
-def draw(curves: dict[str, list[Point]]) -> Figure:
+def draw(curves: dict[str, dict[int, Score]]) -> Figure:
     """The curves, each with its name beside its end."""
-    figure = Figure(figsize=(7.2, 3.4), layout="constrained")
+    figure = Figure(figsize=(7.2, 3.6), layout="constrained")
     axes = figure.add_subplot()
-    for (name, curve), colour in zip(
-        curves.items(), itertools.cycle(COLOURS), strict=False
-    ):
-        minutes, losses = (smoothed(curve) / (60.0, 1.0)).T
-        axes.plot(minutes, losses, color=colour, linewidth=2)
+    colours = itertools.cycle(COLOURS)
+    ends: list[tuple[float, str, str]] = []
+    for name, curve in curves.items():
+        scores = list(curve.values())
+        bits = [score.bits for score in scores]
+        if 0 in curve:
+            colour = "#666666"
+            axes.axhline(bits[0], color=colour, linewidth=1, linestyle="--")
+        else:
+            colour = next(colours)
+            below = [score.bits - score.low for score in scores]
+            above = [score.high - score.bits for score in scores]
+            axes.errorbar(
+                *(list(curve), bits, (below, above)),
+                color=colour,
+                linewidth=2,
+                marker="o",
+                capsize=3,
+            )
+        ends.append((bits[-1], name, colour))
+    axes.set_xticks(sorted({minutes for curve in curves.values() for minutes in curve}))
+    axes.set_xlim(left=0)
+    axes.set_xlabel("minutes of training on one core")
+    axes.set_ylabel("bits per character of held-out words")
+    name_ends(axes, ends)
+    return figure
+
+
+def name_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
+    """The name and the value of each end beside it, none over another."""
+    low, high = axes.get_ylim()
+    place = low
+    for bits, name, colour in sorted(ends):
+        place = max(bits, place + (high - low) / 15)
         axes.annotate(
-            f"{name}, {losses[-1]:.2f}",
-            (minutes[-1], losses[-1]),
+            f"{name}, {bits:.2f}",
+            (axes.get_xlim()[1], place),
             xytext=(6, 0),
             textcoords="offset points",
             color=colour,
             va="center",
         )
-    axes.set_xlabel("minutes of training")
-    axes.set_ylabel("loss on its own masks, nats")
-    return figure
 
 
 def main() -> None:
     """Read the arguments, write the picture."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("curves", nargs="+", metavar="NAME=FOLDER")
+    parser.add_argument("scores", type=Path)
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
-    named = (text.rsplit("=", 1) for text in arguments.curves)
-    curves = {name: curve_of(Path(folder)) for name, folder in named}
+    with arguments.scores.open(newline="") as file:
+        curves = curves_of(list(csv.reader(file)))
     with rc_context(STYLE):
         draw(curves).savefig(arguments.output, metadata={"Date": None})
 

@@ -16,15 +16,11 @@ keras-hub-guide: the model of the guide "Pretraining a Transformer from scratch 
 KerasHub", three layers of 256, in float32; its settings are --batch-size 128 --share
 0.25 --learning-rate 0.0005, which stays as it is.
 
-Beside the model it writes its losses and the seconds that had passed, for
-`benchmarks.curves`.
-
 KerasHub cannot read files of its own where weights are shared; so its weights are kept
 as an array each.
 """
 
 import argparse
-import csv
 import dataclasses
 import os
 import time
@@ -58,18 +54,8 @@ Arrays = dict[str, np.ndarray]
 # The peer whose learning rate stays as it is, in float32.
 GUIDE = "keras-hub-guide"
 
-# Seconds and the mean loss of the steps since the line before, of any peer.
-CURVE_FILE = "curve.csv"
-
 # The files of a model of KerasHub.
 KERAS_HUB_FILE, WEIGHTS_FILE = "keras_hub.json", "weights.npz"
-
-
-class Point(NamedTuple):
-    """A point of a curve of losses."""
-
-    seconds: float
-    loss: float
 
 
 class Masks(NamedTuple):
@@ -216,23 +202,13 @@ def for_some_time(
     """Do steps until the time is over; how many."""
     step(next(batches), 0.0)  # compiles
     begun, steps, window = time.monotonic(), 0, 0.0
-    curve: list[Point] = []
     while (share := (time.monotonic() - begun) / arguments.seconds) < 1:
         window += step(next(batches), arguments.learning_rate * rate_at(share))
         steps += 1
         if steps % WINDOW == 0:
             print(f"{share:.1%} of the time, step {steps}, loss {window / WINDOW:.3f}")
-            curve.append(Point(share * arguments.seconds, window / WINDOW))
             window = 0.0
-    write_curve(arguments.output, curve)
     return steps
-
-
-def write_curve(folder: Path, curve: list[Point]) -> None:
-    """Keep what was learned when, beside the model."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / CURVE_FILE).open("w", newline="") as file:
-        csv.writer(file).writerows([Point._fields, *curve])
 
 
 def train_keras_hub(
@@ -256,11 +232,7 @@ def train_keras_hub(
         dataset_of(batches),
         epochs=10**6,
         steps_per_epoch=WINDOW,
-        callbacks=[
-            keras.callbacks.LambdaCallback(
-                on_train_batch_end=clock.tick, on_epoch_end=clock.keep
-            )
-        ],
+        callbacks=[keras.callbacks.LambdaCallback(on_train_batch_end=clock.tick)],
         verbose=2,
     )
     folder = arguments.output
@@ -268,7 +240,6 @@ def train_keras_hub(
     written = {"peer": arguments.peer, "config": dataclasses.asdict(config)}
     write_json(folder / KERAS_HUB_FILE, written)
     np.savez(folder / WEIGHTS_FILE, *model.get_weights())
-    write_curve(folder, clock.curve)
     (folder / SPM_MODEL).write_bytes(read_model(arguments.data))
     return clock.steps
 
@@ -278,7 +249,6 @@ class Clock:
 
     def __init__(self, model: Any, arguments: argparse.Namespace) -> None:
         self.steps = 0
-        self.curve: list[Point] = []
         self._begun = 0.0
         self._model = model
         self._arguments = arguments
@@ -292,10 +262,6 @@ class Clock:
         rate = 1.0 if self._arguments.peer == GUIDE else rate_at(share)
         self._model.optimizer.learning_rate = self._arguments.learning_rate * rate
         self._model.stop_training = share >= 1
-
-    def keep(self, epoch: int, logs: dict[str, float]) -> None:
-        """Keep the mean loss of the steps since the last time."""
-        self.curve.append(Point(time.monotonic() - self._begun, logs["loss"]))
 
 
 def dataset_of(batches: Iterator[Arrays]) -> Any:

@@ -9,10 +9,11 @@ Each reads the text with its own tokenizer. A word is masked alone, and its toke
 predicted from left to right. Only words that all models have whole are asked about:
 those that none of them divides in a way of its own, cuts off or does not know. With
 --data the text is the held-out split, and counting on the training split stands beside
-the models.
+the models. --csv keeps the figures for `benchmarks.curves`.
 """
 
 import argparse
+import csv
 import itertools
 import re
 import textwrap
@@ -327,6 +328,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--text", type=Path)
     parser.add_argument("--words", type=int, default=2000)
+    parser.add_argument("--csv", type=Path, metavar="FILE")
     arguments = parser.parse_args()
     if (arguments.data is None) == (arguments.text is None):
         parser.error("give --data or --text")
@@ -343,14 +345,19 @@ def main() -> None:
     print(f"{len(characters):,} words, {int(characters.sum()):,} characters\n")
     print("| model | bits per character | more than the first | words a second |")
     print("|---|--:|--:|--:|")
+    kept = []
     for row in rows:
         bits = bits_per_character(row["losses"], characters)
+        kept.append([row["name"], bits.value, bits.low, bits.high])
         more = bits_per_character(row["losses"] - rows[0]["losses"], characters)
         print(
             f"| {row['name']} | {bits.value:.3f} ({bits.low:.3f} to {bits.high:.3f}) "
             f"| {more.value:.3f} ({more.low:.3f} to {more.high:.3f}) "
             f"| {len(characters) / row['seconds']:.0f} |"
         )
+    if arguments.csv:
+        with arguments.csv.open("w", newline="") as file:
+            csv.writer(file).writerows(kept)
 
 
 if __name__ == "__main__":

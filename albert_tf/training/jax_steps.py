@@ -56,13 +56,22 @@ class JaxSteps(TrainingSteps):
         for path, value in self._placed(model.weights_by_path).items():
             model.weights_by_path[path].assign(value)
         self._together = jax.jit(jnp.stack, out_shardings=everywhere)
+        self._define(mesh)
         self._totals: dict[str, Tensor] = {}
         self.discard()
-        self._define(mesh)
 
     def _define(self, mesh: Mesh) -> None:
         """Both pieces, as functions that JAX compiles when they are called first."""
         everywhere = self._everywhere
+        shapes = {
+            path: (mesh.size, *weight.shape)
+            for path, weight in self.model.weights_by_path.items()
+        }
+        # All at once: one by one they take longer than the update of a small model.
+        self._zeros = jax.jit(
+            lambda: {path: jnp.zeros(shape) for path, shape in shapes.items()},
+            out_shardings=self._divided,
+        )
         self._accumulate = jax.jit(
             jax.shard_map(
                 self._add_gradients,
@@ -123,12 +132,7 @@ class JaxSteps(TrainingSteps):
     def discard(self) -> None:
         """See `TrainingSteps.discard`."""
         super().discard()
-        self._totals = {
-            path: jnp.zeros(
-                (self._divided.num_devices, *weight.shape), device=self._divided
-            )
-            for path, weight in self.model.weights_by_path.items()
-        }
+        self._totals = self._zeros()
 
     def memory(self) -> list[Memory]:
         """See `TrainingSteps.memory`."""
@@ -147,6 +151,8 @@ class JaxSteps(TrainingSteps):
     def _placed(self, variables: dict[str, keras.Variable]) -> dict[str, Tensor]:
         """Values on all devices; a checkpoint's are not, and would compile again."""
         values = {path: variable.value for path, variable in variables.items()}
+        if all(value.sharding is self._everywhere for value in values.values()):
+            return values
         placed: dict[str, Tensor] = jax.device_put(values, self._everywhere)
         return placed
 
