@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TextIO, TypedDict, Unpack
+from typing import Any, NamedTuple, TextIO
 
 from cli.support.options import tell_ignored
 from pipeline.storage import files
@@ -21,6 +21,7 @@ from schemas.files import TEMPORARY, json_text, parse_json
 from schemas.readable import record_without_secrets
 from schemas.settings import flag_name, without_gone
 
+# What decides the result; a run continues only if it is the same.
 Identity = dict[str, Any]
 
 
@@ -55,27 +56,6 @@ class Footprint(NamedTuple):
     )
     remedy: str = "give another --output, or --overwrite to start over"
 
-    @property
-    def removable(self) -> tuple[str, ...]:
-        """The only things that --overwrite removes, in this order.
-
-        The folder is recognised by the last, so that an interrupted --overwrite can be
-        given again.
-        """
-        return (*self.writes, layout.CONFIG)
-
-
-class Record(TypedDict):
-    """What `config.json` keeps of a command.
-
-    Attributes:
-        settings: All of them, accepted back by --config.
-        identity: What decides the result; a run continues only if it is the same.
-    """
-
-    settings: dict[str, Any]
-    identity: Identity
-
 
 def unused(name: str) -> str:
     """A name that a hint gives a folder to write: this one, or with a number if taken.
@@ -92,9 +72,10 @@ def claim(
     folder: Path | str,
     footprint: Footprint,
     *,
+    settings: dict[str, Any],
+    identity: Identity,
     overwrite: bool,
     goes_on_elsewhere: bool = False,
-    **record: Unpack[Record],
 ) -> Iterator[bool]:
     """Take a folder for writing; yields whether the command has finished there before.
 
@@ -112,11 +93,9 @@ def claim(
             goes_on = not overwrite and has_progress(folder, footprint)
             if overwrite or (here and not goes_on):
                 remove(folder, footprint)
-            finished = goes_on and compare(
-                folder, footprint, recorded(folder), identity=record["identity"]
-            )
+            finished = goes_on and compare(folder, footprint, identity=identity)
             if not finished:
-                write_record(folder, footprint, **record)
+                write_record(folder, footprint, settings=settings, identity=identity)
             try:
                 yield finished
             except BaseException:
@@ -137,10 +116,26 @@ def recorded(folder: Path | str) -> dict[str, Any]:
 
 
 def write_record(
-    folder: Path | str, footprint: Footprint, **record: Unpack[Record]
+    folder: Path | str,
+    footprint: Footprint,
+    *,
+    settings: dict[str, Any],
+    identity: Identity,
 ) -> None:
-    """Record the settings of a claimed run, and those with which it was begun."""
-    written = run_record(footprint, **record)
+    """Record the settings of a claimed run, and those with which it was begun.
+
+    All of them, which --config accepts back.
+    """
+    written: dict[str, Any] = {
+        "command": footprint.command,
+        "albert_version": __version__,
+        **record_without_secrets(settings | {"identity": identity}),
+        "environment": {
+            "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+            "host": platform.node(),
+            "python": platform.python_version(),
+        },
+    }
     before = recorded(folder)
     environment, old, began = (
         values if isinstance(values, dict) else {}
@@ -157,20 +152,6 @@ def write_record(
     if changed | began:
         written["began"] = changed | began
     files.write_whole(files.join(folder, layout.CONFIG), json_text(written))
-
-
-def run_record(footprint: Footprint, **record: Unpack[Record]) -> dict[str, Any]:
-    """What `config.json` says: which command wrote the folder, with which settings."""
-    return {
-        "command": footprint.command,
-        "albert_version": __version__,
-        **record_without_secrets(record["settings"] | {"identity": record["identity"]}),
-        "environment": {
-            "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-            "host": platform.node(),
-            "python": platform.python_version(),
-        },
-    }
 
 
 def has_progress(folder: Path | str, footprint: Footprint) -> bool:
@@ -256,27 +237,20 @@ def check_removed(removed: Path | str, output: Path | str) -> None:
         )
 
 
-def compare(
-    folder: Path | str,
-    footprint: Footprint,
-    record: dict[str, Any],
-    *,
-    identity: Identity,
-) -> bool:
+def compare(folder: Path | str, footprint: Footprint, *, identity: Identity) -> bool:
     """Whether a run is finished; refused if it was begun with other settings."""
     # As it will be read again: JSON makes lists of tuples.
     now = json.loads(json.dumps(record_without_secrets(identity)))
-    recorded = record.get("identity")
-    if not isinstance(recorded, dict):
-        recorded = {}
-    recorded, ignored = without_gone(
-        recorded, command=footprint.command, known=now, place=folder
+    old = recorded(folder).get("identity")
+    old, ignored = without_gone(
+        old if isinstance(old, dict) else {},
+        command=footprint.command,
+        known=now,
+        place=folder,
     )
     tell_ignored(ignored, folder)
-    before = {**footprint.defaults, **recorded} if recorded else {}
-    differing = [
-        name for name in {**recorded, **now} if before.get(name) != now.get(name)
-    ]
+    before = {**footprint.defaults, **old} if old else {}
+    differing = [name for name in {**old, **now} if before.get(name) != now.get(name)]
     if set(differing) <= set(footprint.changeable):
         footprint.check_change(folder, before, now)
         return footprint.is_finished(folder, identity)
@@ -314,8 +288,12 @@ def described_changes(names: Iterable[str], *, before: Identity, now: Identity) 
 
 
 def remove(folder: Path | str, footprint: Footprint) -> None:
-    """Remove what an earlier run of the command wrote, and nothing else."""
-    for name in footprint.removable:
+    """Remove what an earlier run of the command wrote, and nothing else.
+
+    The folder is recognised by its settings, which go last, so that an interrupted
+    --overwrite can be given again.
+    """
+    for name in (*footprint.writes, layout.CONFIG):
         left = files.find_below(folder, f"{name}{TEMPORARY}*")
         for path in (files.join(folder, name), *left):
             files.remove(path)

@@ -14,6 +14,7 @@ from cli.main import cli
 from cli.support import output_folder
 from cli.support.options import Duration, UserPath
 from schemas.errors import SettingError
+from schemas.files import write_json
 from schemas.settings import GONE, Gone
 from tests.commands import attempt
 
@@ -153,12 +154,13 @@ def test_a_file_may_name_a_setting_that_is_gone_where_it_had_no_effect(
 
 @pytest.mark.usefixtures("gone")
 def test_a_run_goes_on_where_a_setting_that_is_gone_had_no_effect(tmp_path, capsys):
-    record, now = {"identity": {"seed": 3, "old": 1}}, {"seed": 3}
-    assert output_folder.compare(tmp_path, VOCAB, record, identity=now) is False
+    config, now = tmp_path / "config.json", {"seed": 3}
+    write_json(config, {"identity": {"seed": 3, "old": 1}})
+    assert output_folder.compare(tmp_path, VOCAB, identity=now) is False
     assert capsys.readouterr().err.startswith(f"{tmp_path}: old ignored;")
-    record["identity"]["old"] = 2
+    write_json(config, {"identity": {"seed": 3, "old": 2}})
     with pytest.raises(SettingError, match=f"{tmp_path}: {REFUSED}"):
-        output_folder.compare(tmp_path, VOCAB, record, identity=now)
+        output_folder.compare(tmp_path, VOCAB, identity=now)
 
 
 OF_ALL_COMMANDS = {"config", "quiet", "debug", "seed", "beam_options"}

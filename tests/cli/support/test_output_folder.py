@@ -16,7 +16,7 @@ from pipeline.job.spill import is_whole_dataset
 from pipeline.storage import files, remote
 from schemas.config import DataConfig
 from schemas.errors import AlbertError, SettingError
-from schemas.files import TEMPORARY, json_text
+from schemas.files import TEMPORARY, json_text, write_json
 from schemas.manifest import ShardFile
 from tests.commands import contents, run
 from tests.manifests import manifest_of
@@ -110,9 +110,9 @@ def test_a_folder_that_lies_elsewhere_is_overwritten_and_stays_there(tmp_path):
 
 
 def test_a_run_of_other_settings_is_refused_with_what_else_can_be_done(tmp_path):
-    record = {"identity": IDENTITY}
+    write_json(tmp_path / "config.json", {"identity": IDENTITY})
     with pytest.raises(SettingError) as refusal:
-        output_folder.compare(tmp_path, PRETRAIN, record, identity={"seed": 2})
+        output_folder.compare(tmp_path, PRETRAIN, identity={"seed": 2})
     assert str(refusal.value) == (
         f"{tmp_path} holds a run with other settings: --seed was 1 and is 2; give "
         "another --output (--init-from takes this run's weights along), or --overwrite "
@@ -122,10 +122,10 @@ def test_a_run_of_other_settings_is_refused_with_what_else_can_be_done(tmp_path)
 
 def test_a_text_that_is_read_otherwise_is_not_told_of_by_a_flag_there_is_none(tmp_path):
     file = {"name": "a.txt", "sha256": "0" * 64, "language": "en"}
-    record = {"identity": {"inputs": [file]}}
+    write_json(tmp_path / "config.json", {"identity": {"inputs": [file]}})
     with pytest.raises(SettingError) as refusal:
         output_folder.compare(
-            tmp_path, VOCAB, record, identity={"inputs": [file | {"language": "de"}]}
+            tmp_path, VOCAB, identity={"inputs": [file | {"language": "de"}]}
         )
     assert str(refusal.value) == (
         f"{tmp_path} holds a vocabulary with other settings: the files of its text, or "
