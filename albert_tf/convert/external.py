@@ -31,6 +31,9 @@ from schemas.settings import config_from_dict
 # Which task the sentence head was trained on; a field of ours in their configuration.
 SENTENCE_TASK = "sentence_task"
 
+# Fields that AlbertConfig does not have, or not with the same values.
+OWN_FIELDS = {"sharing", "sentence_task", "hidden_act", "embedding_projection"}
+
 _WHOLE = (
     "give a whole ALBERT with its masked-LM head, or make a run of one that has no "
     "head at all with albert import"
@@ -175,10 +178,9 @@ class Tensors(NamedTuple):
     shapes: Shapes
     load: Callable[[str], Any]
 
-    def without(self, names: Iterable[str]) -> "Tensors":
+    def without(self, names: Collection[str]) -> "Tensors":
         """These tensors without the given names."""
-        dropped = set(names)
-        kept = {name: s for name, s in self.shapes.items() if name not in dropped}
+        kept = {name: s for name, s in self.shapes.items() if name not in names}
         return self._replace(shapes=kept)
 
 
@@ -235,16 +237,13 @@ def architecture(
     activation: Activation,
     group_of: GroupOf,
 ) -> ModelConfig:
-    """The architecture in a JSON object with the fields of AlbertConfig.
-
-    Other fields are ignored.
+    """The architecture in a JSON object with the fields of AlbertConfig and any others.
 
     Args:
         activation: What `hidden_act` means, which each program spells in its own way.
         group_of: As the other program rounds.
     """
-    fields = {field.name for field in dataclasses.fields(ModelConfig)}
-    own = fields - {"sharing", "sentence_task", "hidden_act", "embedding_projection"}
+    fields = {field.name for field in dataclasses.fields(ModelConfig)} - OWN_FIELDS
     needed = ("vocab_size", "hidden_size", "num_attention_heads", "intermediate_size")
     missing = [name for name in needed if name not in values]
     if missing:
@@ -252,7 +251,7 @@ def architecture(
             f"{source} lacks {listed(missing)}, so it is not the configuration of an "
             "ALBERT; give the folder of one."
         )
-    known = {name: value for name, value in values.items() if name in own}
+    known = {name: value for name, value in values.items() if name in fields}
     try:
         config = config_from_dict(ModelConfig, {**known, "hidden_act": activation})
     except SettingError as error:

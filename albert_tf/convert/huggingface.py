@@ -10,6 +10,7 @@ import safetensors.numpy
 
 from albert_tf.convert.external import (
     HUGGINGFACE,
+    OWN_FIELDS,
     SENTENCE_TASK,
     Tensors,
     architecture,
@@ -33,23 +34,6 @@ from schemas.example import CLS_ID, PAD_ID, SEP_ID
 from schemas.files import read_json
 from schemas.layout import CONFIG, MODEL_WEIGHTS
 
-# Fields that AlbertConfig has under the same names.
-_FIELDS = (
-    "vocab_size",
-    "embedding_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "num_hidden_groups",
-    "inner_group_num",
-    "num_attention_heads",
-    "intermediate_size",
-    "hidden_dropout_prob",
-    "attention_probs_dropout_prob",
-    "max_position_embeddings",
-    "type_vocab_size",
-    "initializer_range",
-    "layer_norm_eps",
-)
 # The spellings of GELU in its tanh approximation, which all released ALBERTs have.
 _TANH_GELU = ("gelu_new", "gelu_pytorch_tanh")
 _RELU = "relu"
@@ -86,11 +70,12 @@ def huggingface_config(
         order: The id there of each piece; None where it is the same.
     """
     pad, bos, eos = (order[i] if order else i for i in (PAD_ID, CLS_ID, SEP_ID))
-    whole = whole_layers(config)
+    fields = dataclasses.asdict(whole_layers(config))
+    left_out = {*OWN_FIELDS, "layer_consistency_weight"}
     return {
         "architectures": ["AlbertForPreTraining"],
         "model_type": "albert",
-        **{name: getattr(whole, name) for name in _FIELDS},
+        **{name: value for name, value in fields.items() if name not in left_out},
         "hidden_act": _TANH_GELU[0] if config.hidden_act == "gelu" else _RELU,
         "classifier_dropout_prob": 0.1,
         "pad_token_id": pad,

@@ -251,9 +251,10 @@ class Yardstick:
         )
         scores = score_by_paradigm(pairs, of_sentences)
         return {
-            **_share_of(sum(s.right for s in scores), len(pairs)),
+            **_share_of(sum(right for _, right, _ in scores), len(pairs)),
             "paradigms": [
-                {"paradigm": s.paradigm, **_share_of(s.right, s.pairs)} for s in scores
+                {"paradigm": paradigm, **_share_of(*score)}
+                for paradigm, *score in scores
             ],
         }
 

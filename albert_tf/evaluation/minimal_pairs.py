@@ -118,18 +118,10 @@ def words_of_sentences(rows: Sequence[Row], vocabulary: Vocabulary) -> list[Span
     ]
 
 
-class ParadigmScore(NamedTuple):
-    """Of all pairs of a paradigm, those whose grammatical sentence is likelier."""
-
-    paradigm: str
-    right: int
-    pairs: int
-
-
 def score_by_paradigm(
     pairs: Sequence[MinimalPair], losses: Float
-) -> list[ParadigmScore]:
-    """The score of each paradigm, in the order in which they came.
+) -> list[tuple[str, int, int]]:
+    """Each paradigm, as they came, with its pairs that are right and all its pairs.
 
     Args:
         pairs: N of them.
@@ -138,12 +130,9 @@ def score_by_paradigm(
 
     >>> pairs = [MinimalPair("agreement", "", ""), MinimalPair("agreement", "", "")]
     >>> score_by_paradigm(pairs, np.array([1.0, 2.0, 3.0, 3.0]))
-    [ParadigmScore(paradigm='agreement', right=1, pairs=2)]
+    [('agreement', 1, 2)]
     """
     right: dict[str, list[bool]] = {}
     for pair, (good, bad) in zip(pairs, losses.reshape(-1, 2).tolist(), strict=True):
         right.setdefault(pair.paradigm, []).append(good < bad)
-    return [
-        ParadigmScore(paradigm, sum(hits), len(hits))
-        for paradigm, hits in right.items()
-    ]
+    return [(paradigm, sum(hits), len(hits)) for paradigm, hits in right.items()]

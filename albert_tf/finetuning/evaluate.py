@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from keras import ops
 
-from albert_tf.evaluation.held_out import compiled
+from albert_tf.evaluation.held_out import Stop, compiled, never
 from albert_tf.finetuning.batches import batches_to_predict
 from albert_tf.finetuning.job import TuningJob, TuningState
 from albert_tf.model.task_model import Batch, TaskModel
@@ -29,7 +29,6 @@ from albert_tf.tasks.evaluation import (
     answers_of,
     evaluated,
     measured,
-    recorded_task,
     task_of,
     with_chosen_threshold,
 )
@@ -66,15 +65,9 @@ class TaskLogits:
         self._compute = compute or compiled(lambda of, batch: of(batch), model)
 
     def of_rows(
-        self,
-        rows: Sequence[EncodedExample],
-        *,
-        on_rows: Callable[[int], None] = lambda rows: None,
-    ) -> list[Array]:
-        """The logits of each row without those of padding.
-
-        Args:
-            on_rows: Told how many rows were computed since it was last told.
+        self, rows: Sequence[EncodedExample], *, should_stop: Stop = never
+    ) -> list[Array] | None:
+        """The logits of each row without those of padding; None if stopped.
 
         Returns:
             `[L]`, `[1]` (`regress`), `[O]` (`choose`), `[S, L]` (`tag`) or `[S, 2]`
@@ -87,7 +80,8 @@ class TaskLogits:
                 is_of_tokens = logits.ndim == 2
                 length = rows[number].length if is_of_tokens else None
                 found[number] = logits[:length]
-            on_rows(len(numbers))
+            if should_stop():
+                return None
         return found
 
 
@@ -121,7 +115,13 @@ class Predictor:
                 compute=None if is_compiled else compute,
             )
         logits = self._logits[is_compiled].of_rows(given.rows)
-        return answers_of(recorded_task(record), given.examples, given.rows, logits)
+        assert logits is not None, "nobody stops it"
+        task = task_of(
+            record.spec,
+            threshold=record.threshold,
+            max_answer_tokens=record.max_answer_tokens,
+        )
+        return answers_of(task, given.examples, given.rows, logits)
 
 
 def prediction_lines(answered: Answered) -> str:
@@ -138,10 +138,6 @@ def evaluate_tuned(tuned: TrainedModel, given: TaskRows) -> Result:
     The threshold is that of the model, not chosen on these examples.
     """
     return {"step": tuned.step, **evaluated(Predictor(tuned).answers(given))}
-
-
-class _Stopped(Exception):
-    """An evaluation was left."""
 
 
 class TaskEvaluations:
@@ -194,11 +190,6 @@ class TaskEvaluations:
 
         The threshold is chosen anew. None is returned if a stop was asked for.
         """
-
-        def check_stop(rows: int) -> None:
-            if stop.reason:
-                raise _Stopped
-
         state, held_out = self._state, self._job.held_out
         weights = arrays_of(self._model.weights_by_path)
         assign_arrays(
@@ -207,9 +198,8 @@ class TaskEvaluations:
                 weights, mean=state.score_mean, deviation=state.score_deviation
             ),
         )
-        try:
-            logits = self._logits.of_rows(held_out.rows, on_rows=check_stop)
-        except _Stopped:
+        logits = self._logits.of_rows(held_out.rows, should_stop=lambda: stop.reason)
+        if logits is None:
             return None
         answered = with_chosen_threshold(
             answers_of(self._task, held_out.examples, held_out.rows, logits)

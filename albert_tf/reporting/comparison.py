@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from albert_tf.runs.evaluations import WORD_LOSSES, text_of
+from albert_tf.runs.evaluations import WORD_LOSSES, margin, text_of
 from albert_tf.runs.metrics import Metrics, bits_per_character
 from albert_tf.runs.run_record import Run
 
@@ -60,12 +60,12 @@ def compared(one: Run, other: Run) -> str:
     better, worse = (one, other) if value >= 0 else (other, one)
     if value < 0:
         value, low, high = -value, -high, -low
-    margin = f"{value:.3f} bits per character ({low:.3f} to {high:.3f})"
-    relation = f"{better.title} is better than {worse.title} by {margin}"
+    by = margin(value, low, high)
+    relation = f"{better.title} is better than {worse.title} by {by}"
     if low <= 0:
         relation = (
             f"{one.title} and {other.title} cannot be told apart: {better.title} needs "
-            f"{margin} less"
+            f"{by} less"
         )
     steps = f"steps {paired.one['step']:,} and {paired.other['step']:,}"
     said = f"{relation}, over {number:,} words of {text_of(paired.one)}, {steps}."

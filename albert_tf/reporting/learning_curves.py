@@ -177,19 +177,14 @@ def _shown(share: str) -> str:
 
 def not_comparable(runs: Sequence[Run]) -> str:
     """Why held-out figures of runs are not comparable; empty where they are."""
-    known = [run for run in runs if run.data is not None]
-    vocabularies = {run.data.vocabulary["sha256"] for run in known if run.data}
-    texts = {
-        tuple(shard.sha256 for shard in run.data.shard_files(EVAL, 0))
-        for run in known
-        if run.data
-    }
-    if len(vocabularies) > 1:
+    known = [run.data for run in runs if run.data is not None]
+    if len({data.vocabulary["sha256"] for data in known}) > 1:
         return (
             " The vocabularies of these runs differ, so their held-out figures are not "
             "comparable; albert evaluate measures bits per character, which are."
         )
-    if len(texts) > 1:
+    texts = ([s.sha256 for s in data.shard_files(EVAL, 0)] for data in known)
+    if len(set(map(tuple, texts))) > 1:
         return (
             " The held-out texts of these runs differ, so their held-out figures are "
             "not comparable; albert evaluate --text measures both on the same."

@@ -37,8 +37,8 @@ _SHOWN_DIFFERENCES = 6
 
 def runs_section(runs: Sequence[Run]) -> Section:
     """One section for all runs, their curves in the same plots."""
-    is_one = len(runs) == 1
-    notes = [] if is_one else [*differences(runs)]
+    is_one, configuration = len(runs) == 1, _configuration(runs)
+    notes = [] if is_one else [_differences(configuration)]
     notes += [compared(runs[0], run) for run in runs[1:]]
     if reason := not_comparable(runs):
         notes.append(reason.strip())
@@ -60,7 +60,7 @@ def runs_section(runs: Sequence[Run]) -> Section:
             *(() if is_one else (overview,)),
             _held_out(runs),
             *_against_counting(runs),
-            _configuration(runs),
+            configuration,
         ),
     )
 
@@ -164,7 +164,11 @@ def _against_counting(runs: Sequence[Run]) -> Iterator[Table]:
             table = evaluations.comparison(one)
             columns = table.columns[1:]
             rows += [(run.title, text, step, *row) for row in table.rows]
-        newest = evaluations.newest_with_pairs(run.evaluations)
+        newest: Metrics = max(
+            (one for one in run.evaluations if one.get("minimal_pairs")),
+            key=lambda one: (one["step"], one["minimal_pairs"]["pairs"]),
+            default={},
+        )
         if pairs := evaluations.minimal_pairs(newest):
             titles.append(f"{run.title}, step {newest['step']:,}")
             for paradigm, right, _ in pairs.rows:
@@ -236,20 +240,18 @@ def _configuration(runs: Sequence[Run]) -> Table:
     )
 
 
-def differences(runs: Sequence[Run]) -> Iterator[str]:
+def _differences(configuration: Table) -> str:
     """What differs between runs, in a sentence: what was set, then what follows."""
-    table = _configuration(runs)
-    rows = [row for n, row in enumerate(table.rows) if n in table.marked]
-    if len(runs) > 1 and not rows:
-        yield "The runs have the same settings."
-    elif len(runs) > 1:
-        shown = [
-            f"{name} ({', '.join(map(str, values))})"
-            for name, *values in rows[:_SHOWN_DIFFERENCES]
-        ]
-        others = len(rows) - len(shown)
-        more = f" and {others} more under Configuration" if others else ""
-        yield f"What differs: {', '.join(shown)}{more}."
+    number = len(configuration.marked)
+    if not number:
+        return "The runs have the same settings."
+    shown = [
+        f"{name} ({', '.join(map(str, values))})"
+        for name, *values in configuration.rows[: min(number, _SHOWN_DIFFERENCES)]
+    ]
+    others = number - len(shown)
+    more = f" and {others} more under Configuration" if others else ""
+    return f"What differs: {', '.join(shown)}{more}."
 
 
 def _settings(run: Run) -> dict[str, Any]:

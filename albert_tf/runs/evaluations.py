@@ -143,15 +143,6 @@ def minimal_pairs(evaluation: Metrics) -> Table | None:
     )
 
 
-def newest_with_pairs(found: list[Metrics]) -> Metrics:
-    """The last evaluation with minimal pairs, by step and their number; else empty."""
-    return max(
-        (one for one in found if one.get("minimal_pairs")),
-        key=lambda one: (one["step"], one["minimal_pairs"]["pairs"]),
-        default={},
-    )
-
-
 def sentences(evaluation: Metrics) -> Iterator[str]:
     """What an evaluation says in words: if it is good, and how it was measured."""
     bits, counting = (
@@ -198,22 +189,20 @@ def verdict(difference: dict[str, float]) -> str:
     """
     value, low, high = (difference[name] for name in ("value", "low", "high"))
     if high < 0:
-        margin = _interval_text({"value": -value, "low": -high, "high": -low})
-        return f"The model beats counting both neighbours by {_spelled(margin)}."
+        fewer = margin(-value, -high, -low)
+        return f"The model beats counting both neighbours by {fewer}."
+    more = margin(value, low, high)
     if low > 0:
-        margin = _interval_text(difference)
-        return f"Counting both neighbours beats the model by {_spelled(margin)}."
-    margin = _spelled(_interval_text(difference))
+        return f"Counting both neighbours beats the model by {more}."
     return (
         "The model is neither better nor worse than counting both neighbours, as far "
-        f"as these words show: the difference is {margin}."
+        f"as these words show: the difference is {more}."
     )
 
 
-def _spelled(margin: str) -> str:
-    """A number with its unit, and then its interval."""
-    value, _, rest = margin.partition(" ")
-    return f"{value} bits per character {rest}"
+def margin(value: float, low: float, high: float) -> str:
+    """By how much something is better, with the interval of that."""
+    return f"{value:.3f} bits per character ({low:.3f} to {high:.3f})"
 
 
 def _share_text(share: float | None, count: int) -> str | None:

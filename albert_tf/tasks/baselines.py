@@ -21,9 +21,6 @@ from albert_tf.tasks.evaluation import task_of
 from albert_tf.tasks.task import best_threshold, most_frequent
 from schemas.task import TaskExample, TaskSpec
 
-# Predictions, under the name of what guessed them.
-Guesses = dict[str, list[Any]]
-
 # A word; in scripts without spaces a character.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
 
@@ -38,7 +35,7 @@ _LEAST_COUNT, _INVERSE_PENALTY, _TOLERANCE = 2, 10.0, 1e-3
 
 def baselines_of(
     spec: TaskSpec, train: Sequence[TaskExample], examples: Sequence[TaskExample]
-) -> Guesses:
+) -> dict[str, list[Any]]:
     """What is said of examples by guessing, in the form of predictions.
 
     Args:

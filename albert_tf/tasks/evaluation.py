@@ -18,14 +18,7 @@ from albert_tf.tasks.answers import AnswerInPassage
 from albert_tf.tasks.tags import Tag
 from albert_tf.tasks.task import Array, Result, Targets, Task
 from albert_tf.tasks.text_labels import Choose, Classify, MultiLabel, Regress
-from schemas.task import (
-    EncodedExample,
-    Kind,
-    Metric,
-    TaskExample,
-    TaskRecord,
-    TaskSpec,
-)
+from schemas.task import EncodedExample, Kind, Metric, TaskExample, TaskSpec
 
 _KINDS: dict[Kind, type[Task]] = {
     "classify": Classify,
@@ -50,15 +43,6 @@ def task_of(
     """A task, as its kind computes and measures it."""
     of_kind = _KINDS[spec.kind]
     return of_kind(spec, threshold=threshold, max_answer_tokens=max_answer_tokens)
-
-
-def recorded_task(record: TaskRecord) -> Task:
-    """The task of a fine-tuned model."""
-    return task_of(
-        record.spec,
-        threshold=record.threshold,
-        max_answer_tokens=record.max_answer_tokens,
-    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -199,26 +183,26 @@ def evaluated(
 
 def _errors(answered: Answered) -> Result:
     """The errors that the model is surest of, with their text."""
-    task, examples, targets = answered.task, answered.examples, answered.targets
+    task, outputs = answered.task, answered.outputs
+    pairs = zip(answered.targets, answered.predictions, strict=True)
     wrong = [
-        (task.sureness(output, true, predicted), number)
-        for number, (output, true, predicted) in enumerate(
-            zip(answered.outputs, targets, answered.predictions, strict=True)
+        (task.sureness(output, true, predicted), example, true, predicted)
+        for example, output, (true, predicted) in zip(
+            answered.examples, outputs, pairs, strict=True
         )
         if not task.is_right(true, predicted)
     ]
-    wrong.sort(key=lambda pair: (-pair[0], pair[1]))
+    wrong.sort(key=lambda error: -error[0])
     return {
         "errors": [
             {
-                "id": examples[number].id,
-                "text": examples[number].text[:_CHARACTERS],
-                "text_pair": (examples[number].text_pair or "")[:_CHARACTERS] or None,
-                "right": task.named(examples[number], true, other=predicted),
-                "predicted": task.named(examples[number], predicted, other=true),
+                "id": example.id,
+                "text": example.text[:_CHARACTERS],
+                "text_pair": (example.text_pair or "")[:_CHARACTERS] or None,
+                "right": task.named(example, true, other=predicted),
+                "predicted": task.named(example, predicted, other=true),
                 "sureness": sureness,
             }
-            for sureness, number in wrong[:_ERRORS]
-            for true, predicted in [(targets[number], answered.predictions[number])]
+            for sureness, example, true, predicted in wrong[:_ERRORS]
         ]
     }

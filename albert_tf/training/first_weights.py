@@ -144,9 +144,7 @@ def whole_texts(batch: Batch) -> Integers:
     return ids
 
 
-def unigram_log_shares(
-    labels: Iterable[Integers], *, vocab_size: int
-) -> npt.NDArray[np.float32]:
+def unigram_log_shares(labels: Iterable[Integers], *, vocab_size: int) -> Floats:
     """The logarithm of the share that each token has in the labels, `[V]`.
 
     Args:
@@ -159,7 +157,7 @@ def unigram_log_shares(
     counts = np.full(vocab_size, SMOOTHING)
     for tokens in labels:
         counts += np.bincount(tokens, minlength=vocab_size)
-    shares: npt.NDArray[np.float32] = np.log(counts / counts.sum()).astype(np.float32)
+    shares: Floats = np.log(counts / counts.sum()).astype(np.float32)
     return shares
 
 

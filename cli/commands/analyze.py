@@ -158,5 +158,5 @@ def _cells(row: "LayerSimilarity") -> str:
     return f"{row.l2_distance:14.4f}{row.cosine_similarity:9.4f}{row.degrees:10.2f}"
 
 
-def _shortened(name: str, *, most: int = 30) -> str:
-    return name if len(name) <= most else f"...{name[3 - most :]}"
+def _shortened(name: str) -> str:
+    return name if len(name) <= 30 else f"...{name[-27:]}"

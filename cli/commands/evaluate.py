@@ -152,9 +152,13 @@ def check_flags(run: Path, *, is_task: bool) -> None:
     if not is_given("data") and (is_task or not is_given("text")):
         if is_task:
             raise SettingError("--data: give a file of examples to measure on.")
+        from albert_tf.runs.run_record import recorded_settings
+
+        data = recorded_settings(run).get("data")
+        known = f"; {run} was trained on {shlex.quote(data)}" if data else ""
         raise SettingError(
             "--data: give a data set to measure on, or --text with text of yours"
-            f"{of_run(run)}."
+            f"{known}."
         )
     for name in ("language", "input_format"):
         if is_given(name) and not is_given("text"):
@@ -168,14 +172,6 @@ def check_flags(run: Path, *, is_task: bool) -> None:
         raise SettingError(
             f"--pairs-per-paradigm limits {_PAIRS_FLAG}; give {_PAIRS_FLAG} too."
         )
-
-
-def of_run(run: Path) -> str:
-    """Which data set a run was trained on; nothing where it is not known."""
-    from albert_tf.runs.run_record import recorded_settings
-
-    data = recorded_settings(run).get("data")
-    return f"; {run} was trained on {shlex.quote(data)}" if data else ""
 
 
 def evaluate_run(run: Path, values: dict[str, Any], console: Console) -> "Metrics":
