@@ -15,9 +15,6 @@ from albert_tf.planning.cost import num_blocks, training_flops
 from schemas.architecture import ModelConfig
 from schemas.config import FORWARD_SHARE, TrainConfig
 
-# What evaluations add to the time of this many steps, as a share of it.
-Evaluating = Callable[[int], float]
-
 # Layers and their width, from the smallest shape to BERT-base's.
 SHAPES = (
     (2, 128),
@@ -253,11 +250,12 @@ class Outlook:
     """What all models that a budget could be spent on have in common.
 
     Attributes:
+        evaluating: What evaluations add to the time of some steps, as a share of it.
         text: Tokens of the training text, once.
     """
 
     workload: Workload
-    evaluating: Evaluating
+    evaluating: Callable[[int], float]
     text: int
     law: Law = LAW
 

@@ -35,12 +35,7 @@ from albert_tf.training.run import ResolvedRun
 from albert_tf.training.schedule import first_bound
 from albert_tf.training.timing import fed_step_seconds, matrix_rate, step_seconds
 from schemas.architecture import ModelConfig
-from schemas.config import (
-    Precision,
-    ResolvedDataConfig,
-    ResolvedTrainConfig,
-    TrainConfig,
-)
+from schemas.config import Precision, ResolvedDataConfig, TrainConfig
 from schemas.errors import SettingError
 from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest
@@ -87,16 +82,14 @@ class BudgetChoice:
         place: The place of the one chosen among them.
         counting: The held-out loss of counting both neighbours, in nats; None where
             nothing is held out.
-        text_tokens: Tokens of the training text, once.
         characters: Different ones that the vocabulary has, where somebody counts them.
     """
 
     candidates: list[Candidate]
     place: int
     train: TrainConfig
-    workload: Workload
+    outlook: Outlook
     counting: float | None
-    text_tokens: int
     characters: int = 0
 
     @property
@@ -153,14 +146,8 @@ def choose_for_budget(
     slower = [own / estimated[place] * of_step for of_step in estimated]
     found = outlook.candidates(models, slower, seconds=_left(until))
     place = best(found)
-    return BudgetChoice(
-        candidates=found,
-        place=place,
-        train=dataclasses.replace(train, steps=found[place].steps),
-        workload=outlook.workload,
-        counting=counting,
-        text_tokens=outlook.text,
-    )
+    train = dataclasses.replace(train, steps=found[place].steps)
+    return BudgetChoice(found, place, train=train, outlook=outlook, counting=counting)
 
 
 def _usual_seconds(
@@ -317,19 +304,6 @@ def faster_precision() -> Precision:
     """The number format in which this machine multiplies matrices faster."""
     rates = matrix_rate("bfloat16"), matrix_rate("float32")
     return "bfloat16" if rates[0] > SPEED_UP * rates[1] else "float32"
-
-
-@dataclasses.dataclass(frozen=True)
-class Deadline:
-    """When the last step of a run is to be done.
-
-    Attributes:
-        at: In seconds of `time.monotonic`.
-        tell: Told the settings with the steps that fit, before the first of them.
-    """
-
-    at: float
-    tell: Callable[[ResolvedTrainConfig], None]
 
 
 def pause_after(share: float, config: TrainConfig) -> int:

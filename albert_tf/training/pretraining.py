@@ -18,12 +18,7 @@ from albert_tf.model.unpadding import Fill, fill_of, unpadded
 from albert_tf.runs.checkpoints import newest_step
 from albert_tf.runs.metrics import Sums, means
 from albert_tf.runs.progress import QUIET, Progress
-from albert_tf.training.budget import (
-    PAUSES,
-    Deadline,
-    pause_after,
-    refilled,
-)
+from albert_tf.training.budget import PAUSES, pause_after, refilled
 from albert_tf.training.evaluate import HeldOutEvaluations, MetricsLog
 from albert_tf.training.loop import (
     Reason,
@@ -67,6 +62,19 @@ class TrainResult:
     def finished(self) -> bool:
         """Whether nothing is left to do."""
         return self.reason == "finished"
+
+
+@dataclasses.dataclass(frozen=True)
+class Deadline:
+    """When the last step of a run is to be done.
+
+    Attributes:
+        at: In seconds of `time.monotonic`.
+        tell: Told the settings with the steps that fit, before the first of them.
+    """
+
+    at: float
+    tell: Callable[[ResolvedTrainConfig], None]
 
 
 def pretrain(

@@ -14,7 +14,6 @@ from albert_tf.training import budget, pretraining
 from albert_tf.training.budget import (
     ENDING_SECONDS,
     PAUSES,
-    Deadline,
     choose_for_budget,
     cost_ahead,
     faster_precision,
@@ -24,6 +23,7 @@ from albert_tf.training.budget import (
     pause_after,
     refilled,
 )
+from albert_tf.training.pretraining import Deadline
 from albert_tf.training.run import records_of
 from albert_tf.training.schedule import first_bound
 from cli.support.console import Console
@@ -117,7 +117,7 @@ def test_a_slow_machine_times_nothing_in_less_than_two_minutes(choose, monkeypat
     assert [each.config.shape for each in choice.candidates] == [
         "2 layers of 128, sharing none"
     ]
-    _, length, predictions = choice.workload
+    _, length, predictions = choice.outlook.workload
     work = training_flops(choice.chosen.config, length=length, predictions=predictions)
     assert choice.chosen.step_seconds == pytest.approx(32 * work / (0.3 * 2e10))
 
@@ -164,7 +164,7 @@ def test_a_model_that_proves_too_slow_gives_way_to_a_smaller_one(choose, monkeyp
 
 def test_what_feeding_costs_is_counted_for_every_model(choose):
     choice, _ = choose(3600)
-    _, length, predictions = choice.workload
+    _, length, predictions = choice.outlook.workload
     expected = [
         FED * 32 * training_flops(each.config, length=length, predictions=predictions)
         for each in choice.candidates
