@@ -110,32 +110,21 @@ def _albert(layers: int, hidden: int, *, heads: int) -> ModelConfig:
     )
 
 
-def _bert(layers: int, hidden: int, *, heads: int) -> ModelConfig:
-    return ModelConfig(
-        num_hidden_layers=layers,
-        hidden_size=hidden,
-        embedding_size=hidden,
-        num_attention_heads=heads,
-        intermediate_size=4 * hidden,
-        sharing="none",
+def same_shape_bert(config: ModelConfig) -> ModelConfig:
+    """The BERT of the same shape: nothing shared, embeddings as wide as the layers."""
+    return dataclasses.replace(
+        config, sharing="none", num_hidden_groups=1, embedding_size=config.hidden_size
     )
 
 
 PRESETS = {
     # A rung of `albert_tf.planning.budget`, whose layers share nothing: sharing saves
     # no time, and in so small a model hardly any memory.
-    "tiny": ModelConfig(
-        num_hidden_layers=4,
-        hidden_size=256,
-        embedding_size=128,
-        num_attention_heads=4,
-        intermediate_size=1024,
-        sharing="none",
-    ),
+    "tiny": dataclasses.replace(_albert(4, 256, heads=4), sharing="none"),
     "base": _albert(12, 768, heads=12),
     "large": _albert(24, 1024, heads=16),
     "xlarge": _albert(24, 2048, heads=16),
     "xxlarge": _albert(12, 4096, heads=64),
-    "bert-base": _bert(12, 768, heads=12),
-    "bert-large": _bert(24, 1024, heads=16),
+    "bert-base": same_shape_bert(_albert(12, 768, heads=12)),
+    "bert-large": same_shape_bert(_albert(24, 1024, heads=16)),
 }

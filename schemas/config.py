@@ -1,4 +1,4 @@
-"""The settings of vocab, make-data and pretrain: type, default, help and rule, once.
+"""The settings of make-data and pretrain: type, default, help and rule, once.
 
 Everything that decides what comes out is a field here, and nothing else is: number of
 workers, runner and verbosity belong to the command line. Flags, `--help`, `docs/cli.md`
@@ -6,7 +6,7 @@ and `config.json` are made from the fields.
 """
 
 import dataclasses
-from typing import Any, Literal
+from typing import Literal
 
 from schemas.errors import SettingError
 from schemas.example import Feature, RecordLayout
@@ -35,55 +35,6 @@ OF_FIRST_WEIGHTS = ("unigram_bias", "pmi_embeddings")
 
 # Held-out words that bits per character are measured on: known to about 2 % then.
 EVALUATED_WORDS = 2000
-
-# The smallest vocabulary: the special pieces and an alphabet.
-LEAST_PIECES = 32
-
-# Pieces that suit texts of at least so many tokens (docs/reproducing.md).
-_SUITED = (
-    *((15_000_000, 30_000), (1_200_000, 16_000), (400_000, 8000)),
-    *((60_000, 2000), (0, 1000)),
-)
-
-
-# Pieces for each character that a text has, at least.
-_PIECES_OF_A_CHARACTER = 1.25
-
-
-def suited_vocab_size(tokens: int, *, characters: int) -> int:
-    """How many pieces give a text of this many tokens the best model in a given time.
-
-    Args:
-        characters: Different ones in the text, which all have room.
-
-    >>> suited_vocab_size(500_000, characters=90)
-    8000
-    >>> suited_vocab_size(500_000, characters=8000)
-    10000
-    """
-    suited = next(size for least, size in _SUITED if tokens >= least)
-    return max(suited, round(_PIECES_OF_A_CHARACTER * characters))
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class VocabConfig:
-    """How text becomes a vocabulary."""
-
-    vocab_size: int = option(
-        30000,
-        "Pieces in the vocabulary, special ones included; auto is what suits the size "
-        "of the text.",
-        minimum=LEAST_PIECES,
-    )
-    sample_sentences: int = option(
-        1_000_000, "Sentences to train on, a random sample of the text.", minimum=1
-    )
-    cased: bool = option(False, "Keep capital letters.")
-    keep_accents: bool = option(False, "Keep accents and other combining marks.")
-    seed: int = option(12345, "Seed of the sample of sentences.", minimum=0)
-
-    def __post_init__(self) -> None:
-        check_bounds(self)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -439,25 +390,3 @@ class ResolvedTrainConfig(TrainConfig):
         """How many examples an evaluation is on."""
         most = min(self.eval_examples, held_out)
         return most if is_trained else min(FIRST_EXAMPLES, most)
-
-
-# Settings other than the defaults; docs/reproducing.md measures `small-budget`.
-RECIPES: dict[str, dict[str, Any]] = {
-    "paper": {},
-    "small-budget": {
-        "batch_size": 32,
-        "optimizer": "muon",
-        "bias_correction": True,
-        "learning_rate": 0.002,
-        "schedule": "constant-cooldown",
-        "constant_steps": 1000,
-        "initializer": "positional-heads",
-        "unigram_bias": True,
-        "pmi_embeddings": True,
-        # Constant up to the cooldown: until then no step depends on how many follow.
-        "masked_lm_prob": "0.40:0.8,0.40..0.15",
-    },
-}
-
-# The one that --budget begins with.
-BUDGET_RECIPE = "small-budget"

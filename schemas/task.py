@@ -6,19 +6,12 @@ Reading and encoding files makes these; training, decoding and measuring take th
 import dataclasses
 from array import array
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 from schemas.finetune_config import FineTuneConfig
 
 Kind = Literal["classify", "multilabel", "regress", "choose", "answer", "tag"]
-KINDS: tuple[Kind, ...] = (
-    "classify",
-    "multilabel",
-    "regress",
-    "choose",
-    "answer",
-    "tag",
-)
+KINDS: tuple[Kind, ...] = get_args(Kind)
 # `f1` is that of the second label; `entity_f1` compares whole spans, and the metrics of
 # CMRC are those of its own script, by character.
 Metric = Literal[

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters
-from schemas.architecture import PRESETS, ModelConfig
+from schemas.architecture import PRESETS, ModelConfig, same_shape_bert
 from schemas.config import Precision, ResolvedDataConfig, TrainConfig
 
 # Bytes of a number of the computation, by `--precision`.
@@ -146,13 +146,6 @@ def activation_bytes(
 def num_blocks(config: ModelConfig) -> int:
     """How often attention and FFN are computed for a sequence."""
     return config.num_hidden_layers * config.inner_group_num
-
-
-def same_shape_bert(config: ModelConfig) -> ModelConfig:
-    """The BERT of the same shape: nothing shared, embeddings as wide as the layers."""
-    return dataclasses.replace(
-        config, sharing="none", num_hidden_groups=1, embedding_size=config.hidden_size
-    )
 
 
 # On a CPU more tokens at a time make no matrix product faster, but delay signals.

@@ -10,6 +10,8 @@ import click
 
 from cli import STARTED
 from cli.support.asked import (
+    BUDGET_RECIPE,
+    RECIPES,
     Asked,
     apply_recipe,
     check_budget_steps,
@@ -31,13 +33,7 @@ from cli.support.options import (
 )
 from cli.support.output_folder import unused
 from schemas.architecture import ModelConfig
-from schemas.config import (
-    BUDGET_RECIPE,
-    RECIPES,
-    DataConfig,
-    ResolvedDataConfig,
-    TrainConfig,
-)
+from schemas.config import DataConfig, ResolvedDataConfig, TrainConfig
 from schemas.errors import SettingError
 from schemas.layout import TRAIN
 from schemas.manifest import read_manifest

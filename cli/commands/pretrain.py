@@ -13,6 +13,8 @@ import click
 from cli import STARTED
 from cli.support import output_folder, several_hosts
 from cli.support.asked import (
+    BUDGET_RECIPE,
+    RECIPES,
     Asked,
     apply_recipe,
     check_beside_budget,
@@ -36,7 +38,7 @@ from cli.support.resolve import PRETRAIN, identity_of, resolve, settings_of
 from cli.support.several_hosts import host_options
 from cli.support.trained_model import plain_vocabulary
 from schemas.architecture import ModelConfig
-from schemas.config import BUDGET_RECIPE, RECIPES, ResolvedTrainConfig, TrainConfig
+from schemas.config import ResolvedTrainConfig, TrainConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
@@ -44,8 +46,7 @@ from schemas.settings import config_from_dict, flag_name
 
 if TYPE_CHECKING:
     from albert_tf.hosts.hosts import Hosts
-    from albert_tf.training.budget import Deadline
-    from albert_tf.training.pretraining import TrainResult
+    from albert_tf.training.pretraining import Deadline, TrainResult
     from albert_tf.training.run import ResolvedRun
 
 # A run of more than this is not begun without a word.
@@ -228,7 +229,7 @@ def deadline_of(asked: Asked, run: "ResolvedRun") -> "Deadline | None":
     if asked.budget is None:
         return None
     with silent_stderr():
-        from albert_tf.training.budget import Deadline
+        from albert_tf.training.pretraining import Deadline
 
     def rewrite(config: ResolvedTrainConfig) -> None:
         now = dataclasses.replace(asked, config=config)

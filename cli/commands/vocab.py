@@ -24,7 +24,6 @@ from cli.support.options import common_options, config_options, take_config
 from cli.support.output_folder import Footprint, Identity
 from pipeline.core.machine import check_address_space, usable_cores
 from pipeline.reading.formats import KINDS
-from schemas.config import VocabConfig
 from schemas.errors import AlbertError
 from schemas.layout import (
     HF_TOKENIZER,
@@ -35,6 +34,7 @@ from schemas.layout import (
     vocabulary_file,
 )
 from schemas.readable import counted, duration, prefixed
+from schemas.vocab_config import VocabConfig
 
 if TYPE_CHECKING:
     from pipeline.reading.formats import InputFile

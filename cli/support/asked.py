@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from cli.support.options import Command, UserPath, is_given, is_typed
+from cli.support.options import Command, UserPath, is_given, is_typed, stacked
 from schemas.architecture import PRESETS, ModelConfig
-from schemas.config import BUDGET_RECIPE, OF_FIRST_WEIGHTS, TrainConfig
+from schemas.config import OF_FIRST_WEIGHTS, TrainConfig
 from schemas.errors import SettingError
 from schemas.files import read_json
 from schemas.manifest import DatasetManifest
@@ -18,6 +18,27 @@ from schemas.settings import check_names_and_types, config_from_dict, plain_type
 
 # Fields that only models of other programs have other values of.
 _OF_IMPORTS = ("inner_group_num", "type_vocab_size", "embedding_projection")
+
+# Settings other than the defaults; docs/reproducing.md measures `small-budget`.
+RECIPES: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "small-budget": {
+        "batch_size": 32,
+        "optimizer": "muon",
+        "bias_correction": True,
+        "learning_rate": 0.002,
+        "schedule": "constant-cooldown",
+        "constant_steps": 1000,
+        "initializer": "positional-heads",
+        "unigram_bias": True,
+        "pmi_embeddings": True,
+        # Constant up to the cooldown: until then no step depends on how many follow.
+        "masked_lm_prob": "0.40:0.8,0.40..0.15",
+    },
+}
+
+# The one that --budget begins with.
+BUDGET_RECIPE = "small-budget"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,24 +79,24 @@ class Asked:
     length_before: int | None = None
 
 
-def model_options(command: Command) -> Command:
-    """The flags --model and --set."""
-    model = click.option(
+# The flags --model and --set.
+model_options = stacked(
+    click.option(
         "--model",
         default="base",
         show_default=True,
         type=UserPath(readable=False),
         metavar="|".join(PRESETS) + "|FILE.json",
         help="Architecture.",
-    )
-    overrides = click.option(
+    ),
+    click.option(
         "--set",
         "overrides",
         multiple=True,
         metavar="FIELD=VALUE",
         help="Change a field of the architecture; repeatable.",
-    )
-    return model(overrides(command))
+    ),
+)
 
 
 def resolve_model(

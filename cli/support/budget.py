@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from cli.support.asked import Asked, parse_override, resolve_model
 from cli.support.console import Console, silent_stderr
 from schemas.architecture import PRESETS, ModelConfig
-from schemas.config import suited_vocab_size
 from schemas.manifest import DatasetManifest
 from schemas.readable import aligned, rounded
+from schemas.vocab_config import suited_vocab_size
 
 if TYPE_CHECKING:
     from albert_tf.planning.budget import Candidate
@@ -190,8 +190,8 @@ def _advice(choice: "BudgetChoice") -> Iterator[str]:
     """What would do better: more text, a smaller vocabulary, a published model."""
     from albert_tf.planning.budget import MOST_EPOCHS
 
-    chosen = choice.chosen
-    epochs = chosen.tokens / choice.text_tokens
+    chosen, text_tokens = choice.chosen, choice.outlook.text
+    epochs = chosen.tokens / text_tokens
     if epochs > MOST_EPOCHS:
         yield (
             f"The text would be read {epochs:,.0f} times; what more than {MOST_EPOCHS} "
@@ -199,14 +199,14 @@ def _advice(choice: "BudgetChoice") -> Iterator[str]:
         )
     # vocab chose by all the text, part of which may be held out, and knew no tokens.
     suited, *near = (
-        suited_vocab_size(int(choice.text_tokens * f), characters=choice.characters)
+        suited_vocab_size(int(text_tokens * f), characters=choice.characters)
         for f in (1, 0.5, 2)
     )
     pieces = chosen.config.vocab_size
     if not any(1 / MUCH <= pieces / each <= MUCH for each in (suited, *near)):
         yield (
             f"The vocabulary has {pieces:,} pieces; about "
-            f"{suited:,} suit a text of {choice.text_tokens:,} tokens better "
+            f"{suited:,} suit a text of {text_tokens:,} tokens better "
             "(albert vocab --vocab-size auto)."
         )
     times = PUBLISHED_TOKENS / chosen.tokens

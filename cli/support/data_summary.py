@@ -30,7 +30,7 @@ MAY_FAIL = 0.02
 # The largest share of the documents that is ever advised to be held out.
 GREATEST_SHARE = 0.5
 # The largest value of --eval-fraction.
-GREATEST_FRACTION = 0.9
+GREATEST_FRACTION = DataConfig.__dataclass_fields__["eval_fraction"].metadata["maximum"]
 
 # Between two looks at how far a job is.
 LOOK_SECONDS = 0.5

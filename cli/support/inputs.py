@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import click
 
 from cli.support.console import Console
-from cli.support.options import Command, UserPath, from_anywhere
+from cli.support.options import UserPath, from_anywhere, stacked
 from pipeline.reading.formats import (
     FORMATS,
     KINDS,
@@ -45,7 +45,9 @@ _PATHS: dict[str, Any] = {
     "metavar": "PATH",
     "type": UserPath(is_any_name=True, readable=False),
 }
-_FLAGS = (
+
+# The flags for raw text.
+input_options = stacked(
     click.option(
         "--wikipedia",
         **_PATHS,
@@ -89,13 +91,6 @@ _FLAGS = (
         "[default: text]",
     ),
 )
-
-
-def input_options(command: Command) -> Command:
-    """The flags for raw text."""
-    for option in reversed(_FLAGS):
-        command = option(command)
-    return command
 
 
 def input_settings(values: dict[str, Any]) -> dict[str, Any]:

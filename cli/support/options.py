@@ -277,6 +277,17 @@ def take_config(config_class: type[Config], values: dict[str, Any]) -> Config:
     return config_class(**{name: values.pop(name) for name in names})
 
 
+def stacked(*flags: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Several flags as one decorator, in the order that help has them in."""
+
+    def decorate(command: Command) -> Command:
+        for flag in reversed(flags):
+            command = flag(command)
+        return command
+
+    return decorate
+
+
 def quiet_option(about: str = "Print errors only.") -> Callable[[Command], Command]:
     """The flag --quiet."""
     return click.option("--quiet", is_flag=True, help=about)
@@ -305,29 +316,25 @@ def common_options(
     command: Command, *, output: Callable[[Command], Command] = _LOCAL_OUTPUT
 ) -> Command:
     """The flags of every command that writes a folder, and --config."""
-    for option in reversed(
-        (
-            output,
-            click.option(
-                "--config",
-                type=UserPath(dir_okay=False),
-                is_eager=True,
-                expose_value=False,
-                callback=load_config,
-                help="JSON file of settings, such as the config.json of an earlier "
-                "run; flags win over it.",
-            ),
-            click.option(
-                "--overwrite",
-                is_flag=True,
-                help="First remove what an earlier run of this command wrote.",
-            ),
-            quiet_option(),
-            debug_option,
-        )
-    ):
-        command = option(command)
-    return command
+    return stacked(
+        output,
+        click.option(
+            "--config",
+            type=UserPath(dir_okay=False),
+            is_eager=True,
+            expose_value=False,
+            callback=load_config,
+            help="JSON file of settings, such as the config.json of an earlier run; "
+            "flags win over it.",
+        ),
+        click.option(
+            "--overwrite",
+            is_flag=True,
+            help="First remove what an earlier run of this command wrote.",
+        ),
+        quiet_option(),
+        debug_option,
+    )(command)
 
 
 _COLUMNS = {
@@ -339,14 +346,12 @@ _COLUMNS = {
 
 def column_options(*names: str) -> Callable[[Command], Command]:
     """The flags --text-column, --pair-column and --label-column, or some of them."""
-
-    def add(command: Command) -> Command:
-        for name in reversed(names):
-            flag, about = f"--{name}-column", _COLUMNS[name]
-            command = click.option(flag, metavar="NAME", help=about)(command)
-        return command
-
-    return add
+    return stacked(
+        *(
+            click.option(f"--{name}-column", metavar="NAME", help=_COLUMNS[name])
+            for name in names
+        )
+    )
 
 
 def is_given(name: str) -> bool:

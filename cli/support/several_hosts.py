@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.support.console import tell
-from cli.support.options import Command
+from cli.support.options import stacked
 from schemas.errors import SettingError
 from schemas.readable import printable
 
@@ -17,31 +17,28 @@ if TYPE_CHECKING:
     from albert_tf.hosts.hosts import Hosts, HostSetting
 
 
-def host_options(command: Command) -> Command:
-    """The flags that say which of several hosts this is."""
-    for option in (
-        click.option(
-            "--host-index",
-            type=int,
-            metavar="I",
-            help="Which of several hosts this is, from 0; only host 0 writes --output.",
-        ),
-        click.option(
-            "--num-hosts",
-            type=int,
-            metavar="N",
-            help="Train on this many hosts together; 1 for this one alone.  [default: "
-            "what JAX finds out from Slurm, Open MPI, a TPU pod or Kubernetes]",
-        ),
-        click.option(
-            "--coordinator",
-            metavar="HOST:PORT",
-            help="Where the first of several hosts listens, on any free port; give all "
-            "hosts the same.",
-        ),
-    ):
-        command = option(command)
-    return command
+# The flags that say which of several hosts this is.
+host_options = stacked(
+    click.option(
+        "--coordinator",
+        metavar="HOST:PORT",
+        help="Where the first of several hosts listens, on any free port; give all "
+        "hosts the same.",
+    ),
+    click.option(
+        "--num-hosts",
+        type=int,
+        metavar="N",
+        help="Train on this many hosts together; 1 for this one alone.  [default: what "
+        "JAX finds out from Slurm, Open MPI, a TPU pod or Kubernetes]",
+    ),
+    click.option(
+        "--host-index",
+        type=int,
+        metavar="I",
+        help="Which of several hosts this is, from 0; only host 0 writes --output.",
+    ),
+)
 
 
 @contextlib.contextmanager

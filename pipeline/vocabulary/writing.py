@@ -20,7 +20,6 @@ from pipeline.vocabulary.normalization import QUOTES
 from pipeline.vocabulary.sampling import SampledText
 from pipeline.vocabulary.tokenizer import Tokenizer, load_tokenizer
 from pipeline.vocabulary.wordpiece import WordPiece
-from schemas.config import VocabConfig
 from schemas.example import (
     CLS,
     CLS_ID,
@@ -42,6 +41,7 @@ from schemas.layout import (
     SPM_VOCAB,
     WORDPIECE,
 )
+from schemas.vocab_config import VocabConfig
 
 # As the published ALBERTs have it.
 MAX_LENGTH = 512

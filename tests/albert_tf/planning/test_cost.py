@@ -21,12 +21,11 @@ from albert_tf.planning.cost import (
     free_memory_bytes,
     memory_limit,
     num_blocks,
-    same_shape_bert,
     state_bytes,
     training_flops,
 )
 from albert_tf.training import first_weights
-from schemas.architecture import PRESETS, ModelConfig
+from schemas.architecture import PRESETS, ModelConfig, same_shape_bert
 from schemas.config import TrainConfig
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL

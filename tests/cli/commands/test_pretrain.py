@@ -11,9 +11,9 @@ from albert_tf.training import pretraining
 from albert_tf.training.pretraining import TrainResult
 from cli.commands import pretrain
 from cli.main import cli
-from cli.support.asked import Asked, apply_recipe
+from cli.support.asked import RECIPES, Asked, apply_recipe
 from cli.support.console import Console
-from schemas.config import RECIPES, TrainConfig
+from schemas.config import TrainConfig
 from schemas.errors import SettingError
 from schemas.layout import DATA_MANIFEST, MANIFEST
 from tests.commands import LITTLE_MODEL, attempt, run

@@ -24,9 +24,9 @@ from pipeline.vocabulary.tokenizer import (
 )
 from pipeline.vocabulary.training import train_vocabulary
 from pipeline.vocabulary.writing import tokenizer_json
-from schemas.config import VocabConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.example import SPECIAL_TOKENS
+from schemas.vocab_config import VocabConfig
 
 LOWER = Normalization(cased=False, keep_accents=False)
 AS_IT_IS = Normalization(cased=True, keep_accents=True)
