@@ -171,7 +171,6 @@ class Tensors(NamedTuple):
     Attributes:
         source: Where they are, for messages.
         shapes: By the other program's names.
-        load: Gives the tensor of a name.
     """
 
     source: Path

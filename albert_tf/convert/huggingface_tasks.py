@@ -60,11 +60,7 @@ _PROBLEMS: dict[Kind, str] = {
 def task_config(
     config: ModelConfig, spec: TaskSpec, *, order: list[int] | None = None
 ) -> dict[str, Any]:
-    """`config.json` for the model of a task (`ARCHITECTURES`).
-
-    Args:
-        order: As for `huggingface_config`.
-    """
+    """`config.json` for the model of a task; see `huggingface_config`."""
     values = huggingface_config(config, order=order)
     del values[SENTENCE_TASK]
     values["architectures"] = [ARCHITECTURES[spec.kind]]

@@ -75,8 +75,6 @@ def model_card(
     Args:
         run: Where settings, data and metrics are recorded, as far as it has them.
         target: `hf` or `saved-model`.
-        vocabulary: The name of the file that has it.
-        notes: What a person should know of the model.
     """
     record, manifest = recorded_settings(run), recorded_manifest(run)
     languages = _languages(manifest) if manifest else set()

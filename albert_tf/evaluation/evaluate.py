@@ -56,8 +56,6 @@ class Text(NamedTuple):
     """Held-out text.
 
     Attributes:
-        name: What people call it.
-        hash: Of what it is.
         records: A data set whose eval split has it.
     """
 

@@ -63,7 +63,6 @@ class Word(NamedTuple):
     """An occurrence of a word.
 
     Attributes:
-        span: Its tokens.
         characters: How many characters it has, its space not counted.
         key: Hash of the word and the letters around it, from 0 to 2**64 - 1.
     """

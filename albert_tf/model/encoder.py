@@ -130,7 +130,6 @@ class SharedWeights:
     Args:
         weights: Given to each use in the precision of the computation.
         exact: Given to each use behind them, in float32.
-        dtype: The precision.
     """
 
     def __init__(

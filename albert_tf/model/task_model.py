@@ -37,7 +37,6 @@ class TaskModel(Model):
         labels: Number of its labels, where it has any.
         head_dropout: Dropout of the head's input in training; the head for answers has
             none, as in google-research/albert and transformers.
-        operations: See `Layer`.
     """
 
     def __init__(

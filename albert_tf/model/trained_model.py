@@ -101,7 +101,6 @@ def read_trained(
     Args:
         which: The checkpoint; None for the best of a fine-tuned model and the latest of
             others.
-        with_weights: False to read no checkpoint.
         say: Told about every damaged checkpoint passed over.
     """
     config = run_config(folder)

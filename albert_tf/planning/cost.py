@@ -203,7 +203,6 @@ def derive_micro_batch_size(
     Args:
         train: The batch, the precision, and whether layers are computed again.
         length: S, of a sequence with P predictions.
-        limit: What it has to fit into.
         devices: How many micro-batches are computed at the same time.
 
     >>> train = TrainConfig(batch_size=32)

@@ -39,7 +39,6 @@ def baselines_of(
     """What is said of examples by guessing, in the form of predictions.
 
     Args:
-        train: What guessing learns from.
         examples: To be guessed; their labels are not looked at.
 
     Returns:

@@ -31,7 +31,6 @@ class Task(abc.ABC):
     Attributes:
         does: What a model of this kind does, after "It".
         share_metrics: Measures that are the share of examples that are right.
-        spec: The task.
         threshold: See `best_threshold`.
         max_answer_tokens: Of `answer`.
     """

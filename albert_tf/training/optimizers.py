@@ -60,7 +60,6 @@ class Scales(NamedTuple):
     """The numbers of an update that differ from step to step.
 
     Attributes:
-        learning_rate: Of the step.
         first: What the bias correction divides the first moment by.
         second: The same of the second moment.
     """
@@ -184,7 +183,6 @@ class Optimizer:
     """How all weights are updated.
 
     Attributes:
-        update: Of one weight.
         of_kernel: What the tensors are called that it keeps for a kernel, of its shape
             and 0 at first; for all else these are `MOMENTS`.
         config: The settings of the run, among them those of `update`.

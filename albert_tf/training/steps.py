@@ -65,7 +65,6 @@ class TrainingSteps(abc.ABC):
     Args:
         model: With the weights that training starts from; updated in place by `apply`.
         seed: With step and micro-batch the key of dropout.
-        loss: What is trained on.
 
     Attributes:
         optimizer_state: What the optimizer keeps for every weight, by path.
