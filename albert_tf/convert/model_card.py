@@ -9,12 +9,7 @@ from typing import Any, NamedTuple
 
 from albert_tf.convert.huggingface_tasks import ARCHITECTURES, PIPELINES
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters
-from albert_tf.runs.evaluations import (
-    comparison,
-    heading,
-    read_evaluations,
-    sentences,
-)
+from albert_tf.runs.evaluations import comparison, heading, read_evaluations, sentences
 from albert_tf.runs.metrics import metric_text, read_metrics
 from albert_tf.runs.run_record import (
     recorded_manifest,

@@ -22,11 +22,7 @@ from albert_tf.convert.external import (
 from albert_tf.convert.huggingface import is_huggingface, read_huggingface
 from albert_tf.convert.huggingface_tasks import read_huggingface_task
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.model.trained_model import (
-    TrainedModel,
-    pretrainer_of,
-    read_trained,
-)
+from albert_tf.model.trained_model import TrainedModel, pretrainer_of, read_trained
 from albert_tf.runs.checkpoints import Which
 from albert_tf.runs.progress import QUIET, Say
 from albert_tf.runs.run_record import is_tuned

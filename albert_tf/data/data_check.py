@@ -9,14 +9,7 @@ from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.files import read_bytes
-from schemas.layout import (
-    DATA_MANIFEST,
-    EVAL,
-    MANIFEST,
-    SPM_MODEL,
-    TRAIN,
-    WORDPIECE,
-)
+from schemas.layout import DATA_MANIFEST, EVAL, MANIFEST, SPM_MODEL, TRAIN, WORDPIECE
 from schemas.manifest import DatasetManifest
 from schemas.phases import given, phases_of
 from schemas.settings import flag_name

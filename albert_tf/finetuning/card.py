@@ -7,12 +7,7 @@ from typing import Any
 
 from albert_tf.finetuning.job import TuningJob
 from albert_tf.runs.run_record import recorded_settings
-from albert_tf.runs.task_record import (
-    labels_table,
-    measures_table,
-    shown,
-    verdict,
-)
+from albert_tf.runs.task_record import labels_table, measures_table, shown, verdict
 from albert_tf.tasks.evaluation import task_of
 from schemas import __version__
 from schemas.finetune_config import OF_ANSWERS

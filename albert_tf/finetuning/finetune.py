@@ -28,13 +28,7 @@ from albert_tf.tasks.baselines import baselines_of
 from albert_tf.tasks.evaluation import evaluated, with_chosen_threshold
 from albert_tf.tasks.task import Result
 from albert_tf.training.evaluate import MetricsLog
-from albert_tf.training.loop import (
-    SIGNALS,
-    Saver,
-    StopRequest,
-    stop_requests,
-    train,
-)
+from albert_tf.training.loop import SIGNALS, Saver, StopRequest, stop_requests, train
 from albert_tf.training.run import remove_leftovers, training_steps
 from albert_tf.training.steps import Counts, StepDone, TrainingLoss
 from albert_tf.training.timing import Pace

@@ -25,15 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from albert_tf.tasks.task import (
-    Array,
-    Measure,
-    Result,
-    Targets,
-    Task,
-    mean_of,
-    softmax,
-)
+from albert_tf.tasks.task import Array, Measure, Result, Targets, Task, mean_of, softmax
 from schemas.task import EncodedExample, Metric, TaskExample, Window
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")

@@ -29,12 +29,7 @@ from albert_tf.training.loop import (
     train,
 )
 from albert_tf.training.run import NOTHING, ResolvedRun, RunState, begin
-from albert_tf.training.steps import (
-    Counts,
-    StepDone,
-    TrainingSteps,
-    pretraining_counts,
-)
+from albert_tf.training.steps import Counts, StepDone, TrainingSteps, pretraining_counts
 from albert_tf.training.timing import Pace, utilization_text
 from schemas.config import ResolvedTrainConfig
 from schemas.errors import AlbertError

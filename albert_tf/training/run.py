@@ -11,19 +11,9 @@ from albert_tf.data.data_check import check_settings_fit
 from albert_tf.data.input_pipeline import Records
 from albert_tf.data.on_the_fly import BEGINNING
 from albert_tf.evaluation.words import Vocabulary
-from albert_tf.hosts.hosts import (
-    ONE_HOST,
-    Hosts,
-    shared_arrays,
-    shared_checkpoint,
-)
+from albert_tf.hosts.hosts import ONE_HOST, Hosts, shared_arrays, shared_checkpoint
 from albert_tf.model.pretrainer import AlbertPretrainer, Model
-from albert_tf.runs.checkpoints import (
-    Checkpoint,
-    arrays_of,
-    assign_arrays,
-    load_newest,
-)
+from albert_tf.runs.checkpoints import Checkpoint, arrays_of, assign_arrays, load_newest
 from albert_tf.runs.metrics import Sums
 from albert_tf.runs.progress import Say
 from albert_tf.training.first_weights import (

@@ -16,13 +16,7 @@ from albert_tf.evaluation.held_out import Stop, of_any_size, with_weights
 from albert_tf.model.encoder import DropoutSeeds
 from albert_tf.model.pretrainer import Batch, Model
 from albert_tf.training.optimizers import Scales
-from albert_tf.training.steps import (
-    Array,
-    Counts,
-    Memory,
-    TrainingSteps,
-    added_up,
-)
+from albert_tf.training.steps import Array, Counts, Memory, TrainingSteps, added_up
 
 
 class Replica(NamedTuple):

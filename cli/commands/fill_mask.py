@@ -10,11 +10,7 @@ import click
 
 from cli.support.console import tell
 from cli.support.options import UserPath, debug_option, json_option
-from cli.support.trained_model import (
-    checkpoint_option,
-    open_model,
-    vocabulary_for_text,
-)
+from cli.support.trained_model import checkpoint_option, open_model, vocabulary_for_text
 from schemas.errors import AlbertError, SettingError
 from schemas.example import MASK, MASK_ID
 from schemas.readable import percent

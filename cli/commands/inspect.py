@@ -8,12 +8,7 @@ from typing import Any
 import click
 
 from cli.support.console import Console
-from cli.support.inputs import (
-    data_here,
-    find_given_inputs,
-    input_options,
-    kind_of,
-)
+from cli.support.inputs import data_here, find_given_inputs, input_options, kind_of
 from cli.support.options import UserPath, debug_option
 from pipeline.reading.formats import KINDS
 from schemas.errors import AlbertError, SettingError

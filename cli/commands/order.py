@@ -8,11 +8,7 @@ import click
 
 from cli.support.console import Console
 from cli.support.options import UserPath, debug_option, json_option, quiet_option
-from cli.support.trained_model import (
-    checkpoint_option,
-    open_model,
-    vocabulary_for_text,
-)
+from cli.support.trained_model import checkpoint_option, open_model, vocabulary_for_text
 from schemas.errors import AlbertError
 from schemas.readable import percent
 

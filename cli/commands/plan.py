@@ -201,11 +201,7 @@ def _machines(
     is_measured: bool,
 ) -> dict[str, float]:
     """What to tell the time for: this machine, or two known accelerators."""
-    from albert_tf.planning.cost import (
-        accelerators,
-        predictions_of,
-        training_flops,
-    )
+    from albert_tf.planning.cost import accelerators, predictions_of, training_flops
 
     if not is_measured:
         return accelerators()
