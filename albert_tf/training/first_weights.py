@@ -270,14 +270,9 @@ def starting_weights(config: ModelConfig, source: TrainedModel) -> Arrays:
     A sentence head that the other run lacks is left out: it keeps its random first
     weights.
     """
-    absent: tuple[str, ...] = ()
     if source.config.sentence_task == "none":
-        absent = ("/pooler/", "/sentence_head/")
-    shapes = {
-        path: shape
-        for path, shape in weight_shapes(config).items()
-        if not any(part in path for part in absent)
-    }
+        config = dataclasses.replace(config, sentence_task="none")
+    shapes = weight_shapes(config)
     sources = {path: source_path(path, config, source.config) for path in shapes}
     taken = {
         path: source.weights[theirs]
