@@ -235,7 +235,8 @@ def has_workers_here(runner: Runner) -> bool:
 def environment_of(runner: Runner) -> str:
     """What kind of workers a job has: Beam's own choice where none is given."""
     given = runner.options.view_as(PortableOptions).environment_type
-    return given or ("DOCKER" if _host(engine_address(runner)) else "LOOPBACK")
+    is_elsewhere = runner.name == DATAFLOW or _host(engine_address(runner))
+    return given or ("DOCKER" if is_elsewhere else "LOOPBACK")
 
 
 def heap_option(runner: Runner) -> str:

@@ -4,12 +4,16 @@ import shlex
 from pathlib import Path
 
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 
 from pipeline.job.runners import (
+    Runner,
     check_places,
     choose_runner,
+    environment_of,
     has_workers_here,
 )
+from pipeline.job.submission import own_workers
 from schemas.errors import SettingError
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -177,6 +181,15 @@ def test_options_of_the_engines_java_are_accepted_and_kept(name, flags):
 def test_beam_chooses_no_workers_by_itself(name, flags, kind):
     options = choose_runner(name, flags).options.get_all_options()
     assert options["environment_type"] == kind
+
+
+def test_a_job_of_dataflow_starts_no_workers_here():
+    """Beam took the address of those it found in the options for an image."""
+    runner = Runner("DataflowRunner", PipelineOptions())
+    before = runner.options.get_all_options()
+    with own_workers(runner):
+        assert runner.options.get_all_options() == before
+    assert environment_of(runner) == "DOCKER"
 
 
 def test_options_reach_beam():
