@@ -9,7 +9,7 @@ LEAST_PIECES = 32
 
 # Pieces that suit texts of at least so many tokens (docs/reproducing.md).
 _SUITED = (
-    *((15_000_000, 30_000), (1_200_000, 16_000), (400_000, 8000)),
+    *((5_500_000, 30_000), (1_200_000, 16_000), (400_000, 8000)),
     *((60_000, 2000), (0, 1000)),
 )
 
