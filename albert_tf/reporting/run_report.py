@@ -246,7 +246,7 @@ def _differences(configuration: Table) -> str:
     if not number:
         return "The runs have the same settings."
     shown = [
-        f"{name} ({', '.join(map(str, values))})"
+        f"{name} ({'; '.join(map(str, values))})"
         for name, *values in configuration.rows[: min(number, _SHOWN_DIFFERENCES)]
     ]
     others = number - len(shown)

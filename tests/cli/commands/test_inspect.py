@@ -38,7 +38,7 @@ def test_two_runs_are_told_apart_in_the_first_line(tmp_path):
         *("report", tmp_path / "a", tmp_path / "b"),
         *("--output", tmp_path / "report.html"),
     )
-    assert said.splitlines()[0] == "What differs: seed (1, 2)."
+    assert said.splitlines()[0] == "What differs: seed (1; 2)."
 
 
 def test_of_raw_text_the_first_documents_are_shown_by_the_sentence(tmp_path):
