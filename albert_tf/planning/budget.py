@@ -141,7 +141,8 @@ class Law(NamedTuple):
         return (
             not self.is_outside(weights=weights, tokens=tokens)
             and weights >= self.least_weights
-            and tokens >= self.least_tokens
+            # A run so short may do half of the steps that are planned for it.
+            and tokens >= BEYOND * self.least_tokens
             and text >= self.least_text / BEYOND
             and tokens <= MOST_EPOCHS * text
         )
