@@ -19,6 +19,9 @@ Precision = Literal["float32", "bfloat16"]
 OptimizerName = Literal["lamb", "adamw", "muon"]
 Initializer = Literal["range", "width", "positional-heads"]
 
+# As much text as a shard has by default.
+SHARD_BYTES = 32 << 20
+
 # What evaluations may add to the time of training, and how many examples one may have.
 EVALUATION_SHARE = 0.05
 MIN_EVAL_EXAMPLES, MAX_EVAL_EXAMPLES = 200, 10_000
@@ -101,7 +104,8 @@ class DataConfig:
     )
     num_shards: int | None = option(
         None,
-        "Files per copy  [default: one per 32 MiB of text, from 8 to 1000]",
+        f"Files per copy  [default: one per {SHARD_BYTES >> 20} MiB of text, from 8 to "
+        "1000]",
         minimum=1,
         maximum=10_000,
     )
@@ -156,7 +160,7 @@ class DataConfig:
         (77, 30)
         """
         predictions = self.derived_predictions
-        num_shards = min(1000, max(8, -(-input_bytes // (32 << 20))))
+        num_shards = min(1000, max(8, -(-input_bytes // SHARD_BYTES)))
         return ResolvedDataConfig(
             **vars(self)
             | {

@@ -30,20 +30,19 @@ from schemas.settings import check_type, config_from_dict
 FORMAT = "albert-pretraining-data"
 FORMAT_VERSION = 1
 
-# A record has at least its length and two checksums around it.
-_FRAME_BYTES = 16
-# Every example begins further on in its document, of tokens of two bytes or more.
-_TOKEN_BYTES = 2
-
-
 # What the settings of a data set were before they were settings.
-_UNSAID = {
+UNSAID = {
     "examples": "stored",
     "near_duplicates": "keep",
     "max_line_repeats": None,
     "keep_languages": None,
     "repair_text": False,
 }
+
+# A record has at least its length and two checksums around it.
+_FRAME_BYTES = 16
+# Every example begins further on in its document, of tokens of two bytes or more.
+_TOKEN_BYTES = 2
 
 
 def recorded(config: ResolvedDataConfig) -> dict[str, Any]:
@@ -57,7 +56,7 @@ def recorded(config: ResolvedDataConfig) -> dict[str, Any]:
     False
     """
     values = dataclasses.asdict(config)
-    return {n: v for n, v in values.items() if n not in _UNSAID or v != _UNSAID[n]}
+    return {n: v for n, v in values.items() if n not in UNSAID or v != UNSAID[n]}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -214,7 +213,7 @@ def parse_manifest(values: dict[str, Any], path: str | Path) -> DatasetManifest:
         manifest = DatasetManifest(
             **given
             | {
-                "config": config_from_dict(ResolvedDataConfig, _UNSAID | config),
+                "config": config_from_dict(ResolvedDataConfig, UNSAID | config),
                 "inputs": tuple(values["inputs"]),
                 "text": values.get("text", {}),
                 "shards": tuple(

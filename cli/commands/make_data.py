@@ -48,7 +48,7 @@ from schemas.layout import (
     TRAIN,
     WORK,
 )
-from schemas.manifest import parse_manifest
+from schemas.manifest import UNSAID, parse_manifest
 
 if TYPE_CHECKING:
     from pipeline.job.plan import Job
@@ -75,12 +75,7 @@ MAKE_DATA = Footprint(
     writes=(SPM_MODEL, MANIFEST, DATA_CARD, SIDECARS, TRAIN, EVAL, WORK),
     progress=(MANIFEST, SIDECAR_FILES, CHUNK_MARKS, LINE_MARKS),
     is_finished=has_all_shards,
-    defaults={
-        "examples": "stored",
-        "max_line_repeats": None,
-        "keep_languages": None,
-        "repair_text": False,
-    },
+    defaults=UNSAID,
 )
 
 # The flags by topic, in the order of a person's questions.

@@ -8,7 +8,7 @@ of arrays that every room speaks of are here too.
 
 import dataclasses
 import hashlib
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ def columns_of(table: Any) -> list[npt.NDArray[Any]]:
     return [getattr(table, field.name) for field in dataclasses.fields(table)]
 
 
+# The place of a purpose is part of every draw made for it, so a new one goes last.
 Purpose = Literal[
     "target",
     "split",
@@ -39,20 +40,7 @@ Purpose = Literal[
     "other document",
     "other sentence",
 ]
-# The number of a purpose is part of every draw made for it and so never changes.
-PURPOSES: dict[Purpose, int] = {
-    "target": 1,
-    "split": 2,
-    "swap": 3,
-    "rank": 4,
-    "ngram": 5,
-    "place": 6,
-    "search": 7,
-    "replace": 8,
-    "token": 9,
-    "other document": 10,
-    "other sentence": 11,
-}
+PURPOSES = {purpose: number for number, purpose in enumerate(get_args(Purpose), 1)}
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15

@@ -13,11 +13,9 @@ import grpc
 from pipeline.dataset.manifest import NothingToTrainOn
 from pipeline.job.plan import Job
 from pipeline.job.runners import Runner, engine_address, heap_option, pool_address
+from schemas.config import SHARD_BYTES
 from schemas.errors import AlbertError, SettingError
 from schemas.readable import counted, prefixed
-
-# As much text as a shard has by default.
-SHARD_BYTES = 32 << 20
 
 # The types that a caller tells apart, as they stand in what an engine says of a step.
 _TYPES = {kind.__name__: kind for kind in (NothingToTrainOn, SettingError, AlbertError)}

@@ -120,6 +120,17 @@ def test_a_run_of_other_settings_is_refused_with_what_else_can_be_done(tmp_path)
     )
 
 
+def test_a_data_set_of_before_a_setting_goes_on_with_what_was_done_then(tmp_path):
+    write_json(tmp_path / "config.json", {"identity": IDENTITY})
+    before = {"near_duplicates": "keep", "repair_text": False, "keep_languages": None}
+    identity = IDENTITY | before
+    assert output_folder.compare(tmp_path, MAKE_DATA, identity=identity) is False
+    with pytest.raises(SettingError, match="--near-duplicates was keep and is drop"):
+        output_folder.compare(
+            tmp_path, MAKE_DATA, identity=identity | {"near_duplicates": "drop"}
+        )
+
+
 def test_a_text_that_is_read_otherwise_is_not_told_of_by_a_flag_there_is_none(tmp_path):
     file = {"name": "a.txt", "sha256": "0" * 64, "language": "en"}
     write_json(tmp_path / "config.json", {"identity": {"inputs": [file]}})
