@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Self
 
+from pipeline.reading.known_rows import KnownRows
 from pipeline.storage.lines import MAX_RECORD_BYTES
 
 Cells = list[str]
@@ -40,6 +41,7 @@ class RowLines:
         is_spaced: Whether a space stands after each delimiter.
         is_quoted: Whether marks surely are of a program that quotes, for they hold
             lines together that are no rows; None before lines ahead were looked at.
+        known: Rows of a line each without a mark.
     """
 
     is_quoted: bool | None = None
@@ -50,6 +52,7 @@ class RowLines:
         self._lines = iter(lines)
         self._waiting: list[str] = []
         self._spare = _READ_AGAIN
+        self.known = KnownRows()
         self.delimiter, self.is_spaced = delimiter, is_spaced
         self.begin_row()
 
@@ -165,12 +168,15 @@ def _as_meant(
         takes_along = _takes_rows_along(lines, width)
     elif _holds_lines(cells, lines, width):
         lines.is_quoted, takes_along = True, False
+    elif len(lines.row) == 1:
+        _note_row(lines, width)
+        return cells
     else:
         takes_along = _are_all_rows(lines, width, escape=escape)
     if not takes_along:
         return cells
     lines.go_back(kept=1)
-    return _unquoted_cells(lines.row[0], lines.delimiter, escape=escape)
+    return unquoted_cells(lines.row[0], lines.delimiter, escape=escape)
 
 
 def _escaped_row(lines: RowLines, *, escape: str | None) -> Cells | csv.Error:
@@ -185,7 +191,7 @@ def _marked_row(lines: RowLines, *, escape: str | None) -> Cells:
     line = lines.row[0]
     if len(lines.row) > 1 or _PADDED.search(line):
         return []
-    cells = _unquoted_cells(line, lines.delimiter, escape=escape)
+    cells = unquoted_cells(line, lines.delimiter, escape=escape)
     # A mark alone ends a cell that began in a line before.
     return [] if '"' in cells else cells
 
@@ -208,23 +214,73 @@ def _are_all_rows(lines: RowLines, width: int, *, escape: str | None) -> bool:
         _is_unmarked_row(each, lines, width) for each in between
     ):
         return False
-    # Lines of code or verse in a cell begin with tabs, or unlike the number of a row.
-    firsts = [line.partition(lines.delimiter)[0] for line in lines.row]
-    kinds = {cell.isdecimal() for cell in firsts}
-    if len(kinds) > 1 or (lines.delimiter == "\t" and not all(firsts)):
+    is_quoted = _is_quoted(lines, width, escape=escape)
+    if not _are_alike(lines.row, lines):
         return False
-    return kinds == {True} or not _is_quoted(lines, width, escape=escape)
+    return not is_quoted or first.partition(lines.delimiter)[0].isdecimal()
+
+
+def _are_alike(row: list[str], lines: RowLines) -> bool:
+    """Whether the lines of a row all begin as one, and are like known rows."""
+    # Lines of code or verse in a cell begin with tabs, or unlike the number of a row.
+    firsts = [line.partition(lines.delimiter)[0] for line in row]
+    is_empty = lines.delimiter == "\t" and not all(firsts)
+    if is_empty or len({cell.isdecimal() for cell in firsts}) > 1:
+        return False
+    return not any(lines.known.are_unlike(_plain_cells(line, lines)) for line in row)
 
 
 def _is_quoted(lines: RowLines, width: int, *, escape: str | None) -> bool:
     """Whether a program that quotes wrote a table, by the rows before and after."""
     if lines.is_quoted is None:
         ahead = RowLines(lines.ahead(), lines.delimiter, is_spaced=lines.is_spaced)
-        reader = _reader(ahead, escape=escape, is_strict=True)
-        lines.is_quoted = False
-        while (cells := _next_row(reader, ahead)) is not None:
-            lines.is_quoted |= _holds_lines(cells, ahead, width)
+        ahead.known = lines.known
+        rows = _strict_rows(ahead, width, escape=escape)
+        lines.is_quoted = any([_holds_lines(cells, ahead, width) for cells in rows])
     return lines.is_quoted
+
+
+def _strict_rows(
+    lines: RowLines, width: int, *, escape: str | None
+) -> Iterator[Cells | csv.Error]:
+    """All rows as they are if marks are of a program that quotes; these are noted."""
+    reader = _reader(lines, escape=escape, is_strict=True)
+    while (cells := _next_row(reader, lines)) is not None:
+        _note_row(lines, width)
+        yield cells
+
+
+def hold_lines(lines: Iterable[str], delimiter: str, *, width: int) -> bool:
+    r"""Whether quoted cells surely hold lines together, for these are no rows.
+
+    Args:
+        width: How many cells each row has.
+
+    >>> hold_lines(['1\t"It\n', 'is\tso."\n'], "\t", width=2)
+    True
+    >>> hold_lines(['1\t"It\n', '2\tis so."\n'], "\t", width=2)
+    False
+    """
+    of_rows = RowLines(lines, delimiter)
+    fit, joined = [], list[list[str]]()
+    for cells in _strict_rows(of_rows, width, escape=None):
+        if _holds_lines(cells, of_rows, width):
+            return True
+        fit.append(isinstance(cells, list) and len(cells) == width)
+        if fit[-1] and len(of_rows.row) > 1:
+            joined.append(of_rows.row)
+    # The last row may be cut.
+    return all(fit[:-1]) and not all(_are_alike(row, of_rows) for row in joined)
+
+
+def _note_row(lines: RowLines, width: int) -> None:
+    """Remember a row of one line, by which others are known."""
+    if len(lines.row) == 1 and _is_unmarked_row(lines.row[0], lines, width):
+        lines.known.add(_plain_cells(lines.row[0], lines))
+
+
+def _plain_cells(line: str, lines: RowLines) -> Cells:
+    return line.removesuffix("\n").split(lines.delimiter)
 
 
 def _holds_lines(cells: Cells | csv.Error, lines: RowLines, width: int) -> bool:
@@ -254,13 +310,13 @@ def _is_unmarked_row(line: str, lines: RowLines, width: int) -> bool:
     return '"' not in line and line.count(lines.delimiter) == width - 1
 
 
-def _unquoted_cells(line: str, delimiter: str, *, escape: str | None) -> Cells:
+def unquoted_cells(line: str, delimiter: str, *, escape: str | None) -> Cells:
     r"""The cells of a line in which marks are text, but around a whole cell.
 
     A cell that begins and ends with a mark is quoted, unless a quotation in it ends
     before another begins.
 
-    >>> _unquoted_cells('"He "came".";"Yes," he said. "No."\n', ";", escape=None)
+    >>> unquoted_cells('"He "came".";"Yes," he said. "No."\n', ";", escape=None)
     ['He "came".', '"Yes," he said. "No."']
     """
     reader = csv.reader(

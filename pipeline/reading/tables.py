@@ -10,7 +10,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from pipeline.core.documents import Dropped, ReadingCounts
-from pipeline.reading.quoted_rows import Cells, RowLines, quoted_rows
+from pipeline.reading.quoted_rows import (
+    Cells,
+    RowLines,
+    hold_lines,
+    quoted_rows,
+    unquoted_cells,
+)
 from pipeline.storage.lines import MAX_RECORD_BYTES, TOO_LONG, decode, line_blocks
 from schemas.errors import AlbertError
 
@@ -57,7 +63,9 @@ def divide_lines(
     has_tabs = "\t" in header
     delimiter = named[1] if named else _delimiter_of(header)
     if quoting == "none" or (has_tabs and quoting is None):
-        for number, line in itertools.chain([(start, header)], numbered):
+        # Also where texts are not, names may be quoted.
+        yield start, unquoted_cells(header, delimiter, escape=None)
+        for number, line in numbered:
             yield number, line.removesuffix("\n").split(delimiter)
         return
     csv.field_size_limit(MAX_RECORD_BYTES)
@@ -217,6 +225,7 @@ def find_quoting(head: bytes, *, is_whole: bool) -> Quoting:
     # A cell that begins in the last of these lines may go on after them.
     known = rows if is_whole else rows[:-1]
     is_quoted = all(_has_cells(row, number + 1, delimiter) for row in known)
+    is_quoted = is_quoted or hold_lines(rows[1:], delimiter, width=number + 1)
     return "doubled" if is_quoted else "none"
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from pipeline.core.documents import ReadingCounts
 from pipeline.reading.column_files import ColumnTable
 from pipeline.reading.content import HEAD_BYTES, refuse_binary
-from pipeline.reading.quoted_rows import Cells
+from pipeline.reading.quoted_rows import Cells, hold_lines
 from pipeline.reading.tables import (
     Quoting,
     clean_text,
@@ -197,8 +197,12 @@ def _quoting_of(text: str, *, has_tabs: bool) -> Quoting | None:
 def _has_to_be_quoted(text: str) -> bool:
     """Whether quoted cells hide something, or are all there are but numbers."""
     cells = [cell[1] for cell in _CELL.finditer(text)]
-    if any('""' in cell or "\t" in cell or "\n" in cell for cell in cells):
+    if any('""' in cell for cell in cells):
         return True
+    if any("\t" in cell or "\n" in cell for cell in cells):
+        header, *rows = io.StringIO(text)
+        if hold_lines(rows, "\t", width=header.count("\t") + 1):
+            return True
     others = _CELL.sub("", text)
     if cells and all("," in cell for cell in cells) and "," not in others:
         return True

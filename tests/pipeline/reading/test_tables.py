@@ -194,6 +194,13 @@ def test_a_header_may_be_long():
     assert read_header(head, path="a.csv") == ("id", name, "text")
 
 
+def test_names_may_be_quoted_where_texts_are_not():
+    table = b'"id"\t"text"\n1\t"Ada wrote.\n2\tI read.\n'
+    quoting = find_quoting(table, is_whole=True)
+    rows = csv_rows([table], key="text", quoting=quoting)
+    assert (quoting, [*rows]) == ("none", [TextRow('"Ada wrote.'), TextRow("I read.")])
+
+
 def test_rows_that_are_all_longer_than_the_header_are_refused():
     # The first row would be read with its text in the next column.
     table = b'"id","text","note"\n"1",4,"Ada wrote.",""\n"2",5,"Bo ran.","x"\n"3",6,"'
@@ -210,6 +217,10 @@ def test_rows_that_are_all_longer_than_the_header_are_refused():
         assert names == ("id", "text")
 
 
+KEYS = b"d1\tOne.\nd2\tAnd two.\nd3\tThree."
+NAMES = b"a\tOne.\nb\tAnd two.\na\tThree.\na\tIs it four?\nb\tNo.\nb\t5"
+
+
 @pytest.mark.parametrize(
     ("table", "expected"),
     [
@@ -221,6 +232,13 @@ def test_rows_that_are_all_longer_than_the_header_are_refused():
         (b'id\ttext\n\n1\t"Ada wrote.\n', "none"),
         (b'id|text\n1|"No," she wrote.\n2|"So."\n', "none"),
         (b'id|text\n1|"Ada wrote ""no""."\n', "doubled"),
+        # A line of a cell is no row where it begins unlike all others.
+        (b'id\ttext\n1\t"Ada\nwrote\tit."\n2\tSo.\n', "doubled"),
+        (b'on\ttext\n%b\nd1\t"It is\nso\tlate"\n' % KEYS, "doubled"),
+        (b'on\ttext\n%b\nd7\t"It is\nd8\tlate"\n' % KEYS, "none"),
+        (b'is\ttext\n%b\nb\t"It is\nso\tlate"\n' % NAMES, "doubled"),
+        (b'is\ttext\n%b\nb\t"It is\na\tlate"\n' % NAMES, "none"),
+        (b'text\tis\n"Yes\ta\nNo"\tb\nWhy?\ta\n', "none"),
         # Neither tabs nor bars divide anything here.
         (b'id,a|b,text\n"1","a|b","He came, late."\n"2","c|d","So"\n', "doubled"),
         (b'text\n"No," she wrote.\n', "doubled"),

@@ -513,6 +513,29 @@ def test_marks_of_a_text_between_tabs_stay(tmp_path, text):
 
 
 @pytest.mark.parametrize(
+    ("table", "texts"),
+    [
+        ('label\ttext\nx\t"I came.\ny\tHe left."\nx\tno\n', ['"I came.', 'He left."']),
+        ('text\tlabel\n"I came.\tx\nHe left."\ty\nno\tx\n', ['"I came.', 'He left."']),
+        ('"text"\t"label"\n"I came.\tx\nHe left.\ty\n', ['"I came.', "He left."]),
+        (
+            'id\ttext\tlabel\n1\t"He\nwent.\tSo\tI\tleft."\tx\n2\tno\ty\n',
+            ["He\nwent.\tSo\tI\tleft.", "no"],
+        ),
+        (
+            'id\ttext\tlabel\n1\t"I came.\tSo\nit\tis."\tx\n2\tno\ty\n',
+            ["I came.\tSo\nit\tis.", "no"],
+        ),
+    ],
+)
+def test_lines_between_tabs_are_rows_unless_marks_surely_hold_them(
+    tmp_path, table, texts
+):
+    examples = read(tmp_path, table).examples
+    assert [example.text for example in examples][:2] == texts
+
+
+@pytest.mark.parametrize(
     ("cells", "labels"),
     [
         (['"[""Arts, crafts""]"', '"[""Food""]"'], [("Arts, crafts",), ("Food",)]),
