@@ -90,8 +90,8 @@ class DataConfig:
     )
     max_line_repeats: int | None = option(
         None,
-        "Drop lines that stand in more than so many documents, such as menus and "
-        "banners; a line is a paragraph, or a sentence where those are lines.",
+        "Drop lines that occur in more documents than this, such as menus and banners; "
+        "a line is a paragraph, or a sentence in text with a sentence a line.",
         minimum=1,
     )
     keep_languages: str | None = option(

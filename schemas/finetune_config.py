@@ -125,7 +125,7 @@ class FineTuneConfig:
     examples_in_card: bool = option(
         False,
         "Quote the errors that the model is surest of in its card, README.md, with "
-        "your text; without it they are in eval.json alone.",
+        "your text; otherwise they are in eval.json alone.",
         changes_result=False,
     )
     precision: Precision = same_as(TrainConfig, "precision", default="float32")

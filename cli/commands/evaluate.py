@@ -129,9 +129,9 @@ def evaluate(run: Path, as_json: bool, quiet: bool, debug: bool, **values: Any) 
     The masks of a held-out split are fixed, so that results on the same data set are
     comparable. Bits per character, of held-out words that are each masked alone, are
     comparable across vocabularies too. Next to them is what counting tokens and their
-    neighbours gives, which a model has to beat. Each result is kept in the run, by the
-    text that was measured, for albert report, which compares runs by it, and the model
-    card of albert export. A fine-tuned model is measured by the measures of its task.
+    neighbours gives, which a model has to beat. The run keeps a result for each text;
+    albert report compares runs by them, and the model card of albert export shows them.
+    A fine-tuned model is measured by the measures of its task.
     """
     from albert_tf.runs.run_record import is_tuned
 

@@ -73,7 +73,7 @@ IMPORT = Footprint(
     "--cased/--no-cased",
     default=None,
     help="Whether the vocabulary keeps capital letters  [default: what its tokenizer's "
-    "files say, else as its pieces are]",
+    "files say, else what its pieces show]",
 )
 @click.option(
     "--keep-accents/--no-keep-accents",
@@ -92,11 +92,11 @@ def import_model(
 ) -> None:
     """Make a run of another ALBERT, to go on from.
 
-    The run is for pretrain --init-from. SOURCE is a folder of Hugging Face's with
+    The run is for pretrain --init-from. SOURCE is a Hugging Face folder with
     model.safetensors, a checkpoint of google-research/albert with its configuration, or
-    a SentencePiece model alone, which becomes a vocabulary. The normalization that is
-    done around that model is written into it. A fine-tuned ALBERT of Hugging Face
-    becomes a fine-tuned model, for predict.
+    a SentencePiece model alone, which becomes a vocabulary. What the tokenizer does
+    before SentencePiece, such as lowering the case, is written into that model. A
+    fine-tuned ALBERT of Hugging Face becomes a fine-tuned model, for predict.
     """
     console = Console(quiet=quiet)
     taken = take_vocabulary(source, vocab, rules)

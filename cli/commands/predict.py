@@ -74,7 +74,7 @@ def predict(
 
     TEXT is the text; SECOND is the second text of a pair or, if TEXT is a passage, the
     question about it. Without TEXT and --input, each line of standard input is a text,
-    with a tab before the second one, and is answered as soon as it was sent.
+    with a tab before the second one, and is answered as soon as it is sent.
     """
     from cli.support.task_data import read_unlabelled, with_columns
 

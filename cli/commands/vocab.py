@@ -154,7 +154,7 @@ def closing_lines(
 
     card = manifest["card"]
     yield (
-        f"{output}: {manifest['config']['vocab_size']:,} tokens; on "
+        f"{output}: {manifest['config']['vocab_size']:,} pieces; on "
         f"{card['held_out_sentences']:,} held-out sentences "
         f"{card['pieces_per_word']:.2f} tokens a word, "
         f"{card['characters_per_piece']:.2f} characters a token, "

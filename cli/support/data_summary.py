@@ -125,11 +125,11 @@ def closing_lines(
     from pipeline.noise.describe import look_lines
 
     train, held_out = manifest.splits[TRAIN], manifest.splits[EVAL]
-    copies = f"in {counted(len(train['copies']), 'copy', 'copies')}"
+    copies = f" in {counted(len(train['copies']), 'copy', 'copies')},"
     if manifest.has_documents:
-        copies = "to make examples of, in the first epoch"
+        copies = "; in the first epoch"
     yield (
-        f"{output}: {counted(train['documents'], 'document')} {copies}, "
+        f"{output}: {counted(train['documents'], 'document')}{copies} "
         f"{counted(_sum_of(train, 'examples'), 'example')}, "
         f"{counted(_sum_of(train, 'tokens'), 'token')}; "
         f"{counted(_sum_of(held_out, 'examples'), 'held-out example')} of "

@@ -238,9 +238,9 @@ def look_lines(
     ...     print(line[:69])
     text: 91.4% of its lines were joined to paragraphs
     text: letters 90.0% Latin, 10.0% Greek
-    text: 12.0% stands in lines of more than 10 documents, "Accept cookie
-    text: 3.1% of what is held out stands in the training text too (54.0%
-    text: of the documents 2.0% hold HTML, whose tags no flag removes
+    text: 12.0% is in lines that occur in more than 10 documents, "Accept
+    text: 3.1% of the held-out text is in the training text too (54.0% be
+    text: 2.0% of the documents hold HTML, whose tags no flag removes
     """
     if not look:
         return
@@ -284,8 +284,8 @@ def _noise(look: Mapping[str, Any]) -> Iterator[str]:
     if share >= LEAST:
         text, times = look["repeated_lines"][0]
         yield (
-            f"{percent(share)} stands in lines of more than {more_than:,} documents, "
-            f'"{text}" in about {times:,} (make-data --max-line-repeats '
+            f"{percent(share)} is in lines that occur in more than {more_than:,} "
+            f'documents, "{text}" in about {times:,} (make-data --max-line-repeats '
             f"{more_than} drops them)"
         )
     copies = []
@@ -298,17 +298,18 @@ def _noise(look: Mapping[str, Any]) -> Iterator[str]:
     if max(now, before) >= LEAST:
         went = f" ({percent(before)} before near-copies went)" if before > now else ""
         copies.append(
-            f"{percent(now)} of what is held out stands in the training text too{went}"
+            f"{percent(now)} of the held-out text is in the training text too{went}"
         )
     if copies:
         yield "; ".join(copies)
     found = [
-        f"{percent(look[f'{sign}_share'])} {words}"
+        (percent(look[f"{sign}_share"]), words)
         for sign, words in _SIGNS.items()
         if look[f"{sign}_share"] >= LEAST
     ]
     if found:
-        yield f"of the documents {', '.join(found)}"
+        (first, words), *others = found
+        yield ", ".join([f"{first} of the documents {words}", *map(" ".join, others)])
 
 
 def look_facts(look: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

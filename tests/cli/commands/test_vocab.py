@@ -108,14 +108,14 @@ def test_what_a_person_should_know_of_the_text_is_said(small, tmp_path):
     assert [line for line in said if line.startswith("text: ")][1:] == [
         "text: 63.7% of its lines were joined to paragraphs",
         "text: letters 99.26% Latin, 0.74% Greek",
-        "text: of the documents 55.6% hold HTML, whose tags no flag removes",
+        "text: 55.6% of the documents hold HTML, whose tags no flag removes",
     ]
 
 
 def test_the_size_that_suits_a_text_follows_from_it(small, tmp_path):
     text = ("--text", small / "text")
     said = run("vocab", *text, "--vocab-size", "auto", "--output", tmp_path / "v")
-    assert f"{tmp_path / 'v'}: 1,000 tokens; on " in said
+    assert f"{tmp_path / 'v'}: 1,000 pieces; on " in said
     record = json.loads((tmp_path / "v/config.json").read_bytes())
     assert record["vocab_size"] == "auto"
     run("vocab", "--config", tmp_path / "v/config.json", "--output", tmp_path / "w")
