@@ -32,13 +32,13 @@ class Run(NamedTuple):
     megabytes: float
 
 
-def run_albert(*arguments: str) -> Run:
-    """Run a command of albert to its end.
+def run_albert(*arguments: str, root: int | None = None) -> Run:
+    """Run a command of albert to its end; memory as `run_watched` has it.
 
     Raises:
         SystemExit: It failed; with what it said.
     """
-    return run_watched(albert(*arguments))
+    return run_watched(albert(*arguments), root=root)
 
 
 def albert(*arguments: str) -> list[str]:
@@ -46,8 +46,12 @@ def albert(*arguments: str) -> list[str]:
     return [sys.executable, "-c", "from cli.main import cli; cli()", *arguments]
 
 
-def run_watched(command: Sequence[str]) -> Run:
+def run_watched(command: Sequence[str], *, root: int | None = None) -> Run:
     """Run a program to its end.
+
+    Args:
+        root: A process whose memory, with that of all below it, is watched in place of
+            the program's.
 
     Raises:
         SystemExit: It failed; with what it said.
@@ -56,7 +60,7 @@ def run_watched(command: Sequence[str]) -> Run:
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
-        memory = _PeakMemory(process.pid)
+        memory = _PeakMemory(root or process.pid)
         memory.start()
         said, _ = process.communicate()
         seconds = time.perf_counter() - start

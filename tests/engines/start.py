@@ -32,6 +32,8 @@ SECONDS = 300
 _QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 _OPEN = tuple(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in OPENED)
 _JAVA = ("java", *_QUICK, *_OPEN)
+# Megabytes of heap for the tasks of a TaskManager and for an executor.
+TASK_HEAP, EXECUTOR_HEAP = 256, 512
 _QUICK_SERVER = tuple(f"--job_server_jvm_properties={option}" for option in _QUICK)
 _LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(SPARK)}
 # Else Spark looks for folders of its own sources to find it out.
@@ -178,7 +180,7 @@ def job_server(folder, server, *arguments, properties=(), job_options=()):
         )
 
 
-def flink_settings(folder):
+def flink_settings(folder, *, heap=TASK_HEAP):
     """Of a TaskManager of one slot and its JobManager, on free ports."""
     return {
         "jobmanager.rpc.address": "localhost",
@@ -204,7 +206,7 @@ def flink_settings(folder):
         "taskmanager.memory.jvm-metaspace.size": "256m",
         "taskmanager.memory.jvm-overhead.min": "64m",
         "taskmanager.memory.jvm-overhead.max": "64m",
-        "taskmanager.memory.task.heap.size": "256m",
+        "taskmanager.memory.task.heap.size": f"{heap}m",
         "taskmanager.memory.task.off-heap.size": "0m",
         "taskmanager.memory.managed.size": "64m",
         "taskmanager.memory.network.min": "128m",
@@ -218,15 +220,15 @@ def write_settings(folder, settings):
 
 
 @contextlib.contextmanager
-def flink_cluster(folder, task_managers=2):
+def flink_cluster(folder, task_managers=2, *, heap=TASK_HEAP):
     """A JobManager and TaskManagers of a slot each."""
-    settings = flink_settings(folder)
+    settings = flink_settings(folder, heap=heap)
     write_settings(folder, settings)
     log = folder / "manager.log"
     with contextlib.ExitStack() as held:
         manager = held.enter_context(job_manager(folder, log=log))
         for number in range(task_managers):
-            held.enter_context(task_manager(folder, number))
+            held.enter_context(task_manager(folder, number, heap=heap))
         rest = settings["rest.port"]
         url, found = (
             f"http://localhost:{rest}/overview",
@@ -246,21 +248,21 @@ def job_manager(folder, *, log, before=()):
     return part_of_flink(folder, main, log=log, before=before)
 
 
-def task_manager(folder, number, *, before=()):
+def task_manager(folder, number, *, before=(), heap=TASK_HEAP):
     """One more TaskManager of the cluster that the settings in a folder name."""
     main, log = "taskexecutor.TaskManagerRunner", folder / f"tasks{number}.log"
-    return part_of_flink(folder, main, log=log, before=before)
+    return part_of_flink(folder, main, log=log, before=before, heap=heap)
 
 
-def part_of_flink(folder, main, *, log, before=()):
+def part_of_flink(folder, main, *, log, before=(), heap=TASK_HEAP):
     names = ("-cp", f"{FLINK}/lib/*", f"org.apache.flink.runtime.{main}")
-    # Each job brings its classes, which stay for a while.
-    options = ("-Xmx384m", "-XX:MaxMetaspaceSize=512m")
+    # Each job brings its classes, which stay for a while. Flink itself has 128 MB.
+    options = (f"-Xmx{128 + heap}m", "-XX:MaxMetaspaceSize=512m")
     return running(*before, *_JAVA, *options, *names, "--configDir", folder, log=log)
 
 
 @contextlib.contextmanager
-def spark_cluster(folder, workers=2):
+def spark_cluster(folder, workers=2, *, heap=EXECUTOR_HEAP):
     """A master and workers of a core each."""
     port, web = free_port(), free_port()
     log, url = folder / "master.log", f"spark://localhost:{port}"
@@ -275,7 +277,8 @@ def spark_cluster(folder, workers=2):
         master = held.enter_context(part("master.Master", *where, log=log))
         await_port(port, master, log)
         for number in range(workers):
-            given = ("--cores", 1, "--memory", "600m", "--webui-port", free_port())
+            given = ("--cores", 1, "--memory", f"{heap + 88}m")
+            given += ("--webui-port", free_port())
             given += ("--host", "localhost", "--work-dir", folder / f"work{number}")
             log_of_worker = folder / f"worker{number}.log"
             held.enter_context(part("worker.Worker", *given, url, log=log_of_worker))
@@ -283,7 +286,7 @@ def spark_cluster(folder, workers=2):
         wait_until(lambda: answers(f"http://localhost:{web}/json/", found), master, log)
         properties = (
             *("-Dspark.driver.host=localhost", "-Dspark.driver.bindAddress=127.0.0.1"),
-            *("-Dspark.executor.memory=512m", "-Dspark.ui.enabled=false"),
+            *(f"-Dspark.executor.memory={heap}m", "-Dspark.ui.enabled=false"),
             "-Dspark.default.parallelism=2",
             f"-Dspark.executor.extraJavaOptions={' '.join(_QUICK)}",
         )
