@@ -206,9 +206,9 @@ def _has_to_be_quoted(text: str) -> bool:
     others = _CELL.sub("", text)
     if cells and all("," in cell for cell in cells) and "," not in others:
         return True
-    rows = text.partition("\n")[2]
-    others = _CELL.sub("", rows)
-    return others != rows and all(map(_NUMBER.fullmatch, others.split()))
+    below = text.partition("\n")[2]
+    others = _CELL.sub("", below)
+    return others != below and all(map(_NUMBER.fullmatch, others.split()))
 
 
 def parse_parquet(data: bytes, path: str, *, are_named: bool = True) -> Table:
