@@ -32,7 +32,7 @@ from schemas.layout import (
 if TYPE_CHECKING:
     from albert_tf.model.trained_model import TrainedModel
     from albert_tf.runs.checkpoints import Which
-    from pipeline.vocabulary.tokenizer import Tokenizer
+    from pipeline.vocabulary.wordpiece import Tokenizer
 
 
 def to_huggingface(

@@ -30,7 +30,8 @@ from schemas.settings import flag_name
 
 if TYPE_CHECKING:
     from albert_tf.model.trained_model import TrainedModel
-    from pipeline.vocabulary.tokenizer import Normalization, Tokenizer
+    from pipeline.vocabulary.normalization import Normalization
+    from pipeline.vocabulary.wordpiece import Tokenizer
 
 # What the flags say of what a vocabulary keeps of a text, by their names.
 Rules = Mapping[str, bool | None]
@@ -141,7 +142,8 @@ def take_vocabulary(source: Path, given: Path | None, rules: Rules) -> TakenVoca
         read_external,
         wordpiece_of,
     )
-    from pipeline.vocabulary.tokenizer import load_tokenizer, normalization_of_pieces
+    from pipeline.vocabulary.normalization import normalization_of_pieces
+    from pipeline.vocabulary.tokenizer import load_tokenizer
 
     if not source.exists():
         raise SettingError(f"{source} does not exist; give a folder or a file.")
@@ -177,7 +179,7 @@ def check_agrees(rules: Rules, kept: "Normalization", path: Path) -> None:
 
 def take_wordpiece(path: Path, source: Path, rules: Rules) -> TakenVocabulary:
     """BERT's WordPiece vocabulary of a model, which stays as it is."""
-    from pipeline.vocabulary.tokenizer import Normalization
+    from pipeline.vocabulary.normalization import Normalization
     from pipeline.vocabulary.wordpiece import read_wordpiece, wordpiece_data
 
     if not source.is_dir():

@@ -291,7 +291,8 @@ def gather(
     from pipeline.job.estimate import busy_workers
     from pipeline.job.plan import plan_job
     from pipeline.noise.filters import check_filters
-    from pipeline.vocabulary.tokenizer import normalization_warning, read_model
+    from pipeline.vocabulary.normalization import normalization_warning
+    from pipeline.vocabulary.tokenizer import read_model
 
     check_filters(config)
     try:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from albert_tf.evaluation.words import Vocabulary
     from albert_tf.model.trained_model import TrainedModel
     from albert_tf.runs.checkpoints import Which
-    from pipeline.vocabulary.tokenizer import Tokenizer
+    from pipeline.vocabulary.wordpiece import Tokenizer
     from schemas.manifest import DatasetManifest
 
 
@@ -78,7 +78,7 @@ def read_vocabulary(path: Path) -> "Tokenizer":
 def vocabulary_for_text(path: Path, *, say: Say) -> "Tokenizer":
     """The vocabulary of a run or an export, to read new text with."""
     from pipeline.vocabulary.model_file import has_own_rules
-    from pipeline.vocabulary.tokenizer import missing_normalization
+    from pipeline.vocabulary.normalization import missing_normalization
 
     tokenizer = read_vocabulary(path)
     is_run = (path / MODEL_CONFIG).exists()

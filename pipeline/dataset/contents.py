@@ -16,7 +16,8 @@ from pipeline.records.reading import (
     read_tokens,
     sequences_of_epoch,
 )
-from pipeline.vocabulary.tokenizer import Tokenizer, check_model, load_tokenizer
+from pipeline.vocabulary.tokenizer import check_model, load_tokenizer
+from pipeline.vocabulary.wordpiece import Tokenizer
 from schemas.config import SentenceTask
 from schemas.errors import AlbertError
 from schemas.example import MASK, SEP_ID, SPACE

@@ -11,7 +11,7 @@ from pipeline.noise.describe import look_facts
 from pipeline.reading.formats import InputFile
 from pipeline.reading.read import plan_chunks, read_chunk
 from pipeline.storage.files import join, write_whole
-from pipeline.vocabulary.tokenizer import Tokenizer
+from pipeline.vocabulary.wordpiece import Tokenizer
 from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
 from schemas.files import json_text

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pipeline.core.documents import HELD_OUT_BOUND, number_of
 from pipeline.reading.formats import InputFile
-from pipeline.vocabulary.tokenizer import Tokenizer
+from pipeline.vocabulary.wordpiece import Tokenizer
 from schemas import __version__
 from schemas.config import ResolvedDataConfig
 from schemas.layout import DOCUMENTS, EVAL, SPM_MODEL, TRAIN, part_file, shard_file

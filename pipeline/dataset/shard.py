@@ -29,7 +29,7 @@ from pipeline.examples.packing import Sequences, Tokens, cuttable, document_key
 from pipeline.records.documents import encode_documents
 from pipeline.records.tfrecord import RecordWriter, encode_rows
 from pipeline.storage.files import join, new_file
-from pipeline.vocabulary.tokenizer import Tokenizer
+from pipeline.vocabulary.wordpiece import Tokenizer
 from schemas.config import NearDuplicates, ResolvedDataConfig
 from schemas.example import UNK_ID
 

@@ -20,15 +20,14 @@ from pipeline.vocabulary.model_file import (
     model_of_pieces,
     with_rules_and_scores,
 )
-from pipeline.vocabulary.normalization import QUOTES, rules_tsv
-from pipeline.vocabulary.tokenizer import (
+from pipeline.vocabulary.normalization import (
+    QUOTES,
     Normalization,
-    check_model,
-    first_bytes,
     is_combining,
-    load_tokenizer,
     missing_normalization,
+    rules_tsv,
 )
+from pipeline.vocabulary.tokenizer import check_model, checked_model, load_tokenizer
 from pipeline.vocabulary.wordpiece_rules import (
     ADDED_TOKENS,
     OF_FILE,
@@ -38,7 +37,7 @@ from pipeline.vocabulary.wordpiece_rules import (
     tokenizer_class,
     wordpieces_of,
 )
-from schemas.errors import AlbertError, SettingError
+from schemas.errors import AlbertError
 from schemas.example import SPECIAL_TOKENS, UNK_ID
 from schemas.files import read_json, scratch_folder, undamaged
 from schemas.layout import HF_TOKENIZER, HF_TOKENIZER_CONFIG, SPM_MODEL, WORDPIECE
@@ -83,14 +82,14 @@ def read_external(source: Path, *, given: Path | None = None) -> ExternalVocabul
             raise AlbertError(
                 f"{folder} has no SentencePiece model; give one with --vocab."
             )
-        model = _checked(path)
+        model = checked_model(path)
         _check_tokens(folder, size=load_tokenizer(model).vocab_size)
         return ExternalVocabulary(path, model, _asked(folder), scores=None)
     values = read_json(tokenizer)
     pieces, charsmap = _pieces(values, path=tokenizer)
     _check_tokens(folder, size=len(pieces))
     scores = [score for _, score in pieces]
-    model = b"" if path is None else _checked(path)
+    model = b"" if path is None else checked_model(path)
     asked = _asked(folder)
     if not is_complete(model, asked):
         _check_steps(values, path=tokenizer)
@@ -137,15 +136,6 @@ def wordpiece_of(source: Path, *, given: Path | None = None) -> Path | None:
         is_one = wordpieces_of(read_json(tokenizer), source=tokenizer) is not None
         return tokenizer if is_one else None
     return None
-
-
-def _checked(path: Path) -> bytes:
-    try:
-        model = first_bytes(path)
-    except OSError as error:
-        raise SettingError(f"{path} cannot be read: {error.strerror}.") from None
-    check_model(model, path=path)
-    return model
 
 
 def _only_model(folder: Path) -> Path | None:

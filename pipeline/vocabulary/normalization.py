@@ -8,10 +8,18 @@ forgotten or mismatched, and encoding needs no pass in Python.
 import functools
 import itertools
 import re
+import shlex
 import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from pipeline.vocabulary.model_file import has_own_rules
+from pipeline.vocabulary.tokenizer import load_tokenizer
+from pipeline.vocabulary.wordpiece import Tokenizer
+from pipeline.vocabulary.wordpiece_rules import LEAST_SHARE_OF_PIECES
+from schemas.example import FIRST_ORDINARY_ID
 
 # What nmt_nfkc, the normalization of ALBERT's published model, reads as white space
 # beyond Unicode's own: zero-width and direction marks, SentencePiece's own meta symbol,
@@ -235,4 +243,63 @@ def lost_marks_warning(texts: Iterable[str]) -> str:
     return (
         f"{100 * lost / letters:.1f} % of the letters lose a mark that tells words "
         "apart; consider --keep-accents."
+    )
+
+
+class Normalization(NamedTuple):
+    """What is kept of a text.
+
+    Attributes:
+        cased: Capital letters.
+        keep_accents: Accents and other combining marks.
+    """
+
+    cased: bool
+    keep_accents: bool
+
+
+def normalization_of_pieces(tokenizer: Tokenizer) -> Normalization:
+    """What kind of text a vocabulary was made from, judging by its pieces."""
+    pieces = [tokenizer.piece(i) for i in range(tokenizer.vocab_size)]
+    enough = LEAST_SHARE_OF_PIECES * len(pieces)
+    ordinary = pieces[FIRST_ORDINARY_ID:]
+    cased = sum(piece != piece.lower() for piece in ordinary)
+    decomposed = [unicodedata.normalize("NFKD", piece) for piece in ordinary]
+    accented = sum(any(map(is_combining, piece)) for piece in decomposed)
+    return Normalization(cased=cased > enough, keep_accents=accented > enough)
+
+
+def missing_normalization(
+    tokenizer: Tokenizer, made_from: Normalization | None = None
+) -> list[str]:
+    """What would have to be done to a text before this model sees it.
+
+    Args:
+        made_from: What is kept of a text; by default judged by the pieces.
+    """
+    made_from = made_from or normalization_of_pieces(tokenizer)
+    missing = []
+    if not made_from.cased and "A" in tokenizer.normalize("A"):
+        missing.append("lower-casing")
+    if not made_from.keep_accents and "é" in tokenizer.normalize("é"):
+        missing.append("dropping accents")
+    return missing
+
+
+def is_combining(character: str) -> bool:
+    """Whether a character is an accent or another combining mark."""
+    return unicodedata.category(character).startswith("M")
+
+
+def normalization_warning(model: bytes, *, vocab: str) -> str:
+    """What to say of a model without its normalization; empty if nothing is missing."""
+    if has_own_rules(model):
+        return ""
+    missing = " and ".join(missing_normalization(load_tokenizer(model)))
+    if not missing:
+        return ""
+    return (
+        f"{vocab} leaves {missing} to the program around it, without which words "
+        "become unknown pieces; albert import "
+        f"{shlex.quote(vocab)} --output NEW writes it into a vocabulary."
     )

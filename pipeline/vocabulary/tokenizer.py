@@ -6,11 +6,10 @@ import hashlib
 import itertools
 import operator
 import os
-import shlex
 import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import sentencepiece
@@ -27,12 +26,10 @@ from pipeline.vocabulary.model_file import (
     NO_SPACE_BEFORE,
     SPACE_BEFORE,
     compiled_normalization,
-    has_own_rules,
     is_of_unspaced_text,
 )
-from pipeline.vocabulary.wordpiece_rules import LEAST_SHARE_OF_PIECES
 from schemas.errors import AlbertError, SettingError
-from schemas.example import FIRST_ORDINARY_ID, SPACE, SPECIAL_TOKENS, UNK_ID
+from schemas.example import SPACE, SPECIAL_TOKENS, UNK_ID
 from schemas.layout import SPM_MODEL, vocabulary_file
 
 # A vocabulary of a million pieces has 20 MB.
@@ -76,54 +73,17 @@ class TokenizedText(NamedTuple):
     ends: list[int]
 
 
-class Tokenizer(Protocol):
-    """A loaded vocabulary of any kind.
-
-    Attributes:
-        word_starts: Whether each piece starts a word wherever it stands, `[V]`.
-        order: The place of each piece in its file; None where that is its id.
-    """
-
-    sha256: str
-    vocab_size: int
-    word_starts: Bool
-    order: list[int] | None
-
-    def starts(self, ids: Ids) -> Bool:
-        """Whether each token of a text starts a word, `[T]`."""
-
-    def piece(self, piece_id: int) -> str:
-        """The text of a piece."""
-
-    def score(self, piece_id: int) -> float:
-        """The log probability of a piece."""
-
-    def encode(self, texts: list[str]) -> list[list[int]]:
-        """The token ids of each text; empty where nothing is left of it."""
-
-    def encode_after(self, text: str) -> list[int]:
-        """The token ids of a text that follows another token.
-
-        Without a space at its beginning it continues the word of that token.
-        """
-
-    def encode_with_offsets(self, text: str) -> TokenizedText:
-        """The token ids of a text, and where each token stands in it."""
-
-    def decode(self, ids: list[int]) -> str:
-        """The text of token ids, as normalized, without special tokens."""
-
-    def normalize(self, text: str) -> str:
-        """A text as the model sees it."""
-
-
 class SentencePieceTokenizer:
-    """A SentencePiece model as loaded; see `Tokenizer`.
+    """A SentencePiece model as loaded.
 
     SentencePiece puts a space before every text. In a vocabulary of scripts without
     spaces it is put only before a text in other scripts alone, and other spaces that
     say nothing are left out. Otherwise a piece that is nothing but a space stands
     before every sentence, and is one of those most often asked for.
+
+    Attributes:
+        word_starts: Whether each piece starts a word wherever it stands, `[V]`.
+        order: The place of each piece in its file; None where that is its id.
     """
 
     def __init__(self, model: bytes) -> None:
@@ -196,7 +156,10 @@ class SentencePieceTokenizer:
         return ids
 
     def encode_after(self, text: str) -> list[int]:
-        """The token ids of a text that follows another token."""
+        """The token ids of a text that follows another token.
+
+        Without a space at its beginning it continues the word of that token.
+        """
         if self._is_of_unspaced_text:
             text = without_loose_spaces(text)
         # A letter before it shows whether the model reads a space there.
@@ -254,7 +217,7 @@ def _places_of(read: str, text: str) -> list[int]:
 
 
 @functools.lru_cache(maxsize=2)
-def load_tokenizer(model: bytes) -> Tokenizer:
+def load_tokenizer(model: bytes) -> SentencePieceTokenizer:
     """One tokenizer for each model in a process."""
     return SentencePieceTokenizer(model)
 
@@ -269,30 +232,31 @@ def read_model(vocab: str | Path) -> bytes:
     path = Path(vocab)
     if path.is_dir():
         path = vocabulary_file(path)
-    try:
-        model = first_bytes(path)
-    except FileNotFoundError:
+    if not path.exists():
         raise SettingError(
             f"{path} does not exist; make a vocabulary with albert vocab."
-        ) from None
-    except OSError as error:
-        raise SettingError(f"{path} cannot be read: {error.strerror}.") from None
+        )
+    return checked_model(path)
+
+
+def checked_model(path: Path) -> bytes:
+    """A model file, once it is found to be one."""
+    model = first_bytes(path)
     check_model(model, path=path)
     return model
 
 
 def first_bytes(path: Path) -> bytes:
-    """A model file, but no more of it than `check_model` needs to refuse it.
-
-    Raises:
-        OSError: It cannot be read.
-    """
-    if path.exists() and not path.is_file() and not path.is_dir():
-        raise OSError(errno.EINVAL, "it is a pipe or a device")
-    with path.open("rb") as file:
-        # Memory is taken for all that is asked for, so ask for no more than there is.
-        size = os.fstat(file.fileno()).st_size
-        return file.read(min(size, MAX_MODEL_BYTES) + 1)
+    """A model file, but no more of it than `check_model` needs to refuse it."""
+    try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise OSError(errno.EINVAL, "it is a pipe or a device")
+        with path.open("rb") as file:
+            # Memory is taken for all that is asked for, so for no more than there is.
+            size = os.fstat(file.fileno()).st_size
+            return file.read(min(size, MAX_MODEL_BYTES) + 1)
+    except OSError as error:
+        raise SettingError(f"{path} cannot be read: {error.strerror}.") from None
 
 
 def check_model(model: bytes, *, path: Path | str) -> None:
@@ -318,62 +282,3 @@ def check_model(model: bytes, *, path: Path | str) -> None:
                 f"{path}: piece {index} must be {piece} and is {found}; "
                 "make a vocabulary with albert vocab."
             )
-
-
-class Normalization(NamedTuple):
-    """What is kept of a text.
-
-    Attributes:
-        cased: Capital letters.
-        keep_accents: Accents and other combining marks.
-    """
-
-    cased: bool
-    keep_accents: bool
-
-
-def normalization_of_pieces(tokenizer: Tokenizer) -> Normalization:
-    """What kind of text a vocabulary was made from, judging by its pieces."""
-    pieces = [tokenizer.piece(i) for i in range(tokenizer.vocab_size)]
-    enough = LEAST_SHARE_OF_PIECES * len(pieces)
-    ordinary = pieces[FIRST_ORDINARY_ID:]
-    cased = sum(piece != piece.lower() for piece in ordinary)
-    decomposed = [unicodedata.normalize("NFKD", piece) for piece in ordinary]
-    accented = sum(any(map(is_combining, piece)) for piece in decomposed)
-    return Normalization(cased=cased > enough, keep_accents=accented > enough)
-
-
-def missing_normalization(
-    tokenizer: Tokenizer, made_from: Normalization | None = None
-) -> list[str]:
-    """What would have to be done to a text before this model sees it.
-
-    Args:
-        made_from: What is kept of a text; by default judged by the pieces.
-    """
-    made_from = made_from or normalization_of_pieces(tokenizer)
-    missing = []
-    if not made_from.cased and "A" in tokenizer.normalize("A"):
-        missing.append("lower-casing")
-    if not made_from.keep_accents and "é" in tokenizer.normalize("é"):
-        missing.append("dropping accents")
-    return missing
-
-
-def is_combining(character: str) -> bool:
-    """Whether a character is an accent or another combining mark."""
-    return unicodedata.category(character).startswith("M")
-
-
-def normalization_warning(model: bytes, *, vocab: str) -> str:
-    """What to say of a model without its normalization; empty if nothing is missing."""
-    if has_own_rules(model):
-        return ""
-    missing = " and ".join(missing_normalization(load_tokenizer(model)))
-    if not missing:
-        return ""
-    return (
-        f"{vocab} leaves {missing} to the program around it, without which words "
-        "become unknown pieces; albert import "
-        f"{shlex.quote(vocab)} --output NEW writes it into a vocabulary."
-    )

@@ -15,8 +15,8 @@ import numpy as np
 from pipeline.core.draws import Bool, Ids
 from pipeline.core.scripts import is_unspaced
 from pipeline.vocabulary.tokenizer import (
+    SentencePieceTokenizer,
     TokenizedText,
-    Tokenizer,
     first_bytes,
     load_tokenizer,
     read_model,
@@ -28,7 +28,7 @@ from pipeline.vocabulary.wordpiece_rules import (
     read_rules,
     wordpieces_of,
 )
-from schemas.errors import AlbertError, SettingError
+from schemas.errors import AlbertError
 from schemas.example import FIRST_ORDINARY_ID, UNK_ID
 from schemas.files import read_json
 from schemas.layout import HF_TOKENIZER, WORDPIECE, vocabulary_file
@@ -69,7 +69,7 @@ def special_first(pieces: list[str]) -> list[int]:
 
 
 class WordPiece:
-    """A `vocab.txt` as loaded, in the place of a SentencePiece model; see `Tokenizer`.
+    """A `vocab.txt` as loaded, in the place of a SentencePiece model.
 
     Args:
         rules: None for those that the pieces themselves tell.
@@ -140,6 +140,10 @@ class WordPiece:
         return TokenizedText(found.ids, starts, ends)
 
 
+# A vocabulary of any kind.
+Tokenizer = SentencePieceTokenizer | WordPiece
+
+
 def _bert_tokenizer(pieces: list[str], rules: Rules, *, path: str) -> Any:
     """The tokenizer of google-research/bert with these pieces and rules."""
     try:
@@ -192,10 +196,7 @@ def wordpiece_data(path: Path) -> bytes:
     if path.name == HF_TOKENIZER:
         pieces = wordpieces_of(read_json(path), source=path) or []
         return "".join(f"{piece}\n" for piece in pieces).encode()
-    try:
-        return first_bytes(path)
-    except OSError as error:
-        raise SettingError(f"{path} cannot be read: {error.strerror}.") from None
+    return first_bytes(path)
 
 
 def read_tokenizer(folder: Path) -> Tokenizer:

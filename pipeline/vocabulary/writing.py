@@ -18,8 +18,8 @@ from pipeline.reading.formats import InputFile
 from pipeline.vocabulary.model_file import compiled_normalization, is_of_unspaced_text
 from pipeline.vocabulary.normalization import QUOTES
 from pipeline.vocabulary.sampling import SampledText
-from pipeline.vocabulary.tokenizer import Tokenizer, load_tokenizer
-from pipeline.vocabulary.wordpiece import WordPiece
+from pipeline.vocabulary.tokenizer import load_tokenizer
+from pipeline.vocabulary.wordpiece import Tokenizer, WordPiece
 from schemas.example import (
     CLS,
     CLS_ID,

@@ -15,13 +15,13 @@ from pipeline.vocabulary.model_file import (
     model_of_pieces,
     with_rules_and_scores,
 )
-from pipeline.vocabulary.tokenizer import (
+from pipeline.vocabulary.normalization import (
     Normalization,
-    load_tokenizer,
     missing_normalization,
     normalization_of_pieces,
     normalization_warning,
 )
+from pipeline.vocabulary.tokenizer import load_tokenizer
 from pipeline.vocabulary.training import train_vocabulary
 from pipeline.vocabulary.writing import tokenizer_json
 from schemas.errors import AlbertError, SettingError
