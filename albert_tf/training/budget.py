@@ -130,17 +130,15 @@ def choose_for_budget(
     usual = _usual_seconds(models, train, outlook.workload, until=until)
     if usual:
         say("Too little time to time steps; they are counted again during the run.")
-        models, place, compiling = models[:1], 0, USUAL_COMPILING
-        own, estimated = usual, [usual]
-    else:
-        estimated = _estimated(
-            models, mean, train=train, workload=outlook.workload, until=until, say=say
-        )
-        place = best(outlook.candidates(models, estimated, seconds=_left(until)))
-        timed = float(np.clip(TIMED_SHARE * seconds, *TIMED_SECONDS))
-        own, compiling = _own_seconds(
-            models[place], train, samples, records, seconds=timed, say=say
-        )
+        models = models[:1]
+    estimated = _estimated(
+        models, mean, train=train, workload=outlook.workload, until=until, say=say
+    )
+    place = best(outlook.candidates(models, estimated, seconds=_left(until)))
+    timed = float(np.clip(TIMED_SHARE * seconds, *TIMED_SECONDS))
+    own, compiling = usual or _own_seconds(
+        models[place], train, samples, records, seconds=timed, say=say
+    )
     until -= COMPILED_AGAIN * compiling
     _check_fits(own, until=until)
     slower = [own / estimated[place] * of_step for of_step in estimated]
@@ -156,13 +154,14 @@ def _usual_seconds(
     workload: Workload,
     *,
     until: float,
-) -> float | None:
-    """The seconds of a step of the first model, where nothing is to be timed."""
+) -> tuple[float, float] | None:
+    """What `_own_seconds` is for the first model, where nothing is to be timed."""
     if until - time.monotonic() >= SHORT_SECONDS:
         return None
     rate = USUAL_SHARE * matrix_rate(train.precision)
     usual = [workload.flops(model) / rate for model in models[:2]]
-    return usual[0] if LEAST_STEPS * usual[-1] > _left(until) else None
+    is_short = LEAST_STEPS * usual[-1] > _left(until)
+    return (usual[0], USUAL_COMPILING) if is_short else None
 
 
 def _own_seconds(
@@ -233,9 +232,9 @@ def _estimated(
 ) -> list[float]:
     """The seconds of a step of each model, from the times of a few like them.
 
-    A single model is timed later, so any time will do here. Otherwise a shape is not
-    timed, nor are those after it, if fewer than `LEAST_STEPS` of it would fit even at
-    twice the speed that the shapes before suggest.
+    The time of a single model comes later, so any will do here. Otherwise a shape is
+    not timed, nor are those after it, if fewer than `LEAST_STEPS` of it would fit even
+    at twice the speed that the shapes before suggest.
     """
     if len(models) == 1:
         return [1.0]
