@@ -200,8 +200,8 @@ def _has_to_be_quoted(text: str) -> bool:
     if any('""' in cell for cell in cells):
         return True
     if any("\t" in cell or "\n" in cell for cell in cells):
-        header, *rows = io.StringIO(text)
-        if hold_lines(rows, "\t", width=header.count("\t") + 1):
+        header, *lines = io.StringIO(text)
+        if hold_lines(lines, "\t", width=header.count("\t") + 1):
             return True
     others = _CELL.sub("", text)
     if cells and all("," in cell for cell in cells) and "," not in others:
