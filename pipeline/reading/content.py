@@ -11,6 +11,17 @@ from pipeline.reading.encodings import (
 from pipeline.reading.formats import FORMATS_OF, Format, Kind
 from pipeline.reading.marked_text import CUE_TIMES
 from pipeline.reading.markers import has_marker, is_title
+from pipeline.reading.markup import (
+    MARKUP_NAMES,
+    PAGE,
+    PANDOC,
+    WARC,
+    UnusableFile,
+    as_it_stands,
+    refuse_marked_lines,
+    refuse_other_markup,
+    without_lead,
+)
 from pipeline.reading.plain_text import recognise_text
 from pipeline.storage.lines import (
     MAX_RECORD_BYTES,
@@ -19,7 +30,6 @@ from pipeline.storage.lines import (
     read_blocks,
     read_lines,
 )
-from schemas.errors import AlbertError
 
 # How subtitles begin.
 _CUE = re.compile(rf"\s*(?:WEBVTT\b|(?:\d+[^\S\n]*\n)?{CUE_TIMES})")
@@ -32,47 +42,7 @@ _TABLE_NAMES = ("csv", "tsv")
 _TOKENIZED_ENDS = (" .", " ?", " !", " ''", " ...", ' "')
 # A format is recognised by this much of a file, decompressed.
 HEAD_BYTES = 1 << 16
-_PAGE = re.compile(rb"<page[\s>]")
-_HTML = re.compile(
-    rb"(?:<\?xml[^<>]*+>\s*+)?<(?:!doctype\s++html|html)\b", re.IGNORECASE
-)
 _FILES_INSIDE = "give the text files inside it"
-_PANDOC = "give its text, for example as pandoc -t plain --wrap=none writes it"
-_XML = re.compile(
-    rb"<\?xml\b|<(?:!DOCTYPE|TEI|tmx|xliff|rss|feed|osis|corpus|mteval)\b"
-    rb"|<(?:src|ref|tst)set\b|<DOC>\s*<DOC(?:NO|ID)\b",
-    re.IGNORECASE,
-)
-_WARC = re.compile(rb"WARC/1\.\d\r?\n")
-# How a file begins that is text for a program, what it is, and what to do about it.
-_STRUCTURED = (
-    (rb"\[Script Info\]|\{\d+\}\{\d+\}", "subtitles", "convert them to SubRip (.srt)"),
-    (
-        rb"\[(?:\d\d:\d\d\.\d\d\]|(?:ar|ti|al):)",
-        "lyrics with times",
-        "give their text",
-    ),
-    (rb"INSERT INTO\b", "an SQL dump", "write its texts as JSON lines"),
-    (rb"BEGIN:V(?:CALENDAR|CARD)", "a calendar or address book", "give its text"),
-    (rb"@[a-zA-Z]+\{[^\s{}]+,\s*\n", "a bibliography", "write it as JSON lines"),
-    (rb"%!PS", "PostScript", "give its text, for example as ps2ascii writes it"),
-    (rb"(?:#[^\n]*\n)*msgid \"", "a catalogue of messages", "write it as JSON lines"),
-    (rb"\\documentclass|\\begin\{document\}", "LaTeX", _PANDOC),
-    (rb"(?:--|/\*)[^\n]*\bdump\b", "an SQL dump", "write its texts as JSON lines"),
-    (rb"From \S+@\S+ [^\n]*\n(?:[\w-]+:|>)", "a mailbox", "give the text of its mails"),
-    (
-        rb"(?:Return-Path|Received|Delivered-To|MIME-Version|Message-ID): [^\n]*\n"
-        rb"(?:[ \t][^\n]*\n)*[\w-]+:",
-        "a mail as it was sent",
-        "give its text",
-    ),
-    (rb"%YAML\b|---\r?\n\w+:", "YAML", "write its texts as JSON lines"),
-)
-_JSON_ARRAY = re.compile(rb"\[\s*+\{\s*+\"")
-_JSON_TEXTS = re.compile(
-    rb'(?:\[\s*+)++"(?:[^"\\\n]|\\.)*+"\s*+(?:,|(?:\]\s*+)++(?:\Z|[,\[]))'
-)
-_JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\["\\/bfnrtu])*+"')
 _COLUMN_NAMES = re.compile(
     rb"(?=.*\b(?:text|content|body|sentence|label|title|id)\b)"
     rb'"?\w+"?([,;|])(?:"?\w+"?\1)*"?\w+"?',
@@ -80,28 +50,26 @@ _COLUMN_NAMES = re.compile(
 )
 # Lines that are looked at for columns.
 _SHOWN_LINES = 200
-# Other markup shows within this many bytes.
-_MARKUP_BYTES = 1000
 # How a file begins, what it is then, and what to do about it. What is packed as a zip
 # archive tells by the name of its first file.
 _BINARIES = (
-    (rb"PK\x03\x04.{26}mimetypeapplication/epub", "an EPUB book", _PANDOC),
-    (rb"PK\x03\x04.{26}mimetypeapplication/vnd", "an OpenDocument file", _PANDOC),
+    (rb"PK\x03\x04.{26}mimetypeapplication/epub", "an EPUB book", PANDOC),
+    (rb"PK\x03\x04.{26}mimetypeapplication/vnd", "an OpenDocument file", PANDOC),
     (rb"PK\x03\x04.*PK\x03\x04.{26}xl/", "an Excel workbook", "save it as CSV"),
-    (rb"PK\x03\x04.{26}(?:\[Content_Types\]|_rels/|word/)", "a docx file", _PANDOC),
+    (rb"PK\x03\x04.{26}(?:\[Content_Types\]|_rels/|word/)", "a docx file", PANDOC),
     (rb"PK\x03\x04", "a zip archive", _FILES_INSIDE),
     (rb"7z\xbc\xaf\x27\x1c", "a 7z archive", _FILES_INSIDE),
     (rb"Rar!", "a rar archive", _FILES_INSIDE),
     (rb".{257}ustar", "a tar archive", "unpack it and give the folder"),
-    (rb"%PDF-", "a PDF", "give its text, for example as pdftotext writes it"),
+    (rb"\s*%PDF-", "a PDF", "give its text, for example as pdftotext writes it"),
     (rb"\xd0\xcf\x11\xe0", "an old Office file", "save it as plain text"),
-    (rb"\{\\rtf", "an RTF file", _PANDOC),
+    (rb"\{\\rtf", "an RTF file", PANDOC),
     (rb"Obj\x01", "an Avro file", "write it as parquet or JSON lines"),
     (rb"ORC", "an ORC file", "write it as parquet or JSON lines"),
     (rb"\x89HDF", "an HDF5 file", "write its texts as JSON lines"),
     (rb"\x93NUMPY", "an array of NumPy", "write its texts as JSON lines"),
     (rb"\x80[\x02-\x05]", "a pickle", "write its texts as JSON lines"),
-    (rb"BOOKMOBI|.{60}BOOKMOBI", "a Mobipocket book", _PANDOC),
+    (rb"BOOKMOBI|.{60}BOOKMOBI", "a Mobipocket book", PANDOC),
     (rb"FEA1", "a Feather file of version 1", "write it as parquet"),
     (rb"GGUF|.{7}\0\{\"", "the weights of a model", "give text"),
     (
@@ -119,24 +87,7 @@ _BINARIES = (
 _FEW_ZEROS, _MOST_ZEROS = 64, 0.02
 # A tag, or nothing, in the last column of a table of tokens that spaces divide.
 _TAG = re.compile(rb"O|_|[BIESL]-[\w-]+|[A-Z]{2,5}\$?|[.,:]")
-# Markup that only the file's name tells from plain text.
-_MARKUP_NAMES = {
-    "md": "Markdown",
-    "markdown": "Markdown",
-    "rst": "reStructuredText",
-    "adoc": "AsciiDoc",
-    "org": "Org",
-    "tex": "LaTeX",
-    "html": "HTML",
-    "htm": "HTML",
-    "xhtml": "HTML",
-    "xml": "XML",
-}
 _PACKED_NAMES = (".gz", ".bz2", ".xz", ".zst")
-
-
-class UnusableFile(AlbertError):
-    """A file that holds no text we can read; in a folder it is passed over."""
 
 
 class DumpIndex(UnusableFile):
@@ -160,7 +111,6 @@ def refuse_binary(head: bytes, *, path: str) -> None:
 
 def refuse_columns(kind: Kind, head: bytes, *, path: str) -> None:
     """Refuse lines of columns: tokens with tags, tables not named as such."""
-    as_it_stands = _as_it_stands(kind)
     lines = [line.strip() for line in head.split(b"\n")[:_SHOWN_LINES] if line.strip()]
     if len(lines) > 2 and (names := _COLUMN_NAMES.fullmatch(lines[0])):
         number = lines[0].count(names[1])
@@ -169,7 +119,7 @@ def refuse_columns(kind: Kind, head: bytes, *, path: str) -> None:
         if rows >= 0.9 * (len(lines) - 2):
             raise UnusableFile(
                 f"{path} has names of columns in its first line; name a table .csv, or "
-                f"{as_it_stands}."
+                f"{as_it_stands(kind)}."
             )
     # Of a corpus of tokens these are comments and tags.
     lines = [line for line in lines if not line.startswith((b"#", b"<"))]
@@ -188,60 +138,8 @@ def refuse_columns(kind: Kind, head: bytes, *, path: str) -> None:
     divided = "spaces" if tagged > most else "tabs"
     raise UnusableFile(
         f"{path} has {name} in each line, between {divided}; give its text, name a "
-        f"table with a header .tsv, or {as_it_stands}."
+        f"table with a header .tsv, or {as_it_stands(kind)}."
     )
-
-
-def refuse_other_markup(head: bytes, *, path: str) -> None:
-    """Refuse what would be read as text with its markup."""
-    start = without_lead(head[:_MARKUP_BYTES])
-    if _HTML.match(start):
-        raise UnusableFile(f"{path} is HTML; {_PANDOC}.")
-    is_dump = b"<mediawiki" in start or _PAGE.search(start)
-    if _XML.match(start) and not is_dump:
-        raise UnusableFile(f"{path} is XML; give its text.")
-    if _WARC.match(start) and b"\nWARC-Type: response" in head:
-        raise UnusableFile(
-            f"{path} holds web pages as they were sent; give its WET, or the text of "
-            "its pages as JSON lines."
-        )
-    for structured, name, advice in _STRUCTURED:
-        if re.match(structured, start):
-            raise UnusableFile(f"{path} is {name}; {advice}.")
-    if _JSON_ARRAY.match(start):
-        raise UnusableFile(
-            f"{path} is a JSON array; write one object a line, "
-            f"for example with jq -c '.[]'."
-        )
-    if _JSON_TEXTS.match(without_lead(head)) or _are_json_texts(head):
-        raise UnusableFile(
-            f"{path} is JSON without names for its texts; write one object a line, for "
-            "example with jq -c '{text: .}'."
-        )
-
-
-def _are_json_texts(head: bytes) -> bool:
-    r"""Whether each line is a text as JSON writes it, and not as a novel does.
-
-    >>> _are_json_texts(b'"He came.\\nLate."\n"Why?"\n')
-    True
-    >>> _are_json_texts(b'"He came late."\n"Why?"\n')
-    False
-    """
-    lines = [line for line in head.split(b"\n")[:_SHOWN_LINES] if line.strip()]
-    # The last one may be cut.
-    lines = lines[:-1] or lines
-    is_quoted = all(_JSON_TEXT.fullmatch(line.strip()) for line in lines)
-    return is_quoted and any(b"\\" in line for line in lines)
-
-
-def without_lead(head: bytes) -> bytes:
-    r"""The first bytes of a file without the mark and white space before its text.
-
-    >>> without_lead(b"\xef\xbb\xbf\n <page>")
-    b'<page>'
-    """
-    return head.removeprefix(b"\xef\xbb\xbf").lstrip()
 
 
 def unpacked_name(path: str) -> str:
@@ -281,18 +179,12 @@ def recognise(kind: Kind, head: bytes, *, path: str) -> Format:
             f"--wikipedia: {path} is neither a MediaWiki dump nor wikiextractor "
             f"output, JSON lines, parquet or CSV; give plain text with --text."
         )
-    if ending in _MARKUP_NAMES:
+    if ending in MARKUP_NAMES:
         raise UnusableFile(
-            f"{path} is named like {_MARKUP_NAMES[ending]}; {_PANDOC}, or "
-            f"{_as_it_stands(kind)}."
+            f"{path} is named like {MARKUP_NAMES[ending]}; {PANDOC}, or "
+            f"{as_it_stands(kind)}."
         )
     return _recognise_plain(kind, head, path=path)
-
-
-def _as_it_stands(kind: Kind) -> str:
-    """What to do about a file that is text although it does not look like it."""
-    plain = "book" if kind == "books" else "prose"
-    return f"say --input-format {plain} to read it as it stands"
 
 
 def is_numbered(lines: list[str]) -> bool:
@@ -335,6 +227,7 @@ def _recognise_plain(kind: Kind, head: bytes, *, path: str) -> Format:
         return "marked"
     if _CUE.match("\n".join(lines[:10])):
         return "subtitles"
+    refuse_marked_lines(kind, lines, path=path)
     if kind == "books":
         is_endless = not is_whole and "" not in lines
         return "bookcorpus" if is_endless and is_tokenized(lines) else "book"
@@ -346,11 +239,11 @@ def _recognise_markup(head: bytes) -> Format | None:
     start = without_lead(head)
     if is_columnar(head):
         return "parquet"
-    if _WARC.match(start):
+    if WARC.match(start):
         return "wet"
     if start.startswith(b"<doc "):
         return "wikiextractor"
-    if start.startswith(b"<") and (b"<mediawiki" in start or _PAGE.search(start)):
+    if start.startswith(b"<") and (b"<mediawiki" in start or PAGE.search(start)):
         return "mediawiki"
     if start.startswith(b'{"') or re.match(rb'\{\s*"', start):
         return "jsonl"

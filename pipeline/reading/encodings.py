@@ -12,7 +12,17 @@ from collections import Counter
 from pipeline.storage.lines import mostly_utf8
 from schemas.errors import AlbertError
 
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_MARKS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+# Which of each four bytes are mostly zero there.
+_ZEROS: dict[tuple[int, ...], str] = {
+    **dict.fromkeys([(0, 2), (1, 3)], "UTF-16"),
+    **dict.fromkeys([(0, 1), (2, 3), (0, 1, 2), (1, 2, 3)], "UTF-32"),
+}
 _ASCII = bytes(range(128))
 # What switches to other characters, and back to ASCII.
 _SEVEN_BITS = (
@@ -44,6 +54,7 @@ _ENCODINGS = {
     for code in codes.split()
 }
 # Encodings told by the letters that words have in them, where no language is given.
+_CYRILLIC = ("windows-1251", "koi8-r", "cp866", "iso8859-5")
 _CANDIDATES = ("cp1250", "iso8859-2", "cp1257", "cp1254", "cp850", "mac_roman", "cp852")
 # Characters of Windows-1252 that stand between letters of a word.
 _WITHIN_WORDS = "\u2019\xad\xb7\u2013\u2014\xb4\u2026\xa0\u2022"
@@ -73,22 +84,36 @@ _LEAST_IN_ALPHABET, _LEAST_BEYOND_ASCII, _FEWEST_LETTERS = 0.95, 0.02, 10
 
 
 def refuse_escaped(head: bytes, *, path: str) -> None:
-    r"""Refuse UTF-16, and encodings that write in ASCII what is not ASCII.
+    r"""Refuse UTF-16 and 32, and encodings that write in ASCII what is not ASCII.
 
     >>> try: refuse_escaped(b"\x1b$B:#F|\x1b(B", path="a.txt")
     ... except AlbertError as error: print(str(error)[:21])
     a.txt is ISO-2022-JP;
     """
     names = [name for sign, name in _SEVEN_BITS if len(sign.findall(head)) > 1]
-    # In UTF-16 every other byte is often zero.
-    zeros = max(head[0::2].count(0), head[1::2].count(0))
-    if head.startswith(_UTF16) or (len(head) > 3 and zeros > len(head) // 4):
-        names = ["UTF-16"]
+    if wide := _wide_encoding(head):
+        names = [wide]
     if names:
         raise AlbertError(
             f"{path} is {names[0]}; convert it to UTF-8, for example with iconv -f "
             f"{names[0]} -t UTF-8."
         )
+
+
+def _wide_encoding(head: bytes) -> str:
+    """UTF-16 or UTF-32 by its mark, or by the places of zeros.
+
+    >>> [_wide_encoding("It was.".encode(name)) for name in ("utf-16-be", "utf-32-le")]
+    ['UTF-16', 'UTF-32']
+    >>> _wide_encoding(b"It was." + bytes(30))
+    ''
+    """
+    for mark, name in _MARKS.items():
+        if head.startswith(mark):
+            return name
+    number = len(head) // 4
+    places = [p for p in range(4) if 2 * head[p::4].count(0) > number > 0]
+    return _ZEROS.get(tuple(places), "")
 
 
 def refuse_other_encoding(head: bytes, *, path: str) -> None:
@@ -106,9 +131,10 @@ for example with iconv -f WINDOWS-1251 -t UTF-8 or -f GB18030.
     text = b"".join(others)
     beyond = len(text.translate(None, _ASCII))
     if 2 * len(others) > len(lines) and 2 * beyond > len(text):
+        likely = min(_CYRILLIC, key=lambda name: _strange(text, name))
         raise AlbertError(
             f"{path} is in another encoding than UTF-8; convert it, for example with "
-            "iconv -f WINDOWS-1251 -t UTF-8 or -f GB18030."
+            f"iconv -f {likely.upper()} -t UTF-8 or -f GB18030."
         )
 
 
@@ -166,6 +192,12 @@ def _is_western(text: str) -> bool:
         sum(beyond.get(letter, 0) for letter in alphabet) >= _LEAST_IN_ALPHABET * number
         for alphabet in _ALPHABETS
     )
+
+
+def _strange(text: bytes, encoding: str) -> int:
+    """How many characters are capitals, or beyond ASCII and no letters."""
+    decoded = text.decode(encoding, errors="replace")
+    return sum(c.isupper() or not (c.isascii() or c.isalpha()) for c in decoded)
 
 
 def _strange_within_words(text: bytes, encoding: str) -> int:

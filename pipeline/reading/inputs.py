@@ -11,7 +11,6 @@ from pipeline.reading import books, plain_text
 from pipeline.reading.content import (
     HEAD_BYTES,
     DumpIndex,
-    UnusableFile,
     is_columnar,
     kind_of,
     read_head,
@@ -26,6 +25,7 @@ from pipeline.reading.languages import (
     known_language,
     language_of_address,
 )
+from pipeline.reading.markup import UnusableFile
 from pipeline.reading.text_rows import inspect_csv, inspect_jsonl, inspect_parquet
 from pipeline.storage import files
 from pipeline.storage.compression import is_multistream, recognise_compression

@@ -36,6 +36,7 @@ CUE_TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{1,2}[,.]\d{1,3}"
 # As in SubRip and WebVTT, as YouTube's own (.sbv), and as Whisper prints them.
 CUE_TIMES = rf"(?P<bracket>\[)?{CUE_TIME}\s*(?:-->|,)\s*{CUE_TIME}(?(bracket)\])"
 _TIMES = re.compile(CUE_TIMES)
+_RECORD = re.compile(r"WARC/1\.\d\s*")
 _NO_CUE = re.compile(r"(?:WEBVTT|NOTE|STYLE|REGION)(?:\s|$)")
 # Tags of looks, of positions, and what is heard and not said.
 _NOT_SPOKEN = re.compile(
@@ -212,7 +213,7 @@ def read_wet(lines: Iterable[str]) -> Iterator[Document | Dropped]:
     body: list[str] = []
     is_header = False
     for line in itertools.chain(lines, ["WARC/1.0"]):
-        if line.startswith("WARC/1."):
+        if is_record_start(line):
             if header.get("warc-type") == "conversion":
                 languages = header.get("warc-identified-content-language", "")
                 document = prose_document("\n".join(body), is_record=True)
@@ -228,6 +229,15 @@ def read_wet(lines: Iterable[str]) -> Iterator[Document | Dropped]:
             is_header = False
         else:
             body.append(line)
+
+
+def is_record_start(line: str) -> bool:
+    """Whether a line begins a record of WARC, and no paragraph about them.
+
+    >>> is_record_start("WARC/1.0"), is_record_start("WARC/1.0 is a format")
+    (True, False)
+    """
+    return _RECORD.fullmatch(line) is not None
 
 
 def read_line_documents(

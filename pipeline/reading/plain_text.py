@@ -42,9 +42,10 @@ _FULL_LINES, _INNER_ENDS = 0.7, 0.25
 _LONG_LINE_CHARACTERS = 80
 _UNMARKED = re.compile(f"[{UNMARKED}]")
 
-# Other characters at which a line or a paragraph of a record ends.
-_OTHER_LINE_ENDS = "\x0b\x0c\x85\u2028\u2029"
-_LINE_FEEDS = str.maketrans(dict.fromkeys(_OTHER_LINE_ENDS, "\n"))
+# Other characters at which a line or a paragraph of a record ends, and those of any
+# text; in a file form feeds are white space.
+_LINE_FEEDS = str.maketrans(dict.fromkeys("\x0b\x0c\x85\u2028\u2029", "\n"))
+_SEPARATORS = str.maketrans({"\x85": "\n", "\u2028": "\n", "\u2029": "\n\n"})
 
 
 # The number of a page, alone in a line.
@@ -267,9 +268,7 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> tuple[list[str], 
     are_lines = sum(n for n in lengths if n > _WIDE_LINE_CHARACTERS) > len(head) // 2
     if "\x0c" in text:
         text = without_page_numbers(text)
-    if is_record and any(mark in text for mark in _OTHER_LINE_ENDS):
-        text = text.translate(_LINE_FEEDS)
-    text = with_whole_words(text)
+    text = with_whole_words(_with_line_feeds(text, is_record=is_record))
     raw = text.split("\n") if are_lines else _BLANK_LINES.split(text)
     if is_record and not are_lines:
         spaced = [" ".join(line.split()) for line in text.split("\n")]
@@ -288,6 +287,17 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> tuple[list[str], 
         else:
             paragraphs.append(paragraph)
     return paragraphs, lines
+
+
+def _with_line_feeds(text: str, *, is_record: bool) -> str:
+    r"""A text with line feeds for what ends lines or paragraphs otherwise.
+
+    >>> _with_line_feeds("It was\u2028late.\u2029Why?", is_record=False)
+    'It was\nlate.\n\nWhy?'
+    """
+    ends = _LINE_FEEDS if is_record else _SEPARATORS
+    is_without = not any(chr(mark) in text for mark in ends)
+    return text if is_without else text.translate(ends)
 
 
 def without_page_numbers(text: str) -> str:

@@ -21,6 +21,7 @@ from pipeline.reading.books import read_book
 from pipeline.reading.formats import Format, InputFile
 from pipeline.reading.languages import unlike_language
 from pipeline.reading.marked_text import (
+    is_record_start,
     read_bookcorpus,
     read_line_documents,
     read_marked,
@@ -283,7 +284,7 @@ _STARTS: dict[Format, StartsDocument] = {
     "jsonl": lambda _: True,
     "lines": lambda _: True,
     "marked": _if_whole(is_marker),
-    "wet": lambda line: line.startswith(b"WARC/1."),
+    "wet": lambda line: is_record_start(decode(line)),
     # A blank line ends a document, and is taken for the first line of the next.
     "sentences": _is_between,
     "paragraphs": _is_between,

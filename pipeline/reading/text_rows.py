@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
 from pipeline.reading.books import book_document
 from pipeline.reading.column_files import ColumnTable, DamagedTable
-from pipeline.reading.content import HEAD_BYTES, UnusableFile
+from pipeline.reading.content import HEAD_BYTES
 from pipeline.reading.formats import InputFile, Kind
 from pipeline.reading.languages import (
     DEFAULT_LANGUAGE,
@@ -18,6 +18,7 @@ from pipeline.reading.languages import (
     language_of_record,
 )
 from pipeline.reading.marked_text import read_bookcorpus, starts_document
+from pipeline.reading.markup import UnusableFile
 from pipeline.reading.plain_text import prose_document
 from pipeline.reading.record_texts import find_text, list_keys, with_line_ends
 from pipeline.reading.tables import (
@@ -245,6 +246,7 @@ def inspect_jsonl(
     keys = sorted({key for record in records for key in list_keys(record)})
     key = _choose_key(file, keys, text_key, name="key")
     texts = [text for record in records if (text := find_text(record, key))]
+    _refuse_numbers(file, texts, key=key)
     if not is_forced and file.kind == "books" and are_sentences(texts):
         file = file._replace(format="jsonl-sentences")
     languages = set(map(language_of_record, records))
@@ -268,6 +270,8 @@ def inspect_csv(file: InputFile, head: bytes, text_key: str | None) -> InputFile
     records = [row for row in islice(rows, _SAMPLE_ROWS) if isinstance(row, dict)]
     columns = read_header(head, path=file.path, quoting=quoting)
     key = _choose_key(file, list(columns), text_key, name="column")
+    texts = [text for record in records if (text := find_text(record, key))]
+    _refuse_numbers(file, texts, key=key)
     languages = set(map(language_of_record, records))
     return with_language(file._replace(text_key=key, quoting=quoting), languages)
 
@@ -288,11 +292,22 @@ def inspect_parquet(
             for row in rows
             if isinstance(row, TextRow)
         ]
+    _refuse_numbers(file, [row.text for row in found], key=key)
     is_sentences = are_sentences([row.text for row in found])
     if not is_forced and file.kind == "books" and is_sentences:
         file = file._replace(format="parquet-sentences")
     file = file._replace(text_key=key, text_bytes=sum(sizes), group_bytes=sizes)
     return with_language(file, {row.language for row in found})
+
+
+def _refuse_numbers(file: InputFile, texts: list[str], *, key: str) -> None:
+    """Refuse a column of numbers that is named like one of texts."""
+    joined = "".join(texts)
+    if any(map(str.isdecimal, joined)) and not any(map(str.isalpha, joined)):
+        raise AlbertError(
+            f"--{file.kind}: {file.path} has numbers alone under {json.dumps(key)}; "
+            "say with --text-key where the text is."
+        )
 
 
 def _choose_key(

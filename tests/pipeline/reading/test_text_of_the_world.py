@@ -129,6 +129,13 @@ def test_a_format_is_recognised_and_read_as_it_was_meant(
             "1257",
         ),
         ("Müller, schön, größer, für".encode("cp850"), None, "CP850"),
+        ("Он пришёл домой. Было поздно.".encode("cp1251"), None, "WINDOWS-1251"),
+        ("Он пришёл домой. Было поздно.".encode("koi8-r"), None, "KOI8-R"),
+        ("Он пришёл домой. Было поздно.".encode("cp866"), None, "CP866"),
+        ("He came home.".encode("utf-16-be"), None, "UTF-16"),
+        ("He came home.".encode("utf-32"), None, "UTF-32"),
+        ("He came home.".encode("utf-32-be"), None, "UTF-32"),
+        (b"He came home.\n" + bytes(100), None, "is not text"),
         ("今朝、港に船が着いた。".encode("iso2022_jp") * 2, None, "ISO-2022-JP"),
         ("안녕하세요 세계".encode("iso2022_kr") * 2, None, "ISO-2022-KR"),
     ],
@@ -321,6 +328,12 @@ def test_json_without_names_is_no_prose(content, tmp_path):
         "[12:30:45] <Ada> hello",
         "Received: two letters from home.",
         '["Foreword"]\n\nIt was late.',
+        "From Ada to Bob:\n\nHe came.",
+        "<Ada> He came.\n\n<Bob> Why?",
+        "So late;\n\nso cold;\n\nso dark;\n\nso still.\n\nAnd rain;\n\nand snow",
+        "At 9:30 he came.\n\n9:45 She left.\n\nIt rained.\n\nWhy?\n\n10:15 No.",
+        "# Rain\n\nHe came.\n\nShe left.\n\nIt rained.\n\nWhy?\n\nSo.\n\nNo.",
+        "\n\n".join(["他来了", "她走了", "下雨了", "为什么", "不知道", "是的"]),
     ],
 )
 def test_text_that_only_begins_like_that_of_a_program_is_read(text, tmp_path):
@@ -408,6 +421,38 @@ def test_a_number_where_a_page_ends_is_text_unless_numbers_rise_with_the_pages(
     assert words == pages.split()
 
 
+def test_separators_of_unicode_end_lines_and_paragraphs(tmp_path):
+    text = "It was\u2028late.\u2029Why?\x85\x85So."
+    _, documents = read(written(tmp_path, "a.txt", text))
+    assert documents == [["It was late.", "Why?", "So."]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "id,text\n1,12\n2,3.5\n"),
+        ("a.jsonl", '{"text": "12"}\n{"text": "3.5"}\n'),
+    ],
+)
+def test_numbers_are_no_texts_whatever_their_column_is_called(name, content, tmp_path):
+    path = written(tmp_path, name, content)
+    with pytest.raises(AlbertError) as refused:
+        find(path)
+    assert str(refused.value) == (
+        f'--text: {path} has numbers alone under "text"; say with --text-key where '
+        "the text is."
+    )
+
+
+def test_a_page_may_speak_of_the_format_that_holds_it(tmp_path):
+    page = (
+        "WARC/1.0\r\nWARC-Type: conversion\r\n\r\nThis is\nWARC/1.0 as it is.\nSo.\r\n"
+    )
+    path = written(tmp_path, "a.wet", page * 2)
+    said = ["This is", "WARC/1.0 as it is.", "So."]
+    assert read(path) == ("wet", [said, said])
+
+
 def test_a_form_feed_alone_is_white_space(tmp_path):
     _, documents = read(
         written(tmp_path, "a.txt", "It was\n\x0clate.\n\n\x0cIn 1914\n")
@@ -428,6 +473,28 @@ def test_a_form_feed_alone_is_white_space(tmp_path):
         ("<DOC>\n<DOCNO>1</DOCNO>\n<TEXT>He came.</TEXT>\n</DOC>\n", "is XML"),
         ("Message-ID: <1@b>\nFrom: a@b\n\nHe came=20\nhome.\n", "is a mail as it was"),
         ("Received: by a\n\tfor b\nFrom: a@b\n\nHe came.\n", "is a mail as it was"),
+        (
+            "From: A <a@b>\nTo: B <b@b>\nSubject: Rain\n\nHe came.\n",
+            "is a mail as it was",
+        ),
+        ("From Ada Mon Jan  1 09:30:00 2024\nTo: Bob\n\nHe came.\n", "is a mailbox"),
+        ("From - Mon Jan 11 09:30:00 2024\nTo: Bob\n\nHe came.\n", "is a mailbox"),
+        ("<!-- of 2024 -->\n<html><p>He came.</p></html>", "is HTML;"),
+        ("<div class='a'>\n<p>He came.</p>\n</div>", "is HTML or XML"),
+        ('<tt xmlns="http://a.b">\n<p>He came.</p></tt>', "is HTML or XML"),
+        ("% draft\n\\documentclass{article}\n", "is LaTeX"),
+        ("\n\n%PDF-1.7\n1 0 obj\n", "is a PDF"),
+        ("He came.<br>\nShe <b>left</b>.\nWhy?<br/>\n" * 3, "looks like HTML"),
+        ("He came \\emph{late}.\n\nShe left~\\cite{a}.\n\n" * 3, "looks like LaTeX"),
+        (".. note::\n\n   He came.\n\nSee :ref:`a`.\n\n" * 3, "like reStructuredText"),
+        ("# Rain\n\nHe came [home](http://a.b).\n\n" * 3, "looks like Markdown"),
+        ("import os\n\ndef f(x):\n    return x\n\nx = f(1)\n" * 3, "looks like code"),
+        ("int main(void) {\n  f();\n  return 0;\n}\n" * 3, "looks like code"),
+        ("[12:30] <Ada> So he came.\n[12:31] <Bob> Why?\n" * 3, "looks like a chat"),
+        ("1/31/24, 9:30 PM - Ada: So he came.\n" * 5, "looks like a chat"),
+        ("2024-01-31 09:30:00,1 INFO he came\n" * 5, "looks like a chat or a log"),
+        ("rain\nsnow\nwell-being\n" * 3, "looks like a list of words"),
+        ("the 23135\nof 13151\nand 12997\n" * 3, "looks like a list of words"),
         ("[ar:Ada]\n[00:12.00]He came\n", "is lyrics with times"),
         ("[00:12.00]He came\n", "is lyrics with times"),
     ],
