@@ -15,14 +15,11 @@ import json
 import os
 import random
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.measuring import Run, run_albert
-from benchmarks.reading import add_texts, find_texts
-from pipeline.core.documents import Document, ReadingCounts
-from pipeline.reading.inputs import InputFile
-from pipeline.reading.read import FilePart, read_part
+from benchmarks.reading import add_texts, find_texts, read_documents
+from pipeline.core.documents import Document
 from tests.engines import start
 
 CLUSTERS = {"Flink": start.flink_cluster, "Spark": start.spark_cluster}
@@ -55,14 +52,6 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--heap", type=int, default=1024, help="MB, of each worker")
     parser.add_argument("--scratch", metavar="DIR", help="where all is written")
     return parser.parse_args()
-
-
-def read_documents(file: InputFile) -> Iterator[Document]:
-    """The documents of a file."""
-    whole = FilePart(file, 0, None, file.text_bytes)
-    for document in read_part(whole, counts=ReadingCounts()):
-        if isinstance(document, Document):
-            yield document
 
 
 def write_text(folder: Path, documents: list[Document], *, size: int) -> None:

@@ -16,10 +16,16 @@ from typing import Any
 
 from benchmarks.measuring import seconds
 from cli.support.inputs import describe_inputs
-from pipeline.core.documents import ReadingCounts
+from pipeline.core.documents import Document, ReadingCounts
 from pipeline.reading.formats import FORMATS, KINDS
 from pipeline.reading.inputs import InputFile, find_inputs
-from pipeline.reading.read import Chunk, plan_chunks, read_chunk, read_part
+from pipeline.reading.read import (
+    Chunk,
+    FilePart,
+    plan_chunks,
+    read_chunk,
+    read_part,
+)
 from pipeline.storage.lines import read_blocks
 
 
@@ -33,6 +39,14 @@ def find_texts(arguments: argparse.Namespace, **settings: Any) -> list[InputFile
     """The files that the flags name; says which are passed over."""
     given = {kind: tuple(getattr(arguments, kind)) for kind in KINDS}
     return find_inputs(given, on_passed_over=print, **settings)
+
+
+def read_documents(file: InputFile) -> Iterator[Document]:
+    """The documents of a file."""
+    whole = FilePart(file, 0, None, file.text_bytes)
+    for document in read_part(whole, counts=ReadingCounts()):
+        if isinstance(document, Document):
+            yield document
 
 
 def flags_of(files: Sequence[InputFile]) -> Iterator[str]:
