@@ -8,7 +8,7 @@ or kept.
 import itertools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 
@@ -20,6 +20,17 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     """
     name = noun if number == 1 else plural or f"{noun}s"
     return f"{number:,} {name}"
+
+
+def listed(names: Iterable[str], *, most: int = 3) -> str:
+    """Names for a sentence, the first few of them.
+
+    >>> listed("abcde")
+    'a, b, c and 2 more'
+    """
+    names = list(names)
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def percent(share: float) -> str:

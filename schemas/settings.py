@@ -47,6 +47,15 @@ def same_as(
     return dataclasses.field(default=default, metadata=field.metadata)
 
 
+def deciding(config: Any) -> dict[str, Any]:
+    """The settings of a config that decide the result, by name."""
+    return {
+        field.name: getattr(config, field.name)
+        for field in dataclasses.fields(config)
+        if field.metadata["changes_result"]
+    }
+
+
 def flag_name(field_name: str) -> str:
     """The flag of a field.
 

@@ -151,6 +151,10 @@ class TaskExample:
         return self.answers == ()
 
 
+# What is right of an example, by its kind of task.
+TARGETS = ("label", "labels", "score", "choice", "tags", "answers")
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class TokenSequence:
     """What a model reads: `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`, not padded.

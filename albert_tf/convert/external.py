@@ -26,6 +26,7 @@ from albert_tf.runs.run_record import trained_length
 from schemas.architecture import Activation, ModelConfig
 from schemas.config import SentenceTask
 from schemas.errors import AlbertError, SettingError
+from schemas.readable import listed
 from schemas.settings import config_from_dict
 
 # Which task the sentence head was trained on; a field of ours in their configuration.
@@ -385,14 +386,3 @@ def _loaded(tensors: Tensors, path: str, naming: Naming) -> np.ndarray[Any, Any]
             f"{tensors.source}: {name} does not hold numbers; copy it again."
         ) from error
     return np.ascontiguousarray(array.T if naming.is_transposed(path) else array)
-
-
-def listed(names: Iterable[str], *, most: int = 3) -> str:
-    """Names for a sentence, the first few of them.
-
-    >>> listed("abcde")
-    'a, b, c and 2 more'
-    """
-    names = list(names)
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

@@ -23,6 +23,7 @@ from schemas.files import read_json
 from schemas.layout import EVAL, MODEL_CARD, SPM_MODEL, TASK_EVALUATION, WORDPIECE
 from schemas.manifest import DatasetManifest, recorded
 from schemas.report import markdown_lines
+from schemas.settings import deciding
 from schemas.task import TaskSpec
 
 # What the metrics of a run are called in its card.
@@ -273,14 +274,12 @@ def _recipe(run: Path, record: dict[str, Any]) -> Iterator[str]:
         name = Path(record.get("source") or "an unknown model").name
         yield from ("## Recipe", "", f"That of `{name}`, which was imported.", "")
         return
-    fields = [f for f in dataclasses.fields(TrainConfig) if f.name in record]
-    if fields:
+    if any(field.name in record for field in dataclasses.fields(TrainConfig)):
         config = recorded_training(run, record | {"identity": None}).resolved()
         yield from ("## Recipe", "", "| setting | value |", "|---|---|")
-        for field in fields:
-            value = getattr(config, field.name)
-            if field.metadata["changes_result"] and value is not None:
-                yield f"| {field.name} | {value} |"
+        for name, value in deciding(config).items():
+            if name in record and value is not None:
+                yield f"| {name} | {value} |"
         for name, value in (record.get("began") or {}).items():
             yield f"| {name} at first | {value} |"
         if source := record.get("init_from"):

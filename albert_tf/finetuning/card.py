@@ -13,6 +13,7 @@ from schemas import __version__
 from schemas.finetune_config import OF_ANSWERS
 from schemas.layout import TASK_EVALUATION
 from schemas.report import markdown_lines
+from schemas.settings import deciding
 from schemas.task import TaskRecord
 
 # Labels that a card has room for.
@@ -97,11 +98,10 @@ def _labels(result: dict[str, Any]) -> Iterator[str]:
 
 def _recipe(record: TaskRecord, job: TuningJob, *, examples: int) -> Iterator[str]:
     yield from ("## Recipe", "", "| setting | value |", "|---|---|")
-    for field in dataclasses.fields(job.config):
-        value = getattr(job.config, field.name)
-        is_of_kind = record.spec.kind == "answer" or field.name not in OF_ANSWERS
-        if is_of_kind and field.metadata["changes_result"] and value is not None:
-            yield f"| {field.name} | {value} |"
+    for name, value in deciding(job.config).items():
+        is_of_kind = record.spec.kind == "answer" or name not in OF_ANSWERS
+        if is_of_kind and value is not None:
+            yield f"| {name} | {value} |"
     yield f"| examples to train on | {examples:,} |"
 
 

@@ -33,6 +33,7 @@ from schemas.errors import AlbertError, SettingError
 from schemas.files import scratch_folder
 from schemas.layout import EVAL, MANIFEST
 from schemas.manifest import DatasetManifest, read_manifest
+from schemas.readable import listed
 from schemas.report import text_lines
 from schemas.settings import flag_name
 
@@ -319,9 +320,7 @@ def text_of(
         else DataConfig(max_seq_length=min(longest, LONGEST)).resolved(input_bytes=0)
     )
     manifest = write_held_out(files, config, tokenizer=tokenizer, output=folder)
-    name = Path(paths[0]).name
-    if len(paths) > 1:
-        name += f" and {len(paths) - 1} more"
+    name = listed((Path(path).name for path in paths), most=1)
     described = json.dumps([file.describe() for file in files], sort_keys=True)
     hash_of = hashlib.sha256(described.encode()).hexdigest()
     return Text(name, hash_of, Records(folder, manifest))

@@ -29,6 +29,7 @@ from schemas.layout import (
     TENSORBOARD,
 )
 from schemas.manifest import DatasetManifest, read_manifest
+from schemas.settings import deciding
 
 if TYPE_CHECKING:
     from albert_tf.hosts.hosts import Hosts
@@ -176,14 +177,9 @@ def settings_of(asked: Asked) -> dict[str, Any]:
 
 def identity_of(asked: Asked, run: "ResolvedRun") -> dict[str, Any]:
     """The settings that decide the weights: a run continues only with the same."""
-    training = {
-        field.name: getattr(run.config, field.name)
-        for field in dataclasses.fields(run.config)
-        if field.metadata["changes_result"]
-    }
     model = dataclasses.asdict(run.model_config)
     return {
-        **training,
+        **deciding(run.config),
         # Only what was changed, so that a run goes on under a version with more fields.
         "model": {n: v for n, v in model.items() if v != getattr(ModelConfig, n)},
         "data": run.manifest.fingerprint,

@@ -28,7 +28,8 @@ from pipeline.tasks.training_data import (
 from schemas.errors import AlbertError
 from schemas.example import UNK_ID
 from schemas.readable import counted, percent
-from schemas.task import TaskExample, TaskRecord, TaskRows, TaskSpec
+from schemas.settings import deciding
+from schemas.task import TARGETS, TaskExample, TaskRecord, TaskRows, TaskSpec
 
 if TYPE_CHECKING:
     from albert_tf.finetuning.job import TuningJob
@@ -123,9 +124,6 @@ _READ = {
     "first_option": "options numbered from",
 }
 
-# What is right of an example, by its kind of task.
-_TARGETS = ("label", "labels", "score", "choice", "tags", "answers")
-
 
 def _say_how(path: str, file: TaskFile, *, say: Say, has_columns: bool = True) -> None:
     """Say what was read of which columns, and what was left out or changed."""
@@ -150,7 +148,7 @@ def _read(path: str, spec: TaskSpec, *, say: Say) -> tuple[list[TaskExample], Ta
     known = [
         example
         for example in file.examples
-        if any(getattr(example, name) is not None for name in _TARGETS)
+        if any(getattr(example, name) is not None for name in TARGETS)
     ]
     if len(known) < len(file.examples):
         say(f"{path}: left out without a label: {len(file.examples) - len(known):,}")
@@ -253,13 +251,8 @@ def identity(
     """What decides the result: a run goes on only with the same."""
     from albert_tf.runs.checkpoints import arrays_sha256
 
-    deciding = {
-        field.name: getattr(job.config, field.name)
-        for field in dataclasses.fields(job.config)
-        if field.metadata["changes_result"]
-    }
     return {
-        **deciding,
+        **deciding(job.config),
         "initializer": job.source.initializer,
         "task": [job.spec.kind, *job.spec.metrics],
         "labels": list(job.spec.labels),

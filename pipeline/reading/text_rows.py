@@ -34,6 +34,7 @@ from pipeline.storage.files import open_binary
 from pipeline.storage.lines import MAX_RECORD_BYTES, TOO_LONG, decode, read_whole_lines
 from pipeline.wikipedia.extracted import article_document, is_wiki40b, lines_of_wiki40b
 from schemas.errors import AlbertError
+from schemas.readable import listed
 
 _SAMPLE_ROWS = 100
 # How many keys a refusal shows, and how many characters of each.
@@ -322,10 +323,8 @@ def _choose_key(
         if key in keys:
             return key
     wanted = text_key or TEXT_KEYS[0]
-    some = [key[:_SHOWN_KEY_CHARACTERS] for key in keys[:_SHOWN_KEYS]]
-    more = f" and {len(keys) - _SHOWN_KEYS} more" if len(keys) > _SHOWN_KEYS else ""
-    found = f"but it has text under {', '.join(some)}{more}"
-    found = found if keys else "nor any text"
+    shown = listed((key[:_SHOWN_KEY_CHARACTERS] for key in keys), most=_SHOWN_KEYS)
+    found = f"but it has text under {shown}" if keys else "nor any text"
     if kind := type_of(wanted):
         raise AlbertError(
             f"--{file.kind}: column {json.dumps(wanted)} of {file.path} is of type "

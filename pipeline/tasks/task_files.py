@@ -49,7 +49,7 @@ from pipeline.tasks.table_files import (
 )
 from pipeline.tasks.tags import in_iob2, in_scheme_of
 from schemas.errors import AlbertError, SettingError
-from schemas.task import Columns, TaskExample, TaskSpec
+from schemas.task import TARGETS, Columns, TaskExample, TaskSpec
 
 # Words in names of files begin there: medieval names no evaluation.
 _PARTS = {
@@ -418,12 +418,5 @@ def _accepted(table: Table) -> Table:
 
 def _unlabelled(example: TaskExample) -> TaskExample:
     """The same example without what is to be predicted."""
-    return dataclasses.replace(
-        example,
-        label=None,
-        labels=None,
-        score=None,
-        choice=None,
-        tags=None,
-        answers=None,
-    )
+    unknown: dict[str, Any] = dict.fromkeys(TARGETS)
+    return dataclasses.replace(example, **unknown)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from schemas.errors import AlbertError
-from schemas.readable import counted
+from schemas.readable import counted, listed
 from schemas.tags import are_entities
 from schemas.task import Kind, Metric, TaskExample, TaskSpec
 
@@ -158,9 +158,7 @@ def summary(task: TaskSpec, train: Sequence[TaskExample]) -> Iterator[str]:
 def _most(counts: Counter[Any]) -> str:
     """The first ten of what was counted, the most frequent first."""
     order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    listed = ", ".join(f"{name!s:.40} {n:,}" for name, n in order[:_SHOWN])
-    more = len(order) - _SHOWN
-    return f"{listed} and {more:,} more" if more > 0 else listed
+    return listed((f"{name!s:.40} {n:,}" for name, n in order), most=_SHOWN)
 
 
 def warnings_about(
@@ -191,10 +189,8 @@ def _about_labels(task: TaskSpec, train: Sequence[TaskExample]) -> Iterator[str]
     # The number of an entity's inner words says nothing.
     known = [label for label in task.labels if not label.startswith("I-")]
     if rare := [f"{name} {counts[name]}" for name in known if counts[name] < _RARE]:
-        more = len(rare) - _MOST_RARE
-        listed = ", ".join(rare[:_MOST_RARE])
-        listed += f" and {more:,} more" if more > 0 else ""
-        yield f"Labels with fewer than {_RARE} training examples: {listed}."
+        shown = listed(rare, most=_MOST_RARE)
+        yield f"Labels with fewer than {_RARE} training examples: {shown}."
     missing = [
         f"{n} {counts[n]:,}" for n in known if counts[n] and n.lower() in _MISSING
     ]
