@@ -82,7 +82,7 @@ def _reservations(one: Run, other: Run, paired: Paired) -> Iterator[str]:
         yield (
             f"Only these of {asked:,} words are the same for both: other parts of the "
             "text were measured, or the vocabularies keep different letters (case, "
-            "accents), of which a text without these is easier."
+            "accents); text without these is easier."
         )
 
 

@@ -239,7 +239,7 @@ def _examples(examples: Sequence[Example]) -> str:
         return ""
     return (
         "<h3>Examples</h3>"
-        "<p>As the model sees them; above each masked token stands the original: "
+        "<p>As the model sees them; above each masked token is the original: "
         '<ruby class="hidden">[MASK]<rt>original</rt></ruby>, '
         '<ruby class="kept">kept<rt>kept</rt></ruby>, '
         '<ruby class="other">another<rt>original</rt></ruby>.</p>'

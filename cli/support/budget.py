@@ -167,11 +167,11 @@ def _expectations(choice: "BudgetChoice") -> Iterator[str]:
 
     chosen = choice.chosen
     yield f"expected: masked-LM loss {_loss(choice, chosen)}."
-    for place in (choice.place - 1, choice.place + 1):
+    for name, place in (("smaller", choice.place - 1), ("larger", choice.place + 1)):
         if 0 <= place < len(choice.candidates):
             other = choice.candidates[place]
             yield (
-                f"beside it: {other.config.shape}, {other.steps:,} steps, "
+                f"next {name}: {other.config.shape}, {other.steps:,} steps, "
                 f"loss {_loss(choice, other)}."
             )
     least = min(each.expected_share for each in choice.candidates[: choice.place + 1])
@@ -216,7 +216,7 @@ def _advice(choice: "BudgetChoice") -> Iterator[str]:
             "ALBERTs that others published have seen over "
             f"{int(times / power) * power:,} times as much text: if there is one for "
             "this language, albert import it and fine-tune that, or go on from it "
-            "(--init-from) on data that are made with its vocabulary."
+            "(--init-from) on data made with its vocabulary."
         )
 
 

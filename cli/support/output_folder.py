@@ -219,7 +219,7 @@ def check_removed(removed: Path | str, output: Path | str) -> None:
     )
     if folder.startswith(data) or data.startswith(folder):
         raise SettingError(
-            f"--removed: {removed} must lie neither in --output nor around it."
+            f"--removed: {removed} must be neither in --output nor around it."
         )
     pattern = "*" if isinstance(removed, Path) else "**"
     names = list(map(files.file_name, files.find_below(removed, pattern)))

@@ -162,7 +162,7 @@ def describe_counts(
     """
     if damaged := dropped.get(DAMAGED):
         yield (
-            f"Warning: {damaged:,} x {DAMAGED}, of which the rest could not be read; "
+            f"Warning: {damaged:,} x {DAMAGED}; the rest of it could not be read, so "
             "copy the file again."
         )
     others = {reason: n for reason, n in dropped.items() if reason != DAMAGED}

@@ -162,7 +162,7 @@ def _replaced(manifest: DatasetManifest) -> Bars:
     statistics = manifest.statistics
     names = ("mask_token_share", "kept_share", "random_share")
     return Bars(
-        title="What stands at masked places",
+        title="What is at masked places",
         about="Most masked tokens become [MASK]; some are kept, some become another "
         "token; the lines show the shares wanted.",
         heading="what the model sees",
@@ -212,7 +212,7 @@ def _sources(manifest: DatasetManifest) -> Bars:
         (f"{kind}, {counted(files[kind], 'file')}", size / 1e6)
         for kind, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0]))
     ]
-    about = "Megabytes of the input files as they lie on disk."
+    about = "Megabytes of the input files as they are on disk."
     return _ranking("Sources", about, heading="read as", ranked=ranked, unit="value")
 
 
@@ -264,7 +264,7 @@ def _noise_tables(look: dict[str, Any]) -> list[Table]:
         columns = ("repeated line", "documents, about")
         tables.append(Table(title="Repeated lines", columns=columns, rows=lines))
     if found:
-        columns = ("sign of noise", "where it stands")
+        columns = ("sign of noise", "where it is")
         rows = tuple(found)
         tables.append(Table(title="Noise", columns=columns, rows=rows, is_folded=True))
     return tables

@@ -129,7 +129,7 @@ def _of_a_server(causes: list[BaseException], runner: Runner) -> str | None:
     for cause in causes:
         if isinstance(cause, FileNotFoundError) and cause.filename == "java":
             return (
-                f"--runner: {runner.name} needs Java, of which there is none here; "
+                f"--runner: {runner.name} needs Java, which is not installed here; "
                 "install Java 11 or 17."
             )
         if isinstance(cause, grpc.FutureTimeoutError):

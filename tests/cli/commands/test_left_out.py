@@ -8,8 +8,8 @@ import pytest
 from tests.commands import VOCAB, run
 
 LEFT_OUT = [
-    "Warning: 1 x damaged or cut off compressed data, of which the rest could not be "
-    "read; copy the file again.",
+    "Warning: 1 x damaged or cut off compressed data; the rest of it could not be "
+    "read, so copy the file again.",
     "left out: 2 x line is not a JSON record; 1 x file passed over; 1 x no text",
     "changed while reading: 1 x line not UTF-8, read as Windows-1252",
 ]

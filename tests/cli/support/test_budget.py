@@ -303,8 +303,10 @@ def test_why_the_larger_of_two_models_is_chosen_is_said(small, monkeypatch):
     assert not any(line.startswith("No run like it") for line in said)
     (expected,) = (i for i, line in enumerate(said) if line.startswith("expected:"))
     assert said[expected] == "expected: masked-LM loss 4.03 (3.86 to 4.19)."
-    assert said[expected + 1].startswith("beside it: 2 layers of 128, sharing none, ")
-    assert said[expected + 2].startswith("beside it: 4 layers of 192, sharing none, ")
+    assert said[expected + 1].startswith(
+        "next smaller: 2 layers of 128, sharing none, "
+    )
+    assert said[expected + 2].startswith("next larger: 4 layers of 192, sharing none, ")
     assert said[expected + 3] == (
         "Losses within 1% of the lowest, here 4.00, count as equal; the largest of "
         "these models is chosen, because it goes on learning longest."

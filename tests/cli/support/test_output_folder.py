@@ -380,7 +380,7 @@ def test_removed_text_has_a_folder_of_its_own(place):
     )
     for inside, around in [(removed, place), (output, output), (place, output)]:
         assert refusal_of_removed(inside, around) == (
-            f"--removed: {inside} must lie neither in --output nor around it."
+            f"--removed: {inside} must be neither in --output nor around it."
         )
     # Of two names, one only begins as the other does.
     output_folder.check_removed(type(output)(f"{output}-removed"), output)

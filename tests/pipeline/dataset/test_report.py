@@ -66,7 +66,7 @@ def test_the_facts_are_those_of_the_manifest(small, manifest):
             (6 / 11, 3 / 11, 2 / 11),
         ),
         (
-            "What stands at masked places",
+            "What is at masked places",
             {"mask_token_share": 0.7, "kept_share": 0.2, "random_share": 0.1},
             ("[MASK]", "kept", "another"),
             (0.7, 0.2, 0.1),

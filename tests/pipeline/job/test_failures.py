@@ -120,7 +120,7 @@ NO_POOL = (
         (
             FileNotFoundError(2, "No such file or directory", "java"),
             SERVER,
-            "--runner: PortableRunner needs Java, of which there is none here; "
+            "--runner: PortableRunner needs Java, which is not installed here; "
             "install Java 11 or 17.",
         ),
         (
