@@ -91,7 +91,7 @@ def import_model(
     debug: bool,
     **rules: bool | None,
 ) -> None:
-    """Make a run of another ALBERT, to go on from.
+    """Import another ALBERT as a run to go on from.
 
     The run is for pretrain --init-from. SOURCE is a Hugging Face folder with
     model.safetensors, a checkpoint of google-research/albert with its configuration, or
