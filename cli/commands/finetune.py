@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from albert_tf.finetuning.job import TuningJob
     from albert_tf.model.trained_model import TrainedModel
     from cli.support.task_data import TaskData
-    from pipeline.tasks.task_files import TaskPaths
+    from pipeline.tasks.task_folders import TaskPaths
     from pipeline.vocabulary.wordpiece import Tokenizer
 
 _FILES: dict[str, Any] = {
@@ -199,7 +199,7 @@ def task_of_flags(
     """The task, and the files to read: those that are named, else those of --data."""
     from cli.support.task_data import with_columns
     from pipeline.tasks.named_tasks import task_called
-    from pipeline.tasks.task_files import TaskPaths, find_task_files
+    from pipeline.tasks.task_folders import TaskPaths, find_task_files
 
     spec = with_columns(task_called(values["task"]), values)
     check_settings_fit(settings, spec.kind)

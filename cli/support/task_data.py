@@ -11,12 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cli.support.console import Say
 from pipeline.encoding.encoding import encode_examples, question_room
-from pipeline.tasks.task_files import (
-    TaskFile,
-    TaskPaths,
-    read_task_file,
-    with_first_option,
-)
+from pipeline.tasks.task_files import TaskFile, read_task_file, with_first_option
+from pipeline.tasks.task_folders import TaskPaths
 from pipeline.tasks.training_data import (
     check_examples,
     hold_out,
