@@ -138,11 +138,16 @@ for example with iconv -f WINDOWS-1251 -t UTF-8 or -f GB18030.
         )
 
 
-def refuse_foreign_bytes(head: bytes, *, language: str, path: str) -> None:
+def refuse_foreign_bytes(
+    head: bytes, *, language: str, path: str, has_flag: bool = True
+) -> None:
     """Refuse bytes that are not UTF-8 where Windows-1252 would read them wrongly.
 
     It would where it cannot write the language, or where what it reads is no letters
     within words.
+
+    Args:
+        has_flag: Whether a person can name the language.
 
     >>> try: refuse_foreign_bytes("żółw".encode("cp1250"), language="pl", path="a.txt")
     ... except AlbertError as error: print(str(error)[:47])
@@ -167,11 +172,12 @@ def refuse_foreign_bytes(head: bytes, *, language: str, path: str) -> None:
             "language needs."
         )
     if not language and not _is_western(head.decode("cp1252", errors="replace")):
+        named = ", or name its language with --language" if has_flag else ""
         raise AlbertError(
             f"{path} is not UTF-8, and its letters are of no language that "
             "Windows-1252 can write; convert it with iconv from the encoding of its "
             "language, as WINDOWS-1250 (Czech, Hungarian), -1254 (Turkish) or -1257 "
-            "(Latvian), or name its language with --language."
+            f"(Latvian){named}."
         )
 
 

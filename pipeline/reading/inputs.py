@@ -30,7 +30,7 @@ from pipeline.reading.text_rows import inspect_csv, inspect_jsonl, inspect_parqu
 from pipeline.storage import files
 from pipeline.storage.compression import is_multistream, recognise_compression
 from pipeline.storage.lines import read_blocks
-from pipeline.wikipedia.extracted import find_address
+from pipeline.wikipedia.extracted import find_address, starts_article
 from pipeline.wikipedia.mediawiki import read_siteinfo
 from schemas.errors import AlbertError, SettingError
 
@@ -43,11 +43,23 @@ _DIVISIBLE: tuple[Format, ...] = (
 )
 # Files that lie beside texts in folders.
 _NO_TEXT_NAMES = re.compile(
-    r"(readme|licen[cs]e|manifest|sha256sums|md5sums)(\.[a-z0-9]+)*|#.*#.*|~\$.*"
+    r"(readme|licen[cs]e(-[a-z0-9]+)?|copying|manifest|checksums|sha\d+sums|md5sums)"
+    r"(\.[a-z0-9]+)*|#.*#.*|~\$.*"
 )
 _NO_TEXT_SUFFIXES = (
     *(".csv", ".tsv", ".md", ".rst", ".html", ".htm", ".css", ".js", ".py", ".log"),
-    *(".yaml", ".yml", ".toml", ".ini", ".sha256", ".md5", ".png", ".jpg", ".jpeg"),
+    *(
+        ".yaml",
+        ".yml",
+        ".toml",
+        ".ini",
+        ".sha256",
+        ".md5",
+        ".crc",
+        ".png",
+        ".jpg",
+        ".jpeg",
+    ),
     *(".gif", ".svg", ".pdf", ".epub", ".mobi", ".doc", ".docx", ".zip", ".7z"),
     # The pieces of a vocabulary, of which a folder may hold one beside its texts.
     ".vocab",
@@ -273,11 +285,20 @@ def inspect(
     elif found == "mediawiki":
         named = read_siteinfo(read_blocks(path)).language or ""
     elif found == "wikiextractor":
-        named = language_of_address(find_address(head))
+        named = _language_of_articles(head, path=path)
     if language or named:
         source: LanguageSource = "flag" if language else "file"
         file = file._replace(language=language or named, language_from=source)
     return file if found.startswith("parquet") else _inspect_text(file, head)
+
+
+def _language_of_articles(head: bytes, *, path: str) -> str:
+    if not any(map(starts_article, head.split(b"\n"))):
+        raise UnusableFile(
+            f"{path} begins with <doc>, but has no articles with id and title as "
+            "wikiextractor writes them; give its text."
+        )
+    return language_of_address(find_address(head))
 
 
 def _inspect_text(file: InputFile, head: bytes) -> InputFile:

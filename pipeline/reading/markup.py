@@ -154,6 +154,8 @@ def refuse_other_markup(head: bytes, *, path: str) -> None:
             f"{path} holds web pages as they were sent; give its WET, or the text of "
             "its pages as JSON lines."
         )
+    if WARC.match(start) and b"\nWARC-Type: conversion" not in head:
+        raise UnusableFile(f"{path} is WARC without the text of pages; give its WET.")
     for structured, name, advice in _STRUCTURED:
         if re.match(structured, start):
             raise UnusableFile(f"{path} is {name}; {advice}.")

@@ -319,10 +319,13 @@ def unquoted_cells(line: str, delimiter: str, *, escape: str | None) -> Cells:
     >>> unquoted_cells('"He "came".";"Yes," he said. "No."\n', ";", escape=None)
     ['He "came".', '"Yes," he said. "No."']
     """
-    reader = csv.reader(
-        [line], delimiter=delimiter, escapechar=escape, quoting=csv.QUOTE_NONE
-    )
+    cells = line.removesuffix("\n").split(delimiter)
+    if escape:
+        reader = csv.reader(
+            [line], delimiter=delimiter, escapechar=escape, quoting=csv.QUOTE_NONE
+        )
+        cells = next(reader, [])
     return [
         _DOUBLED.sub('"', cell[1:-1]) if _QUOTED_WHOLE.fullmatch(cell) else cell
-        for cell in next(reader, [])
+        for cell in cells
     ]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from pipeline.core.documents import ReadingCounts
 from pipeline.reading.column_files import ColumnTable
 from pipeline.reading.content import HEAD_BYTES, refuse_binary
+from pipeline.reading.encodings import refuse_foreign_bytes
 from pipeline.reading.quoted_rows import Cells, hold_lines
 from pipeline.reading.tables import (
     Quoting,
@@ -25,7 +26,7 @@ from pipeline.reading.tables import (
     parse_record,
 )
 from pipeline.storage.files import read_whole
-from pipeline.storage.lines import decode, decompressed
+from pipeline.storage.lines import NUL_BYTES, decode, decompressed
 from schemas.errors import AlbertError
 
 # In how many rows of JSON lines the names of the columns are looked for.
@@ -98,20 +99,27 @@ def _check_unpacked(size: int, *, packed: int, path: str) -> None:
 
 
 def decode_text(data: bytes, path: str, *, counts: Counter[str]) -> str:
-    r"""The text of a file without byte-order mark, its lines ended by LF.
+    r"""The text of a file without byte-order mark and zeros, its lines ended by LF.
 
     >>> decode_text(b"\xef\xbb\xbfone\r\ntwo", "a.tsv", counts=Counter())
     'one\ntwo'
     """
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    is_utf32 = data.startswith(codecs.BOM_UTF32_LE)
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and not is_utf32:
         # As Excel writes text between tabs.
         with contextlib.suppress(UnicodeDecodeError):
             data = data.decode("utf-16").encode()
     refuse_binary(data[:HEAD_BYTES], path=path)
+    if b"\r" in data and b"\n" not in data:
+        data = data.replace(b"\r", b"\n")
+    if zeros := data.count(0):
+        counts[NUL_BYTES] += zeros
+        data = data.replace(b"\0", b"")
     try:
         # What stands inside stays, for answers are found by counting characters.
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
+        refuse_foreign_bytes(data[:HEAD_BYTES], language="", path=path, has_flag=False)
         read = ReadingCounts()
         text = decode(data, counts=read)
         counts.update(read.changed)

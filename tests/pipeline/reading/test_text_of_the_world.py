@@ -165,8 +165,17 @@ def test_a_path_may_name_the_key_of_its_text(tmp_path):
     assert keys == ["", "", "abstract.body", "transcription"]
 
 
-def test_copies_that_editors_leave_in_a_folder_are_passed_over(tmp_path):
-    for name in ("x.txt", "x.txt~", "#y#.txt", "#z#", "x.txt.bak", "x.txt.orig"):
+def test_what_programs_leave_beside_texts_in_a_folder_is_passed_over(tmp_path):
+    copies = ("x.txt~", "#y#.txt", "#z#", "x.txt.bak", "x.txt.orig", "~$x.txt")
+    others = (
+        ".DS_Store",
+        "._x.txt",
+        "COPYING",
+        "LICENSE-MIT",
+        "checksums.txt",
+        "x.crc",
+    )
+    for name in ("x.txt", *copies, *others):
         written(tmp_path, name, "One. Two.\n")
     files = find_inputs({"text": (str(tmp_path),)})
     assert [file.path.rpartition("/")[2] for file in files] == ["x.txt"]
@@ -444,6 +453,16 @@ def test_numbers_are_no_texts_whatever_their_column_is_called(name, content, tmp
     )
 
 
+def test_documents_that_wikiextractor_did_not_write_are_refused(tmp_path):
+    path = written(tmp_path, "a", '<doc id="1">\nHe came home late.\n</doc>\n')
+    with pytest.raises(AlbertError) as refused:
+        find(path, kind="wikipedia")
+    assert str(refused.value) == (
+        f"{path} begins with <doc>, but has no articles with id and title as "
+        "wikiextractor writes them; give its text."
+    )
+
+
 def test_a_page_may_speak_of_the_format_that_holds_it(tmp_path):
     page = (
         "WARC/1.0\r\nWARC-Type: conversion\r\n\r\nThis is\nWARC/1.0 as it is.\nSo.\r\n"
@@ -483,6 +502,7 @@ def test_a_form_feed_alone_is_white_space(tmp_path):
         ("<div class='a'>\n<p>He came.</p>\n</div>", "is HTML or XML"),
         ('<tt xmlns="http://a.b">\n<p>He came.</p></tt>', "is HTML or XML"),
         ("% draft\n\\documentclass{article}\n", "is LaTeX"),
+        ("WARC/1.0\r\nWARC-Type: metadata\r\n\r\n{}\r\n", "WARC without the text"),
         ("\n\n%PDF-1.7\n1 0 obj\n", "is a PDF"),
         ("He came.<br>\nShe <b>left</b>.\nWhy?<br/>\n" * 3, "looks like HTML"),
         ("He came \\emph{late}.\n\nShe left~\\cite{a}.\n\n" * 3, "looks like LaTeX"),

@@ -81,6 +81,11 @@ TABLES = {
         b"\xef\xbb\xbflabel\ttext\r\n1\tGood.\r\n0\tBad.",
         [("Good.", "1"), ("Bad.", "0")],
     ),
+    "carriage returns end lines where nothing else does": (
+        "text\tlabel\rone\tx\rtwo\ty\r",
+        [("one", "x"), ("two", "y")],
+    ),
+    "zeros are no text": ("text,label\no\0ne,x\ntwo,y\n", [("one", "x"), ("two", "y")]),
     "an unusual line end is part of a text": (
         "text\tlabel\none\u2028two\t1\nthree\x85\t0\n",
         [("one\u2028two", "1"), ("three\x85", "0")],

@@ -86,6 +86,16 @@ def test_utf16_is_read_if_its_first_bytes_say_so_and_refused_if_not(tmp_path, or
         read(tmp_path, f"\ufeff{text}".encode(f"utf-16-{order}")[:-1])
 
 
+@pytest.mark.parametrize(
+    ("encoding", "said"), [("utf-32", "UTF-32"), ("cp1250", "WINDOWS-1250")]
+)
+def test_encodings_that_would_be_read_wrongly_are_refused(tmp_path, encoding, said):
+    text = "text\tlabel\nPříliš žluťoučký kůň úpěl, řeka teče.\tx\nBylo pozdě.\ty\n"
+    with pytest.raises(AlbertError, match=said) as refused:
+        read(tmp_path, text.encode(encoding))
+    assert "--language" not in str(refused.value)
+
+
 def test_the_labels_of_the_named_tasks_are_in_their_published_order():
     # google-research/albert, classifier_utils.py, get_labels of each processor.
     labels = {name: task.spec.labels for name, task in NAMED_TASKS.items()}
