@@ -31,7 +31,6 @@ _PREDICTORS = {
     "unigram": "counting tokens",
 }
 
-
 # What tells one evaluation of a run from another.
 _MEASURED = ("text", "data_fingerprint", "step", "examples", "precision")
 

@@ -183,7 +183,7 @@ def make_data(
             check_folders(values, output, overwrite=overwrite)
         task = gather(values, config, output=output or "", console=console)
         if plan:
-            for line in plan_lines(task.job, task.files, workers=task.workers):
+            for line in plan_lines(task.job, task.inputs, workers=task.workers):
                 click.echo(line)
             return
         if runner and runner.is_dry:
@@ -269,7 +269,7 @@ class Task(NamedTuple):
     """What is to be made.
 
     Attributes:
-        files: The recognised inputs, in the order given.
+        inputs: The recognised ones, in the order given.
         given: The settings as config.json records them, without those that follow
             from others.
         identity: What decides the bytes.
@@ -278,7 +278,7 @@ class Task(NamedTuple):
 
     job: "Job"
     output: Path | str
-    files: "list[InputFile]"
+    inputs: "list[InputFile]"
     given: dict[str, Any]
     identity: output_folder.Identity
     workers: int
@@ -301,12 +301,12 @@ def gather(
         raise SettingError(f"--vocab: {error}") from None
     if warning := normalization_warning(model, vocab=values["vocab"]):
         console.say(f"Warning: {warning}")
-    files, passed_over = find_given_inputs(values, console)
-    read_bytes = sum(file.text_bytes for file in files if not file.is_held_out)
+    found, passed_over = find_given_inputs(values, console)
+    read_bytes = sum(file.text_bytes for file in found if not file.is_held_out)
     resolved = config.resolved(input_bytes=read_bytes)
     for line in derived_settings(config, resolved):
         console.say(line)
-    job = plan_job(files, resolved, model=model, output=output, passed_over=passed_over)
+    job = plan_job(found, resolved, model=model, output=output, passed_over=passed_over)
     busy = busy_workers(job.text_bytes, copies=resolved.stored_copies)
     vocab = from_anywhere(values["vocab"])
     given = {**input_settings(values), "vocab": vocab, **dataclasses.asdict(config)}
@@ -315,12 +315,12 @@ def gather(
     return Task(
         dataclasses.replace(job, removed=str(values["removed"] or "")),
         output,
-        files,
+        found,
         given=given,
         identity={
             **dataclasses.asdict(resolved),
             "vocab": job.dataset.vocabulary["sha256"],
-            "inputs": [file.describe() for file in files],
+            "inputs": [file.describe() for file in found],
         },
         workers=values["workers"] or min(usable_cores(), busy),
     )

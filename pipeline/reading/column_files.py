@@ -22,11 +22,11 @@ _LARGE_BATCH_BYTES = 256 << 20
 # Columns whose bytes are text.
 _TEXT_NAMES = ("text", "content", "body", "title", "sentence", "document")
 
-# Of an Arrow message (format/Message.fbs): what begins it, its fields, its kinds, and
-# the fields of a batch.
+# Of an Arrow message (format/Message.fbs): what begins it, its fields, the kind that is
+# a dictionary, and the fields of a batch.
 _CONTINUED = 0xFFFFFFFF
 _KIND, _HEADER, _BODY_BYTES = 1, 2, 3
-_DICTIONARY, _BATCH = 2, 3
+_DICTIONARY = 2
 _DATA = 1
 _BUFFERS, _COMPRESSION = 2, 3
 
