@@ -227,6 +227,8 @@ def _are_alike(row: list[str], lines: RowLines) -> bool:
     is_empty = lines.delimiter == "\t" and not all(firsts)
     if is_empty or len({cell.isdecimal() for cell in firsts}) > 1:
         return False
+    if lines.known.have_others(firsts):
+        return False
     return not any(lines.known.are_unlike(_plain_cells(line, lines)) for line in row)
 
 

@@ -239,6 +239,8 @@ NAMES = b"a\tOne.\nb\tAnd two.\na\tThree.\na\tIs it four?\nb\tNo.\nb\t5"
         (b'is\ttext\n%b\nb\t"It is\nso\tlate"\n' % NAMES, "doubled"),
         (b'is\ttext\n%b\nb\t"It is\na\tlate"\n' % NAMES, "none"),
         (b'text\tis\n"Yes\ta\nNo"\tb\nWhy?\ta\n', "none"),
+        (b'id\ttext\n1\tA b\n2\tB.\n3\tC\n4\t"So:\n1\tIt is.\n2\tNo."\n', "doubled"),
+        (b'id\ttext\n1\tA b\n2\tB.\n3\tC\n4\t"So:\n5\tIt is.\n6\tNo."\n', "none"),
         # Neither tabs nor bars divide anything here.
         (b'id,a|b,text\n"1","a|b","He came, late."\n"2","c|d","So"\n', "doubled"),
         (b'text\n"No," she wrote.\n', "doubled"),
