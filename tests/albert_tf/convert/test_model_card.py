@@ -24,6 +24,12 @@ from tests.manifests import edit_manifest
 def trained(small, tmp_path):
     run = tmp_path / "run"
     write_run(run, SMALL_RUN, small, steps=80, batch_size=8, learning_rate=0.001)
+
+    def without_languages(manifest):
+        """As where py3langid is not installed."""
+        manifest["text"] |= {"languages": {}}
+
+    edit_manifest(run / "data_manifest.json", without_languages)
     return run
 
 
@@ -66,7 +72,7 @@ def test_a_card_tells_how_to_load_what_it_is_and_how_it_came_to_be(trained):
 )
 def test_a_card_names_the_languages_that_are_known(trained, file, look, languages):
     def edit(manifest):
-        manifest["text"] = {**manifest["text"], "languages": {}, **look}
+        manifest["text"] |= look
         for each in manifest["inputs"]:
             each |= file
 
