@@ -1,6 +1,6 @@
 """Engines that several tests use: each is started once, and stays whole.
 
-A test that kills a part of a cluster starts one of its own.
+A test that kills a part of a cluster which outlives a job starts one of its own.
 """
 
 import contextlib

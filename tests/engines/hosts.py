@@ -17,6 +17,15 @@ from tests.storage_emulators import EMULATORS, program_of
 POOL = "localhost:50000"
 _NETWORK = "10.213.87"
 BRIDGE = f"{_NETWORK}.1"
+# A host that is cut off is given up soon, before TCP waits long to try again, and one
+# that comes back is soon taken in. One that is only slow may be given up as well, so
+# that more is tried again.
+_SOON = {
+    "heartbeat.timeout": 10000,
+    "restart-strategy.fixed-delay.attempts": 10,
+    "cluster.registration.error-delay": 1000,
+    "cluster.registration.max-timeout": 2000,
+}
 
 
 def ip(*arguments):
@@ -96,7 +105,7 @@ def shards_by_host(log, made, *, output):
 def flink_on(made, folder, environment):
     """Flink: its JobManager on the first host, a TaskManager and a pool on the others.
 
-    Gives the options that lead to it.
+    Gives the options that lead to it, and whether so many TaskManagers are there.
     """
     manager_host, *made = made
     own = dict.fromkeys(
@@ -104,7 +113,7 @@ def flink_on(made, folder, environment):
     )
     # Its server of jars answers nowhere else.
     own |= dict.fromkeys(("jobmanager.bind-host", "rest.bind-address"), "0.0.0.0")
-    shared = start.flink_settings(folder) | own
+    shared = start.flink_settings(folder) | own | _SOON
     start.write_settings(folder, shared)
     with contextlib.ExitStack() as held:
         log = folder / "manager.log"
@@ -125,16 +134,17 @@ def flink_on(made, folder, environment):
                 )
             )
         address = f"{manager_host.address}:{shared['rest.port']}"
-        found = f'"taskmanagers":{len(made)}'
-        start.wait_until(
-            lambda: start.answers(f"http://{address}/overview", found), manager, log
-        )
+
+        def has_task_managers(count):
+            wanted = f'"taskmanagers":{count},'
+            return start.answers(f"http://{address}/overview", wanted)
+
+        start.wait_until(lambda: has_task_managers(len(made)), manager, log)
         options = (
             f"--parallelism={len(made)}",
             "--environment_type=EXTERNAL",
             f"--environment_config={POOL}",
         )
         master = f"--flink-master={address}"
-        yield held.enter_context(
-            start.job_server(folder, "flink-1.19", master, job_options=options)
-        )
+        server = start.job_server(folder, "flink-1.19", master, job_options=options)
+        yield held.enter_context(server), has_task_managers

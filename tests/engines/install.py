@@ -92,12 +92,6 @@ def class_path_file(server: str) -> Path:
     return FOLDER / f"{server}.classpath"
 
 
-def class_path(server: str) -> str:
-    """The jars of a server; Spark's own are no part of its package."""
-    path = class_path_file(server).read_text()
-    return f"{path}:{SPARK}/jars/*" if server == "spark-3" else path
-
-
 def jar_of(server: str) -> Path:
     return FOLDER / f"{server}.jar"
 

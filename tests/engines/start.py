@@ -18,7 +18,6 @@ from tests.engines.install import (
     PRISM,
     SERVERS,
     SPARK,
-    class_path,
     jar_of,
 )
 from tests.servers import HERE, free_port
@@ -167,7 +166,8 @@ def job_server(folder, server, *arguments, properties=(), job_options=()):
     """A job server for a cluster; gives the options that name it, and more."""
     port, log = free_port(), folder / "jobs.log"
     command = (
-        *(*_JAVA, "-Xmx512m", *properties, "-cp", class_path(server), SERVERS[server]),
+        # A jar that only lists others: engines copy for each job what a path names.
+        *(*_JAVA, "-Xmx512m", *properties, "-cp", jar_of(server), SERVERS[server]),
         *(f"--job-port={port}", "--artifact-port=0", "--expansion-port=0"),
         f"--artifacts-dir={folder / 'artifacts'}",
         *arguments,

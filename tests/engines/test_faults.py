@@ -160,13 +160,17 @@ def test_a_task_manager_that_is_killed_costs_no_byte(start_job, pool, expected):
     assert_same(job.output, expected)
 
 
-def test_an_executor_that_is_killed_costs_no_byte(start_job, pool, expected):
-    with cluster(start.spark_cluster) as (folder, options):
-        job = start_job((*options, *pool))
-        job.await_shard()
-        executors = processes("CoarseGrainedExecutorBackend", folder)
-        os.kill(executors[-1], signal.SIGKILL)
-        code, said = job.end()
+def test_an_executor_that_is_killed_costs_no_byte(
+    spark_cluster, start_job, pool, expected
+):
+    # Executors are of one job: the cluster stays whole.
+    folder, options = spark_cluster
+    wait_until(lambda: not is_at_work("spark_cluster", folder), seconds=SECONDS)
+    job = start_job((*options, *pool))
+    job.await_shard()
+    executors = processes("CoarseGrainedExecutorBackend", folder)
+    os.kill(executors[-1], signal.SIGKILL)
+    code, said = job.end()
     assert code == 0, said
     assert_same(job.output, expected)
 

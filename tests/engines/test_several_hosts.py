@@ -1,7 +1,5 @@
 """Three hosts that share nothing but a network and a storage."""
 
-import time
-
 import pytest
 
 from pipeline.storage import files, remote
@@ -9,6 +7,7 @@ from tests.commands import contents
 from tests.engines import start
 from tests.engines.hosts import BRIDGE, POOL, flink_on, hosts, shards_by_host, storage
 from tests.engines.test_faults import SECONDS, Job, expected, texts  # noqa: F401
+from tests.processes import wait_until
 
 pytestmark = [
     pytest.mark.slow,
@@ -19,7 +18,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def three(texts):  # noqa: F811
-    """The hosts, the options that lead to their engine, and the log of the storage."""
+    """The hosts, what `flink_on` gives for them, and the log of the storage."""
     with (
         hosts(4) as (manager, *made),
         start.short_folder() as folder,
@@ -32,8 +31,8 @@ def three(texts):  # noqa: F811
         remote._client("s3://bucket").mkdir("bucket")
         for path in texts[0].iterdir():
             files.write_whole(f"s3://bucket/text/{path.name}", path.read_text())
-        with flink_on([manager, *made], folder, environment) as options:
-            yield made, options, log
+        with flink_on([manager, *made], folder, environment) as there:
+            yield made, *there, log
     remote._connected.cache_clear()
 
 
@@ -53,7 +52,7 @@ def assert_records_are(expected, output):  # noqa: F811
 
 
 def test_every_host_builds_its_share(three, texts, tmp_path, expected):  # noqa: F811
-    made, options, log = three
+    made, options, _, log = three
     code, said = job(texts, tmp_path, options, output="shared").end()
     assert code == 0, said
     assert_records_are(expected, "shared")
@@ -61,21 +60,18 @@ def test_every_host_builds_its_share(three, texts, tmp_path, expected):  # noqa:
     assert min(built) >= sum(built) / 5, built
 
 
-def test_a_host_that_is_cut_off_for_a_while_costs_no_byte(
+def test_a_host_that_is_cut_off_until_it_is_given_up_costs_no_byte(
     three,
     texts,  # noqa: F811
     tmp_path,
     expected,  # noqa: F811
 ):
-    made, options, _ = three
+    made, options, has_task_managers, _ = three
     work = job(texts, tmp_path, options, output="cut")
-    end = time.monotonic() + SECONDS
-    while not files.find_below("s3://bucket/cut", "shards/*.json"):
-        assert work.process.poll() is None
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    shards = ("s3://bucket/cut", "shards/*.json")
+    work.await_that(lambda: files.find_below(*shards))
     made[0].link("down")
-    time.sleep(20)
+    wait_until(lambda: has_task_managers(len(made) - 1), seconds=SECONDS)
     made[0].link("up")
     code, said = work.end()
     assert code == 0, said
