@@ -30,6 +30,7 @@ from apache_beam.runners.portability.portable_runner import (
 )
 from apache_beam.runners.runner import PipelineRunner, create_runner
 
+from pipeline.job.cluster_worker import THIS_MACHINE
 from pipeline.storage.files import is_remote
 from schemas.errors import SettingError
 
@@ -48,7 +49,8 @@ WORKERS_OPTION = {
 # each stage and task, which takes longer than all the work on a small text.
 KEEP_WORKERS_MS = 20_000
 
-_THIS_MACHINE = ("", "localhost", "127.0.0.1", "::1")
+# An engine without an address is started for one command.
+_HERE = {"", *THIS_MACHINE}
 # Masters that are started for one command, inside its job server.
 _EMBEDDED = re.compile(r"|local(\[.+\])?|\[(auto|local|collection)\]")
 
@@ -227,9 +229,9 @@ def has_workers_here(runner: Runner) -> bool:
     engine, kind = _host(engine_address(runner)), environment_of(runner)
     if kind == "EXTERNAL":
         pool = _host(pool_address(runner))
-        return {engine, pool} <= {*_THIS_MACHINE}
+        return {engine, pool} <= _HERE
     # Workers of LOOPBACK are of this process, wherever the engine is.
-    return kind == "LOOPBACK" or (kind == "PROCESS" and engine in _THIS_MACHINE)
+    return kind == "LOOPBACK" or (kind == "PROCESS" and engine in _HERE)
 
 
 def environment_of(runner: Runner) -> str:

@@ -22,6 +22,7 @@ from apache_beam.runners.runner import PipelineResult, PipelineRunner
 
 from pipeline.dataset.manifest import NothingToTrainOn
 from pipeline.job import spill
+from pipeline.job.cluster_worker import worker_pool
 from pipeline.job.failures import explained_errors
 from pipeline.job.plan import Job
 from pipeline.job.runners import DATAFLOW, Runner, engine_of, environment_of
@@ -101,8 +102,6 @@ def own_workers(runner: Runner) -> Iterator[None]:
     if environment_of(runner) != "LOOPBACK":
         yield
         return
-    from pipeline.job.cluster_worker import worker_pool
-
     debug = logging.getLogger().isEnabledFor(logging.WARNING)
     with worker_pool("localhost:0", debug=debug) as address:
         portable = runner.options.view_as(PortableOptions)
