@@ -2,7 +2,7 @@
 
 import re
 
-from pipeline.core.scripts import is_unspaced
+from pipeline.core.scripts import UNSPACED
 from pipeline.reading.formats import Kind
 from pipeline.reading.markers import has_marker
 from schemas.errors import AlbertError
@@ -11,10 +11,12 @@ PANDOC = "give its text, for example as pandoc -t plain --wrap=none writes it"
 # What may stand before the first tag.
 _LEAD = rb"(?:(?:<\?xml[^<>]*+>|<!--(?:[^-]|-(?!->))*+-->)\s*+)*+"
 _HTML = re.compile(_LEAD + rb"<(?:!doctype\s++html|html)\b", re.IGNORECASE)
-# A tag that is not one of our formats, or a marker of theirs.
+# A tag that is not one of our formats, a marker of theirs, or of looks alone: with one
+# of these also subtitles begin.
 _ELEMENT = re.compile(
-    _LEAD + rb"<(?!(?:s|doc|page|mediawiki|bos|eos|unk|sep|cls|pad)\b)[a-zA-Z][\w:.-]*+"
-    rb"(?:\s[^<>]*+)?>"
+    _LEAD
+    + rb"<(?!(?:s|doc|page|mediawiki|bos|eos|unk|sep|cls|pad|[biu]|em|strong|font)"
+    rb"\b)[a-zA-Z][\w:.-]*+(?:\s[^<>]*+)?>"
 )
 _CLOSING = re.compile(rb"</[a-zA-Z][\w:.-]*+\s*+>")
 _XML = re.compile(
@@ -87,28 +89,30 @@ _IN_LINES = (
     # Comments look like headings, which come after these.
     (
         r"^(?:import [\w.]+|from [\w.]+ import\b.*|(?:async )?def \w+\(.*"
-        r"|class \w+.*[:{]|#include\b.*|#!.*|@\w+.*|return\b.*|//.*|/\*.*|\*/"
+        r"|class \w.*[:{]|#include\b.*|#!.*|return\b.*|//.*|/\*.*|\*/"
         r"|[\w.]+(?:\[.*\])? [-+*/:]?= .+"
         r"|(?:if|for|while|else|elif|try|except|with|switch|case)\b.*[:{(]"
-        r"|.*(?:[{}(\[]|\w\(.*\)[;,]?|[\"'];)|[)}\]]+[;,:]?)$",
+        r"|.*(?:[{}(\[]|[\"'];)|(?:(?![a-zA-Z\d_]\().)*+\w\(.*\)[;,]?|[)}\]]+[;,:]?)$",
         0.3,
         "code",
         "give text",
     ),
     (
-        r"^#{1,6} \w|^```|\]\((?:https?:|[#/.])|^\|?[ :-]*-{3,}[ :-]*\|",
+        r"^#{1,6} \w|^```|\]\((?:https?:|[#/.])|^\|?(?=[ :-]*---)[ :-]*+\|",
         0.1,
         "Markdown",
         PANDOC,
     ),
     (
-        r"^\W?(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4},?[T ]+)?\d{1,2}:\d\d\b",
+        # A number and a sentence may be a verse of the Bible.
+        r"^\W?(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4},?[T ]+|(?<=\W))\d{1,2}:\d\d\b"
+        r"|^\d{1,2}:\d\d(?::\d\d\b| ?[AaPp]\.?[Mm]\b| [<\[-]| (?:\w+ )?\w+:|$)",
         0.5,
         "a chat or a log, with a time in each line",
         "give what is said",
     ),
     (
-        r"^(?:\d+ )?[^\W\d_]+(?:[-'’][^\W\d_]+)*(?: \d+)?$",
+        rf"^(?:\d+ )?[^\W\d_{UNSPACED}]+(?:[-'’][^\W\d_{UNSPACED}]+)*(?: \d+)?$",
         0.95,
         "a list of words",
         "give running text",
@@ -207,7 +211,7 @@ def refuse_marked_lines(kind: Kind, lines: list[str], *, path: str) -> None:
         lines: With single spaces, and none at their ends.
     """
     full = [line for line in lines[:_SHOWN_LINES] if line]
-    if len(full) < _FEWEST_LINES or is_unspaced(full[0][-1]):
+    if len(full) < _FEWEST_LINES:
         return
     for sign, share, name, advice in _IN_LINES:
         marked = sum(re.search(sign, line) is not None for line in full)

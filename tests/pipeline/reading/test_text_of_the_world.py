@@ -343,11 +343,22 @@ def test_json_without_names_is_no_prose(content, tmp_path):
         "At 9:30 he came.\n\n9:45 She left.\n\nIt rained.\n\nWhy?\n\n10:15 No.",
         "# Rain\n\nHe came.\n\nShe left.\n\nIt rained.\n\nWhy?\n\nSo.\n\nNo.",
         "\n\n".join(["他来了", "她走了", "下雨了", "为什么", "不知道", "是的"]),
+        "\n\n".join(["Ada 1", *["他来了(笑)", "她走了", "下雨了", "为什么"] * 6]),
+        "@Ada He came.\n\n@Bob Why?\n\nIt rained.\n\n@Ada So.\n\nNo.",
+        "1:14 He came.\n\n1:15 She left.\n\n1:16 It rained.\n\n1:17 So.\n\n2:1 No.",
+        "<i>He came.</i>\n\nShe left.\n\nIt rained.\n\nWhy?\n\nSo.\n\nNo.",
     ],
 )
 def test_text_that_only_begins_like_that_of_a_program_is_read(text, tmp_path):
     _, documents = read(written(tmp_path, "a.txt", text))
     assert documents == [text.split("\n\n")]
+
+
+def test_long_lines_of_marks_take_no_time_without_end(tmp_path):
+    # An expression that tries each division of such a line would take hours.
+    lines = ["f(" * 4500, f"class {'a' * 9000}", "It rained.", "Why?"]
+    text = "\n\n".join(["-" * 9000, *lines])
+    assert read(written(tmp_path, "a.txt", text)) == ("prose", [lines])
 
 
 def test_speech_in_quotation_marks_is_prose(tmp_path):
