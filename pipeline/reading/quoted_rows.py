@@ -252,23 +252,25 @@ def _strict_rows(
         yield cells
 
 
-def hold_lines(lines: Iterable[str], delimiter: str, *, width: int) -> bool:
-    r"""Whether quoted cells surely hold lines together, for these are no rows.
+def hold_together(lines: Iterable[str], delimiter: str, *, width: int) -> bool:
+    r"""Whether quoted cells surely hold together what is no row, or no cell, by itself.
 
     Args:
         width: How many cells each row has.
 
-    >>> hold_lines(['1\t"It\n', 'is\tso."\n'], "\t", width=2)
+    >>> hold_together(['1\t"It\n', 'is\tso."\n'], "\t", width=2)
     True
-    >>> hold_lines(['1\t"It\n', '2\tis so."\n'], "\t", width=2)
+    >>> hold_together(['1\t"It\tis so."\n'], "\t", width=2)
+    True
+    >>> hold_together(['1\t"It\n', '2\tis so."\n'], "\t", width=2)
     False
     """
     of_rows = RowLines(lines, delimiter)
     fit, joined = [], list[list[str]]()
     for cells in _strict_rows(of_rows, width, escape=None):
-        if _holds_lines(cells, of_rows, width):
-            return True
         fit.append(isinstance(cells, list) and len(cells) == width)
+        if fit[-1] and any(line.count(delimiter) != width - 1 for line in of_rows.row):
+            return True
         if fit[-1] and len(of_rows.row) > 1:
             joined.append(of_rows.row)
     # The last row may be cut.

@@ -13,7 +13,7 @@ from pipeline.core.documents import Dropped, ReadingCounts
 from pipeline.reading.quoted_rows import (
     Cells,
     RowLines,
-    hold_lines,
+    hold_together,
     quoted_rows,
     unquoted_cells,
 )
@@ -225,7 +225,7 @@ def find_quoting(head: bytes, *, is_whole: bool) -> Quoting:
     # A cell that begins in the last of these lines may go on after them.
     known = rows if is_whole else rows[:-1]
     is_quoted = all(_has_cells(row, number + 1, delimiter) for row in known)
-    is_quoted = is_quoted or hold_lines(rows[1:], delimiter, width=number + 1)
+    is_quoted = is_quoted or hold_together(rows[1:], delimiter, width=number + 1)
     return "doubled" if is_quoted else "none"
 
 

@@ -15,7 +15,7 @@ from pipeline.core.documents import ReadingCounts
 from pipeline.reading.column_files import ColumnTable
 from pipeline.reading.content import HEAD_BYTES, refuse_binary
 from pipeline.reading.encodings import refuse_foreign_bytes
-from pipeline.reading.quoted_rows import Cells, hold_lines
+from pipeline.reading.quoted_rows import Cells, hold_together
 from pipeline.reading.tables import (
     Quoting,
     clean_text,
@@ -209,7 +209,7 @@ def _has_to_be_quoted(text: str) -> bool:
         return True
     if any("\t" in cell or "\n" in cell for cell in cells):
         header, *lines = io.StringIO(text)
-        if hold_lines(lines, "\t", width=header.count("\t") + 1):
+        if hold_together(lines, "\t", width=header.count("\t") + 1):
             return True
     others = _CELL.sub("", text)
     if cells and all("," in cell for cell in cells) and "," not in others:

@@ -531,9 +531,11 @@ def test_marks_of_a_text_between_tabs_stay(tmp_path, text):
             'id\ttext\tlabel\n1\t"I came.\tSo\nit\tis."\tx\n2\tno\ty\n',
             ["I came.\tSo\nit\tis.", "no"],
         ),
+        ('text\tlabel\n"I came.\tSo."\tx\nno\ty\n', ["I came.\tSo.", "no"]),
+        ('text\ttwo\n"I came.\tSo."\nno\tno\n', ['"I came.', "no"]),
     ],
 )
-def test_lines_between_tabs_are_rows_unless_marks_surely_hold_them(
+def test_between_tabs_are_cells_and_lines_unless_marks_surely_hold_them(
     tmp_path, table, texts
 ):
     examples = read(tmp_path, table).examples
