@@ -172,12 +172,13 @@ def refuse_foreign_bytes(
             "language needs."
         )
     if not language and not _is_western(head.decode("cp1252", errors="replace")):
-        named = ", or name its language with --language" if has_flag else ""
+        remedy = "from WINDOWS-1252 if it has several languages"
+        remedy = "name its language with --language" if has_flag else remedy
         raise AlbertError(
-            f"{path} is not UTF-8, and its letters are of no language that "
+            f"{path} is not UTF-8, and its letters are of no one language that "
             "Windows-1252 can write; convert it with iconv from the encoding of its "
             "language, as WINDOWS-1250 (Czech, Hungarian), -1254 (Turkish) or -1257 "
-            f"(Latvian){named}."
+            f"(Latvian), or {remedy}."
         )
 
 
@@ -186,10 +187,13 @@ def _is_western(text: str) -> bool:
 
     >>> _is_western("Größe ändert für Schüler übrigens nichts, größtenteils schön.")
     True
+    >>> _is_western("Für 5 µg und 7 µg wäre es schön. " * 2)
+    True
     >>> _is_western("Pøíliš žluouèký kùò úpìl ïábelské ódy, øeka teèe.")
     False
     """
-    letters = Counter(filter(str.isalpha, text.lower()))
+    # A unit of measurement in any language.
+    letters = Counter(filter(str.isalpha, text.lower().replace("\xb5", "")))
     beyond = {letter: n for letter, n in letters.items() if not letter.isascii()}
     number = sum(beyond.values())
     if number < max(_FEWEST_LETTERS, _LEAST_BEYOND_ASCII * letters.total()):

@@ -96,6 +96,12 @@ def test_encodings_that_would_be_read_wrongly_are_refused(tmp_path, encoding, sa
     assert "--language" not in str(refused.value)
 
 
+def test_a_table_in_several_languages_is_refused_with_how_to_convert_it(tmp_path):
+    text = "text\tlabel\nGröße, für später, schön.\tx\nÉté, garçon, là, mañana.\ty\n"
+    with pytest.raises(AlbertError, match="from WINDOWS-1252 if it has several lang"):
+        read(tmp_path, (text * 2).encode("cp1252"))
+
+
 def test_the_labels_of_the_named_tasks_are_in_their_published_order():
     # google-research/albert, classifier_utils.py, get_labels of each processor.
     labels = {name: task.spec.labels for name, task in NAMED_TASKS.items()}
