@@ -15,6 +15,7 @@ from pipeline.reading.markup import (
     MARKUP_NAMES,
     PAGE,
     PANDOC,
+    SHOWN_LINES,
     WARC,
     UnusableFile,
     as_it_stands,
@@ -48,8 +49,6 @@ _COLUMN_NAMES = re.compile(
     rb'"?\w+"?([,;|])(?:"?\w+"?\1)*"?\w+"?',
     re.IGNORECASE,
 )
-# Lines that are looked at for columns.
-_SHOWN_LINES = 200
 # How a file begins, what it is then, and what to do about it. What is packed as a zip
 # archive tells by the name of its first file.
 _BINARIES = (
@@ -111,7 +110,7 @@ def refuse_binary(head: bytes, *, path: str) -> None:
 
 def refuse_columns(kind: Kind, head: bytes, *, path: str) -> None:
     """Refuse lines of columns: tokens with tags, tables not named as such."""
-    lines = [line.strip() for line in head.split(b"\n")[:_SHOWN_LINES] if line.strip()]
+    lines = [line.strip() for line in head.split(b"\n")[:SHOWN_LINES] if line.strip()]
     if len(lines) > 2 and (names := _COLUMN_NAMES.fullmatch(lines[0])):
         number = lines[0].count(names[1])
         # The last line may be cut.
@@ -159,7 +158,7 @@ def recognise(kind: Kind, head: bytes, *, path: str) -> Format:
 
     The caller decides whether rows of JSON or parquet are sentences.
     """
-    refuse_other_markup(head, path=path)
+    refuse_other_markup(kind, head, path=path)
     found = _recognise_markup(head)
     if found in FORMATS_OF[kind]:
         return found

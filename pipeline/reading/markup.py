@@ -135,15 +135,16 @@ MARKUP_NAMES = {
 # Other markup shows within this many bytes.
 _MARKUP_BYTES = 1000
 # Lines that are looked at.
-_SHOWN_LINES = 200
+SHOWN_LINES = 200
 
 
 class UnusableFile(AlbertError):
     """A file that holds no text we can read; in a folder it is passed over."""
 
 
-def refuse_other_markup(head: bytes, *, path: str) -> None:
+def refuse_other_markup(kind: Kind, head: bytes, *, path: str) -> None:
     """Refuse what would be read as text with its markup."""
+    otherwise = "" if kind == "wikipedia" else f", or {as_it_stands(kind)}"
     start = without_lead(head[:_MARKUP_BYTES])
     if _HTML.match(start):
         raise UnusableFile(f"{path} is HTML; {PANDOC}.")
@@ -152,7 +153,7 @@ def refuse_other_markup(head: bytes, *, path: str) -> None:
         raise UnusableFile(f"{path} is XML; give its text.")
     is_element = _ELEMENT.match(start) and _CLOSING.search(head)
     if is_element and not has_marker(head):
-        raise UnusableFile(f"{path} is HTML or XML; give its text.")
+        raise UnusableFile(f"{path} is HTML or XML; give its text{otherwise}.")
     if WARC.match(start) and b"\nWARC-Type: response" in head:
         raise UnusableFile(
             f"{path} holds web pages as they were sent; give its WET, or the text of "
@@ -162,7 +163,7 @@ def refuse_other_markup(head: bytes, *, path: str) -> None:
         raise UnusableFile(f"{path} is WARC without the text of pages; give its WET.")
     for structured, name, advice in _STRUCTURED:
         if re.match(structured, start):
-            raise UnusableFile(f"{path} is {name}; {advice}.")
+            raise UnusableFile(f"{path} is {name}; {advice}{otherwise}.")
     _refuse_json(head, path=path)
 
 
@@ -188,7 +189,7 @@ def _are_json_texts(head: bytes) -> bool:
     >>> _are_json_texts(b'"He came late."\n"Why?"\n')
     False
     """
-    lines = [line for line in head.split(b"\n")[:_SHOWN_LINES] if line.strip()]
+    lines = [line for line in head.split(b"\n")[:SHOWN_LINES] if line.strip()]
     # The last one may be cut.
     lines = lines[:-1] or lines
     is_quoted = all(_JSON_TEXT.fullmatch(line.strip()) for line in lines)
@@ -210,7 +211,7 @@ def refuse_marked_lines(kind: Kind, lines: list[str], *, path: str) -> None:
     Args:
         lines: With single spaces, and none at their ends.
     """
-    full = [line for line in lines[:_SHOWN_LINES] if line]
+    full = [line for line in lines[:SHOWN_LINES] if line]
     if len(full) < _FEWEST_LINES:
         return
     for sign, share, name, advice in _IN_LINES:

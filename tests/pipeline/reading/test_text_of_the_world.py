@@ -551,9 +551,15 @@ def test_text_for_a_program_is_refused_by_its_name(content, says, tmp_path):
             "table with a header .tsv, or say --input-format book to read it as it "
             "stands.",
         ),
+        (
+            "text",
+            "To: Ada\nFrom: Bob\nDate: May 1\n\nHe came.\n",
+            "is a mail as it was sent; give its text, or say --input-format prose to "
+            "read it as it stands.",
+        ),
     ],
 )
-def test_prose_that_looks_like_a_table_is_read_where_a_person_says_so(
+def test_prose_that_looks_like_something_else_is_read_where_a_person_says_so(
     kind, content, says, tmp_path
 ):
     path = written(tmp_path, "a.txt", content)
