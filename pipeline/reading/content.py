@@ -36,8 +36,9 @@ from pipeline.storage.lines import (
 _CUE = re.compile(rf"\s*(?:WEBVTT\b|(?:\d+[^\S\n]*\n)?{CUE_TIMES})")
 # Where Project Gutenberg names itself in its books.
 _GUTENBERG_HEAD = 2000
-# The index that Wikimedia publishes beside a multistream dump.
-_DUMP_INDEX = re.compile(rb"(?:\d+:\d+:(?!\d\d?[.,]\d)[^\n]+\n){1,3}")
+# The index that Wikimedia publishes beside a multistream dump; what describes the wiki
+# comes before the first place in that, which so is no hour.
+_DUMP_INDEX = re.compile(rb"(?:\d{3,}:\d+:(?!\d\d?[.,]\d)[^\n]+\n){1,3}")
 _NUMBERED = re.compile(r"\d+\t[^\t]+")
 _TABLE_NAMES = ("csv", "tsv")
 _TOKENIZED_ENDS = (" .", " ?", " !", " ''", " ...", ' "')

@@ -523,6 +523,7 @@ def test_a_form_feed_alone_is_white_space(tmp_path):
         ("int main(void) {\n  f();\n  return 0;\n}\n" * 3, "looks like code"),
         ("[12:30] <Ada> So he came.\n[12:31] <Bob> Why?\n" * 3, "looks like a chat"),
         ("1/31/24, 9:30 PM - Ada: So he came.\n" * 5, "looks like a chat"),
+        ("00:12:30 So he came.\n00:12:35 Why?\n" * 3, "looks like a chat or a log"),
         ("2024-01-31 09:30:00,1 INFO he came\n" * 5, "looks like a chat or a log"),
         ("rain\nsnow\nwell-being\n" * 3, "looks like a list of words"),
         ("the 23135\nof 13151\nand 12997\n" * 3, "looks like a list of words"),
