@@ -36,8 +36,8 @@ from pipeline.storage.lines import (
 _CUE = re.compile(rf"\s*(?:WEBVTT\b|(?:\d+[^\S\n]*\n)?{CUE_TIMES})")
 # Where Project Gutenberg names itself in its books.
 _GUTENBERG_HEAD = 2000
-# The index that Wikimedia publishes beside a multistream dump; what describes the wiki
-# comes before the first place in that, which so is no hour.
+# The index that Wikimedia publishes beside a multistream dump. Its first numbers are
+# places after the description of the wiki, which have three digits or more.
 _DUMP_INDEX = re.compile(rb"(?:\d{3,}:\d+:(?!\d\d?[.,]\d)[^\n]+\n){1,3}")
 _NUMBERED = re.compile(r"\d+\t[^\t]+")
 _TABLE_NAMES = ("csv", "tsv")
