@@ -79,7 +79,7 @@ def measure(arguments: argparse.Namespace, folder: Path, *, megabytes: float) ->
     """A row for the default runner and for each engine."""
     text = ("--text", f"{folder / 'text'}", "--vocab", arguments.vocab)
     wanted = folder / "default"
-    job = ("make-data", *text, "--output")
+    job = ("make-data", *text, "--examples", "on-the-fly", "--output")
     default = run_albert(*job, f"{wanted}", "--workers", f"{WORKERS}")
     show(megabytes, "default", default, default)
     for name in arguments.engines:
