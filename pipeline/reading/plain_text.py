@@ -43,9 +43,9 @@ _LONG_LINE_CHARACTERS = 80
 _UNMARKED = re.compile(f"[{UNMARKED}]")
 
 # Other characters at which a line or a paragraph of a record ends, and those of any
-# text; in a file form feeds are white space.
+# text; in a file form feeds are white space, and U+0085 is most often a misread "…".
 _LINE_FEEDS = str.maketrans(dict.fromkeys("\x0b\x0c\x85\u2028\u2029", "\n"))
-_SEPARATORS = str.maketrans({"\x85": "\n", "\u2028": "\n", "\u2029": "\n\n"})
+_SEPARATORS = str.maketrans({"\u2028": "\n", "\u2029": "\n\n"})
 
 
 # The number of a page, alone in a line.

@@ -442,7 +442,7 @@ def test_a_number_where_a_page_ends_is_text_unless_numbers_rise_with_the_pages(
 
 
 def test_separators_of_unicode_end_lines_and_paragraphs(tmp_path):
-    text = "It was\u2028late.\u2029Why?\x85\x85So."
+    text = "It was\u2028late.\u2029Why?\u2028\u2028So."
     _, documents = read(written(tmp_path, "a.txt", text))
     assert documents == [["It was late.", "Why?", "So."]]
 
