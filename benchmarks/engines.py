@@ -10,6 +10,7 @@ is a near-copy. Memory is that of all processes, engines included.
 """
 
 import argparse
+import functools
 import hashlib
 import json
 import os
@@ -22,7 +23,11 @@ from benchmarks.reading import add_texts, find_texts, read_documents
 from pipeline.core.documents import Document
 from tests.engines import start
 
-CLUSTERS = {"Flink": start.flink_cluster, "Spark": start.spark_cluster}
+# A task of Spark holds what it makes in memory.
+CLUSTERS = {
+    "Flink": start.flink_cluster,
+    "Spark": functools.partial(start.spark_cluster, tasks=32),
+}
 WORKERS = 2
 TEXT_FILES = 8
 

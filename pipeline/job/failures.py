@@ -104,10 +104,16 @@ def _of_memory(job: Job, runner: Runner) -> str:
     shards = job.shards.train_shards
     more = max(2 * shards, -(-job.text_bytes // SHARD_BYTES))
     each = f" in each of {counted(shards, 'shard')}" if shards > 1 else ""
+    tasks = ""
+    if runner.name == "SparkRunner":
+        tasks = (
+            " A task of Spark holds all that it makes too, less if there are more: "
+            f"--job_server_jvm_properties=-Dspark.default.parallelism={more}."
+        )
     return (
         "The engine ran out of memory. It holds the text of a whole shard, here "
         f"{prefixed(job.text_bytes / shards, 'B')}{each}; give --num-shards {more} and "
-        f"--overwrite, or more memory by {heap_option(runner)}."
+        f"--overwrite, or more memory by {heap_option(runner)}.{tasks}"
     )
 
 

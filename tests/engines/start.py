@@ -262,8 +262,8 @@ def part_of_flink(folder, main, *, log, before=(), heap=TASK_HEAP):
 
 
 @contextlib.contextmanager
-def spark_cluster(folder, workers=2, *, heap=EXECUTOR_HEAP):
-    """A master and workers of a core each."""
+def spark_cluster(folder, workers=2, *, heap=EXECUTOR_HEAP, tasks=2):
+    """A master and workers of a core each; a stage has so many tasks."""
     port, web = free_port(), free_port()
     log, url = folder / "master.log", f"spark://localhost:{port}"
     java = (*_JAVA, "-Xmx256m", "-cp", f"{SPARK}/jars/*")
@@ -287,7 +287,7 @@ def spark_cluster(folder, workers=2, *, heap=EXECUTOR_HEAP):
         properties = (
             *("-Dspark.driver.host=localhost", "-Dspark.driver.bindAddress=127.0.0.1"),
             *(f"-Dspark.executor.memory={heap}m", "-Dspark.ui.enabled=false"),
-            "-Dspark.default.parallelism=2",
+            f"-Dspark.default.parallelism={tasks}",
             f"-Dspark.executor.extraJavaOptions={' '.join(_QUICK)}",
         )
         yield held.enter_context(

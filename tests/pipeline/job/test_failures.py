@@ -35,6 +35,10 @@ MEMORY = (
     "The engine ran out of memory. It holds the text of a whole shard, here 295 MB; "
     "give --num-shards 9 and --overwrite, or more memory by "
 )
+TASKS = (
+    " A task of Spark holds all that it makes too, less if there are more: "
+    "--job_server_jvm_properties=-Dspark.default.parallelism=9."
+)
 NO_ROOM = (
     "java.lang.RuntimeException: x\nCaused by: java.util.concurrent.TimeoutException: "
     "Timeout has occurred: 20000 ms"
@@ -62,12 +66,13 @@ NO_POOL = (
         (
             HEAP,
             ["SparkRunner"],
-            f"{MEMORY}--job_server_jvm_properties=-Xmx4g after --.",
+            f"{MEMORY}--job_server_jvm_properties=-Xmx4g after --.{TASKS}",
         ),
         (
             HEAP,
             ["SparkRunner", "--spark_master_url=spark://node7:7077"],
-            f"{MEMORY}--job_server_jvm_properties=-Dspark.executor.memory=4g after --.",
+            f"{MEMORY}--job_server_jvm_properties=-Dspark.executor.memory=4g after --."
+            f"{TASKS}",
         ),
         (
             HEAP,
