@@ -102,7 +102,7 @@ def measure(arguments: argparse.Namespace, folder: Path, *, megabytes: float) ->
 def digests(folder: Path) -> dict[str, str]:
     """The hash of each file of records."""
     return {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        f"{path.relative_to(folder)}": hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*.tfrecord"))
     }
 
