@@ -26,11 +26,10 @@ _NAMED = re.compile(r"((?:[\w$]+\.)+\w*(?:Exception|Error)\b.*)$", re.M)
 _STATE = re.compile(r"^Pipeline \S+ failed in state \w+: ")
 # Flink has waited for free slots.
 _NO_ROOM = re.compile(r"NoResourceAvailableException|Timeout has occurred: \d+ ms")
-_OUT_OF_MEMORY = re.compile(
-    "OutOfMemoryError|GC overhead limit|maximum size of a sort buffer|fresh sort buffer"
-    # So an executor of Spark's ends.
-    r"|exited with code 52\b"
-)
+# An executor of Spark's ends with 52.
+_OUT_OF_MEMORY = re.compile(r"OutOfMemoryError|GC overhead limit|exited with code 52\b")
+# Flink has joined what it read of one shard, and cannot sort it among the rest.
+_SORT_BUFFER = re.compile("maximum size of a sort buffer|fresh sort buffer")
 
 
 @contextlib.contextmanager
@@ -65,14 +64,8 @@ def explain(
     if found := _IN_TEXT.findall(str(error)):
         name, sentence = found[-1]
         return _TYPES[name](sentence)
-    if job and runner and _OUT_OF_MEMORY.search(str(error)):
-        return AlbertError(_of_memory(job, runner))
-    if _NO_ROOM.search(str(error)):
-        return AlbertError(
-            "The engine has fewer free slots than the job asks for; give a smaller "
-            "--parallelism after --, or start more TaskManagers, and run the same "
-            "command again."
-        )
+    if job and runner and (sentence := _of_an_engine(str(error), job, runner)):
+        return AlbertError(sentence)
     if runner and (sentence := _of_a_server(causes, runner)):
         return AlbertError(sentence)
     return AlbertError(f"The job failed: {first_cause(str(error)) or repr(error)}")
@@ -99,10 +92,24 @@ def first_cause(said: str) -> str:
     return next(iter(named or lines[-1:]), "").strip()
 
 
-def _of_memory(job: Job, runner: Runner) -> str:
-    """What to say of an engine that cannot hold a shard."""
+def _of_an_engine(said: str, job: Job, runner: Runner) -> str | None:
+    """What to say of an engine that has too little of something."""
     shards = job.shards.train_shards
     more = max(2 * shards, -(-job.text_bytes // SHARD_BYTES))
+    if _NO_ROOM.search(said):
+        return (
+            "The engine has fewer free slots than the job asks for; give a smaller "
+            "--parallelism after --, or start more TaskManagers, and run the same "
+            "command again."
+        )
+    if _SORT_BUFFER.search(said):
+        return (
+            "A buffer in which Flink sorts is too small for what a TaskManager has "
+            f"read of one shard; give --num-shards {more} and --overwrite, or more of "
+            "taskmanager.memory.managed.size in Flink's config.yaml."
+        )
+    if not _OUT_OF_MEMORY.search(said):
+        return None
     each = f" in each of {counted(shards, 'shard')}" if shards > 1 else ""
     tasks = ""
     if runner.name == "SparkRunner":

@@ -15,6 +15,7 @@ from pipeline.job import spill
 from pipeline.noise.near_copies import Choice
 from pipeline.reading.formats import InputFile
 from pipeline.reading.read import CHUNK_BYTES, Chunk, plan_chunks
+from pipeline.storage.files import join
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.config import ResolvedDataConfig
 
@@ -61,8 +62,15 @@ class Job:
 
     @property
     def shared_folder(self) -> str:
-        """Where every worker finds what all documents together decide."""
+        """Where every worker finds what others have written for it."""
         return str(self.waiting_folder) if self.shuffle == "files" else self.output
+
+    def shared_file(self, name: str) -> str:
+        """A file for every worker.
+
+        Workers of an ended job of other settings may write theirs even later.
+        """
+        return join(self.shared_folder, f"{name}.{self.fingerprint}")
 
     def fingerprint_of(self, chunk: Chunk) -> str:
         """By which finished work on a chunk is known again."""

@@ -38,7 +38,7 @@ from pipeline.noise.near_copies import (
     which_go,
 )
 from pipeline.reading.read import Chunk, hash_document
-from pipeline.storage.files import join, new_file, read_whole
+from pipeline.storage.files import new_file, read_whole
 from schemas.files import whole_file, write_json
 from schemas.layout import NEAR_DUPLICATES, REPEATED_LINES, chunk_file
 
@@ -202,7 +202,7 @@ def read_gone(job: Job) -> frozenset[int]:
     """Which documents go."""
     if not job.near_duplicates:
         return frozenset()
-    return _read_numbers(_shared_file(NEAR_DUPLICATES, job))
+    return _read_numbers(job.shared_file(NEAR_DUPLICATES))
 
 
 def _lines_of(chunk: Chunk, job: Job) -> Iterator[tuple[int, int]]:
@@ -299,21 +299,13 @@ def read_repeated(job: Job) -> frozenset[int]:
     """Which lines go."""
     if not job.dataset.config.max_line_repeats:
         return frozenset()
-    return _read_numbers(_shared_file(REPEATED_LINES, job))
-
-
-def _shared_file(name: str, job: Job) -> str:
-    """A file for every worker.
-
-    Workers of an ended job of other settings may write theirs even later.
-    """
-    return join(job.shared_folder, f"{name}.{job.fingerprint}")
+    return _read_numbers(job.shared_file(REPEATED_LINES))
 
 
 def _write_numbers(numbers: Iterable[int], name: str, job: Job) -> None:
     data = io.BytesIO()
     np.save(data, np.array(sorted(numbers), np.uint64))
-    with new_file(_shared_file(name, job)) as file:
+    with new_file(job.shared_file(name)) as file:
         file.write(data.getvalue())
 
 

@@ -151,9 +151,11 @@ def build_shard(number: int, job: Job) -> Iterator[Result]:
 
 
 def read_for_engine(chunk: Chunk, job: Job) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """The documents of a chunk as (shard, (id, text)); (COUNTS, (counts, look)).
+    """The documents of a chunk as (shard, (id, text)); (COUNTS, (chunk, counts)).
 
     The chunk itself has a number of its own where what is removed of it is written.
+    The look, which may be as large as the text, is a file: engines join what has one
+    key, and Flink refuses a record that is larger than a buffer of a few megabytes.
     """
     counts = ReadingCounts()
     if job.removed:
@@ -167,9 +169,9 @@ def read_for_engine(chunk: Chunk, job: Job) -> Iterator[tuple[int, tuple[Any, ..
         yield from ((SIGNED, tuple(one)) for one in found)
         found.clear()
     yield from ((SIGNED, tuple(one)) for one in found)
-    looks = looker.parts()
-    yield COUNTS, (counts.to_dict(), next(looks))
-    yield from ((COUNTS, (ReadingCounts().to_dict(), look)) for look in looks)
+    with new_file(job.shared_file(chunk_file(chunk.number, "look"))) as file:
+        file.write(json.dumps(looker.result()).encode())
+    yield COUNTS, (chunk.number, counts.to_dict())
     # For the progress bar only: the documents are with the engine, not in files.
     mark = {"text_bytes": chunk.text_bytes, "counts": counts.to_dict()}
     write_whole(join(job.output, chunk_file(chunk.number, "json")), json_text(mark))
@@ -183,9 +185,10 @@ def build_group(
     # What is empty only makes a group of its own, or wait.
     found = (value for value in values if value)
     if number == COUNTS:
-        # Engines give what they grouped as often as it is asked for.
-        looks = (value[1] for value in values if value)
-        yield None, _counted((value[0] for value in found), looks, job)
+        counts = dict(found)
+        paths = (job.shared_file(chunk_file(chunk, "look")) for chunk in counts)
+        looks = (parse_json(read_whole(path), path) for path in paths)
+        yield None, _counted(counts.values(), looks, job)
         return
     if number <= REMOVED:
         for (chunk,) in found:

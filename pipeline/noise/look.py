@@ -36,9 +36,6 @@ MAX_SHINGLES, WORD_BYTES = 400_000, 6
 
 _SAMPLED, _SHINGLES = 101, 102
 
-# Of a part of a result: Flink sorts records in buffers of a few megabytes.
-_PART_DOCUMENTS, _PART_SHINGLES = 4, 8192
-
 
 class Bounds(NamedTuple):
     """Below which draws, of 64 bits, documents and runs of words are looked at."""
@@ -127,19 +124,6 @@ class Looker:
             "sampled": [[place, seen] for place, seen in self._sampled.items()],
             "shingles": shingles.tobytes().hex(),
         }
-
-    def parts(self) -> Iterator[dict[str, Any]]:
-        """The result in parts, which `sum_up` takes in any order."""
-        whole = self.result()
-        sampled, data = whole["sampled"], bytes.fromhex(whole["shingles"])
-        shingles = np.frombuffer(data, np.uint64).reshape(2, -1)
-        nothing = dict.fromkeys(whole, 0) | {"sampled": [], "shingles": ""}
-        yield whole | {"sampled": [], "shingles": ""}
-        for at in range(0, len(sampled), _PART_DOCUMENTS):
-            yield nothing | {"sampled": sampled[at : at + _PART_DOCUMENTS]}
-        for at in range(0, shingles.shape[1], _PART_SHINGLES):
-            part = shingles[:, at : at + _PART_SHINGLES]
-            yield nothing | {"shingles": part.tobytes().hex()}
 
 
 def look_at(document: Document) -> dict[str, Any]:

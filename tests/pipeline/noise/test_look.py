@@ -1,6 +1,5 @@
 """A look is the same however a text is divided; signs of noise are what they seem."""
 
-import json
 import random
 
 import numpy as np
@@ -31,14 +30,14 @@ def documents(number):
         yield place * 7919 << 36, Document(("Accept all cookies", f"{words} {place}."))
 
 
-def looked_at(parts, bounds, *, result=lambda looker: [looker.result()], **options):
+def looked_at(parts, bounds, **options):
     results = []
     for part in parts:
         looker = Looker(bounds)
         for number, document in part:
             looker.see(number, document)
             looker.see_words(number, word_hashes("\n".join(document.paragraphs)))
-        results += result(looker)
+        results.append(looker.result())
     options.setdefault("is_held_out", lambda number: number % (5 << 36) == 0)
     return sum_up(results, bounds, **options)
 
@@ -50,20 +49,6 @@ def test_order_and_chunks_do_not_matter(bounds):
     for chunks in (1, 2, 7, 40):
         random.Random(chunks).shuffle(texts)
         assert looked_at([texts[i::chunks] for i in range(chunks)], bounds) == whole
-
-
-@pytest.mark.parametrize("bounds", [ALL, FEW, Bounds(0, 1 << 60)])
-def test_parts_are_of_a_size_that_engines_sort_and_add_up_to_the_whole(bounds):
-    texts, sizes = [list(documents(900))], []
-
-    def parts(looker):
-        made = list(looker.parts())
-        random.Random(1).shuffle(made)
-        sizes.extend(len(json.dumps(part)) for part in made)
-        return made
-
-    assert looked_at(texts, bounds, result=parts) == looked_at(texts, bounds)
-    assert max(sizes) < 300_000
 
 
 def test_a_document_that_comes_again_is_one_of_the_sample():
