@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from apache_beam.options.pipeline_options import (
+    DebugOptions,
     FlinkRunnerOptions,
     PipelineOptions,
     PortableOptions,
@@ -90,6 +91,9 @@ def choose_runner(name: str, flags: Sequence[str]) -> Runner:
             f"{name} would run it; leave it out."
         )
     if name != DATAFLOW:
+        # Else it lists the packages that are installed here, and nobody reads the list.
+        debug = options.view_as(DebugOptions)
+        debug.add_experiment("disable_logging_submission_environment")
         # Left to itself Beam takes LOOPBACK for some, with workers of its own.
         portable.environment_type = environment_of(runner)
         portable.environment_cache_millis = (

@@ -23,7 +23,6 @@ BRIDGE = f"{_NETWORK}.1"
 _SOON = {
     "heartbeat.timeout": 10000,
     "restart-strategy.fixed-delay.attempts": 10,
-    "cluster.registration.error-delay": 1000,
     "cluster.registration.max-timeout": 2000,
 }
 

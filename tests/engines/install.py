@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import zipfile
 from pathlib import Path
 
 FOLDER = Path(os.environ.get("ALBERT_ENGINES", "~/.cache/albert-engines")).expanduser()
@@ -45,9 +44,8 @@ def install() -> None:
         if not folder.exists():
             unpack(download(package), folder)
     for server in SERVERS:
-        if not class_path_file(server).exists():
-            resolve(server)
-        write_jar(server)
+        if not jar_of(server).exists():
+            build(server)
     if not PRISM.exists():
         environment = os.environ | {"GOTOOLCHAIN": "local", "GOBIN": str(FOLDER)}
         subprocess.run(["go", "install", PRISM_PACKAGE], env=environment, check=True)
@@ -79,46 +77,30 @@ def unpack(archive: Path, folder: Path) -> None:
     archive.unlink()
 
 
-def resolve(server: str) -> None:
-    """Have Maven download a server, and note its class path."""
-    file = class_path_file(server)
-    goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"
-    command = ["mvn", "-q", "-B", "-f", str(Path(__file__).with_name("pom.xml"))]
-    command += [goal, f"-Dserver={server}", f"-Dmdep.outputFile={file}"]
-    subprocess.run(command, check=True)
-
-
-def class_path_file(server: str) -> Path:
-    return FOLDER / f"{server}.classpath"
-
-
 def jar_of(server: str) -> Path:
     return FOLDER / f"{server}.jar"
 
 
-def write_jar(server: str) -> None:
-    """A jar that is only a list of others, to be started as Beam starts a server."""
-    jars = class_path_file(server).read_text().split(":")
-    if server == "spark-3":
-        jars += sorted(map(str, (SPARK / "jars").glob("*.jar")))
-    lines = [
-        "Manifest-Version: 1.0",
-        f"Main-Class: {SERVERS[server]}",
-        "Class-Path: " + " ".join(f"file:{jar}" for jar in jars),
-        "Add-Opens: " + " ".join(f"java.base/{name}" for name in OPENED),
-    ]
-    with zipfile.ZipFile(jar_of(server), "w") as jar:
-        jar.writestr("META-INF/MANIFEST.MF", "".join(map(folded, lines)))
+def build(server: str) -> None:
+    """Have Maven make a server one jar, as Beam's released ones are.
 
-
-def folded(line: str) -> str:
-    """A line of a manifest, which may have 72 bytes.
-
-    >>> [len(part) for part in folded("x" * 100).splitlines()]
-    [70, 31]
+    Of many jars each would take an engine 40 ms for each job.
     """
-    parts = [line[:70], *(line[at : at + 69] for at in range(70, len(line), 69))]
-    return "\r\n ".join(parts) + "\r\n"
+    spark = sorted((SPARK / "jars").glob("*.jar")) if server == "spark-3" else []
+    properties = {
+        "server": server,
+        "main": SERVERS[server],
+        "folder": FOLDER / "servers",
+        "opens": " ".join(f"java.base/{name}" for name in OPENED),
+        "beside": " ".join(map(Path.as_uri, spark)),
+    }
+    goals = ["maven-jar-plugin:3.3.0:jar", "maven-shade-plugin:3.5.1:shade"]
+    command = ["mvn", "-q", "-B", "-f", str(Path(__file__).with_name("pom.xml"))]
+    command += [f"org.apache.maven.plugins:{goal}" for goal in goals]
+    command += [f"-D{name}={value}" for name, value in properties.items()]
+    subprocess.run(command, check=True)
+    jar = jar_of(server)
+    (FOLDER / "servers" / jar.name).rename(jar)
 
 
 if __name__ == "__main__":

@@ -166,7 +166,6 @@ def job_server(folder, server, *arguments, properties=(), job_options=()):
     """A job server for a cluster; gives the options that name it, and more."""
     port, log = free_port(), folder / "jobs.log"
     command = (
-        # A jar that only lists others: engines copy for each job what a path names.
         *(*_JAVA, "-Xmx512m", *properties, "-cp", jar_of(server), SERVERS[server]),
         *(f"--job-port={port}", "--artifact-port=0", "--expansion-port=0"),
         f"--artifacts-dir={folder / 'artifacts'}",
@@ -192,10 +191,13 @@ def flink_settings(folder, *, heap=TASK_HEAP):
         "taskmanager.host": "localhost",
         "taskmanager.bind-host": "localhost",
         "taskmanager.numberOfTaskSlots": 1,
+        "classloader.resolve-order": "parent-first",
         "io.tmp.dirs": folder,
         "restart-strategy.type": "fixed-delay",
         "restart-strategy.fixed-delay.attempts": 3,
         "restart-strategy.fixed-delay.delay": "1 s",
+        # A TaskManager that has started first asks soon again.
+        "cluster.registration.error-delay": 1000,
         "heartbeat.interval": 1000,
         "heartbeat.timeout": 15000,
         "slot.request.timeout": 30000,
@@ -255,7 +257,10 @@ def task_manager(folder, number, *, before=(), heap=TASK_HEAP):
 
 
 def part_of_flink(folder, main, *, log, before=(), heap=TASK_HEAP):
-    names = ("-cp", f"{FLINK}/lib/*", f"org.apache.flink.runtime.{main}")
+    # Beam's classes with Flink's own: of a job they are loaded anew for each, and
+    # workers end with each stage.
+    path = f"{FLINK}/lib/*:{jar_of('flink-1.19')}"
+    names = ("-cp", path, f"org.apache.flink.runtime.{main}")
     # Each job brings its classes, which stay for a while. Flink itself has 128 MB.
     options = (f"-Xmx{128 + heap}m", "-XX:MaxMetaspaceSize=512m")
     return running(*before, *_JAVA, *options, *names, "--configDir", folder, log=log)
@@ -290,9 +295,14 @@ def spark_cluster(folder, workers=2, *, heap=EXECUTOR_HEAP, tasks=2):
             f"-Dspark.default.parallelism={tasks}",
             f"-Dspark.executor.extraJavaOptions={' '.join(_QUICK)}",
         )
+        # Spark's own jars are there.
+        options = (f"--files_to_stage={jar_of('spark-3')}",)
+        master = f"--spark-master-url={url}"
         yield held.enter_context(
             job_server(
-                folder, "spark-3", f"--spark-master-url={url}", properties=properties
+                *(folder, "spark-3", master),
+                properties=properties,
+                job_options=options,
             )
         )
 
