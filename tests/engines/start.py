@@ -191,7 +191,6 @@ def flink_settings(folder, *, heap=TASK_HEAP):
         "taskmanager.host": "localhost",
         "taskmanager.bind-host": "localhost",
         "taskmanager.numberOfTaskSlots": 1,
-        "classloader.resolve-order": "parent-first",
         "io.tmp.dirs": folder,
         "restart-strategy.type": "fixed-delay",
         "restart-strategy.fixed-delay.attempts": 3,
@@ -257,10 +256,7 @@ def task_manager(folder, number, *, before=(), heap=TASK_HEAP):
 
 
 def part_of_flink(folder, main, *, log, before=(), heap=TASK_HEAP):
-    # Beam's classes with Flink's own: of a job they are loaded anew for each, and
-    # workers end with each stage.
-    path = f"{FLINK}/lib/*:{jar_of('flink-1.19')}"
-    names = ("-cp", path, f"org.apache.flink.runtime.{main}")
+    names = ("-cp", f"{FLINK}/lib/*", f"org.apache.flink.runtime.{main}")
     # Each job brings its classes, which stay for a while. Flink itself has 128 MB.
     options = (f"-Xmx{128 + heap}m", "-XX:MaxMetaspaceSize=512m")
     return running(*before, *_JAVA, *options, *names, "--configDir", folder, log=log)

@@ -254,9 +254,10 @@ def test_a_full_disk_at_a_worker_is_named(flink_server, start_job, tmp_path):
     # What the command itself writes there is little.
     limit = ("prlimit", "--fsize=70000")
     with start.pool_process(tmp_path, before=limit) as (there, _):
-        code, said = start_job((*flink_server, *there)).end()
+        job = start_job((*flink_server, *there))
+        code, said = job.end()
     assert code == 1, said
-    assert re.fullmatch(r"Error: \S*tfrecord\S* cannot be written: .*\.", said)
+    assert re.fullmatch(rf"Error: {job.output}/\S+ cannot be written: .*\.", said)
 
 
 def test_a_job_server_that_is_killed_is_named(start_job, pool, tmp_path):
