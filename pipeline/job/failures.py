@@ -24,6 +24,8 @@ _OF_PYTHON = re.compile(r"^([\w.]+: .+?) \[while running", re.M)
 _OF_JAVA = re.compile(r"^\s*Caused by: (.+)$", re.M)
 _NAMED = re.compile(r"((?:[\w$]+\.)+\w*(?:Exception|Error)\b.*)$", re.M)
 _STATE = re.compile(r"^Pipeline \S+ failed in state \w+: ")
+# What an engine's gRPC says of a worker that is gone.
+_LOST_WORKER = re.compile(r"StatusRuntimeException: CANCELLED")
 # Flink has waited for free slots.
 _NO_ROOM = re.compile(r"NoResourceAvailableException|Timeout has occurred: \d+ ms")
 # An executor of Spark's ends with 52.
@@ -93,7 +95,7 @@ def first_cause(said: str) -> str:
 
 
 def _of_an_engine(said: str, job: Job, runner: Runner) -> str | None:
-    """What to say of an engine that has too little of something."""
+    """What to say of an engine without a worker, or with too little of something."""
     shards = job.shards.train_shards
     more = max(2 * shards, -(-job.text_bytes // SHARD_BYTES))
     if _NO_ROOM.search(said):
@@ -101,6 +103,12 @@ def _of_an_engine(said: str, job: Job, runner: Runner) -> str | None:
             "The engine has fewer free slots than the job asks for; give a smaller "
             "--parallelism after --, or start more TaskManagers, and run the same "
             "command again."
+        )
+    if _LOST_WORKER.search(said):
+        return (
+            "A worker ended in the middle of its work: it was killed, or its machine "
+            "had too little memory. What is finished is kept: run the same command "
+            "again."
         )
     if _SORT_BUFFER.search(said):
         return (

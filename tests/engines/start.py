@@ -289,6 +289,8 @@ def spark_cluster(folder, workers=2, *, heap=EXECUTOR_HEAP, tasks=2):
             *("-Dspark.driver.host=localhost", "-Dspark.driver.bindAddress=127.0.0.1"),
             *(f"-Dspark.executor.memory={heap}m", "-Dspark.ui.enabled=false"),
             f"-Dspark.default.parallelism={tasks}",
+            # An executor that has lost its worker asks the same one for a while.
+            "-Dspark.excludeOnFailure.enabled=true",
             f"-Dspark.executor.extraJavaOptions={' '.join(_QUICK)}",
         )
         # Spark's own jars are there.

@@ -136,16 +136,33 @@ def is_at_work(engine, folder):
     return any(job["state"] not in ("FAILED", "CANCELED", "FINISHED") for job in jobs)
 
 
+@pytest.mark.parametrize("engine", ["flink_cluster", "spark_cluster"])
 def test_a_worker_that_is_killed_costs_no_byte(
-    flink_cluster, start_job, tmp_path, expected
+    request, start_job, tmp_path, expected, engine
 ):
+    options = request.getfixturevalue(engine).options
     with start.pool_process(tmp_path) as (there, pool):
-        job = start_job((*flink_cluster.options, *there))
+        job = start_job((*options, *there))
         job.await_shard()
         os.kill(children_of(pool)[-1], signal.SIGKILL)
         code, said = job.end()
     assert code == 0, said
     assert_same(job.output, expected)
+
+
+def test_a_killed_worker_of_an_engine_that_tries_nothing_twice_is_named(
+    flink_server, start_job, tmp_path
+):
+    with start.pool_process(tmp_path) as (there, pool):
+        job = start_job((*flink_server, *there))
+        job.await_shard()
+        os.kill(children_of(pool)[-1], signal.SIGKILL)
+        assert job.end() == (
+            1,
+            "Error: A worker ended in the middle of its work: it was killed, or its "
+            "machine had too little memory. What is finished is kept: run the same "
+            "command again.",
+        )
 
 
 def test_a_task_manager_that_is_killed_costs_no_byte(start_job, pool, expected):

@@ -95,6 +95,22 @@ NO_POOL = (
             "command again.",
         ),
         (
+            "x\nCaused by: org.apache.beam.vendor.grpc.v1p60p1.io.grpc."
+            "StatusRuntimeException: CANCELLED: client cancelled",
+            ["SparkRunner"],
+            "A worker ended in the middle of its work: it was killed, or its machine "
+            "had too little memory. What is finished is kept: run the same command "
+            "again.",
+        ),
+        (
+            "x\nCaused by: java.io.IOException: The record exceeds the maximum size of "
+            "a sort buffer (current maximum: 5505024 bytes).",
+            ["FlinkRunner"],
+            "A buffer in which Flink sorts is too small for what a TaskManager has "
+            "read of one shard; give --num-shards 9 and --overwrite, or more of "
+            "taskmanager.memory.managed.size in Flink's config.yaml.",
+        ),
+        (
             "java.net.ConnectException: finishConnect(..) failed: Connection refused",
             ["FlinkRunner", *POOL],
             NO_POOL,
