@@ -24,8 +24,8 @@ _OF_PYTHON = re.compile(r"^([\w.]+: .+?) \[while running", re.M)
 _OF_JAVA = re.compile(r"^\s*Caused by: (.+)$", re.M)
 _NAMED = re.compile(r"((?:[\w$]+\.)+\w*(?:Exception|Error)\b.*)$", re.M)
 _STATE = re.compile(r"^Pipeline \S+ failed in state \w+: ")
-# What an engine's gRPC says of a worker that is gone.
-_LOST_WORKER = re.compile(r"StatusRuntimeException: CANCELLED")
+# What the gRPC of Java, and what Prism says of a worker that is gone.
+_LOST_WORKER = re.compile("StatusRuntimeException: CANCELLED|SDK worker disconnected")
 # Flink has waited for free slots.
 _NO_ROOM = re.compile(r"NoResourceAvailableException|Timeout has occurred: \d+ ms")
 # An executor of Spark's ends with 52.

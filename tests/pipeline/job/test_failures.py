@@ -39,6 +39,10 @@ TASKS = (
     " A task of Spark holds all that it makes too, less if there are more: "
     "--job_server_jvm_properties=-Dspark.default.parallelism=9."
 )
+LOST_WORKER = (
+    "A worker ended in the middle of its work: it was killed, or its machine had too "
+    "little memory. What is finished is kept: run the same command again."
+)
 NO_ROOM = (
     "java.lang.RuntimeException: x\nCaused by: java.util.concurrent.TimeoutException: "
     "Timeout has occurred: 20000 ms"
@@ -98,9 +102,14 @@ NO_POOL = (
             "x\nCaused by: org.apache.beam.vendor.grpc.v1p60p1.io.grpc."
             "StatusRuntimeException: CANCELLED: client cancelled",
             ["SparkRunner"],
-            "A worker ended in the middle of its work: it was killed, or its machine "
-            "had too little memory. What is finished is kept: run the same command "
-            "again.",
+            LOST_WORKER,
+        ),
+        (
+            "bundle inst022 stage-024 failed:SDK worker disconnected: worker[job-001"
+            "[job]_ref_Environment_default_environment_1], 2 active instructions, "
+            "error: context canceled",
+            ["PrismRunner"],
+            LOST_WORKER,
         ),
         (
             "x\nCaused by: java.io.IOException: The record exceeds the maximum size of "

@@ -17,14 +17,14 @@ import pytest
 from pipeline.dataset.manifest import NothingToTrainOn
 from pipeline.dataset.plan import tool_versions
 from pipeline.job import make_data, steps, worker_processes
-from pipeline.job.plan import plan_job
+from pipeline.job.plan import COUNTS, plan_job
 from pipeline.job.spill import Progress, ProgressReader, chunks_folder
 from pipeline.noise import filters
 from pipeline.reading.inputs import find_inputs
 from pipeline.storage.files import join, write_whole
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
-from schemas.files import json_text
+from schemas.files import json_text, read_json
 from schemas.layout import chunk_file, sidecar_file
 from schemas.manifest import read_manifest
 from tests.pipeline.job.jobs import failing, run_job
@@ -188,6 +188,23 @@ def test_what_others_left_does_not_count_as_done(
     job = dataclasses.replace(job, shuffle=shuffle)
     make_data.make_dataset(job, shown=shown())
     assert seen == [Progress()]
+
+
+def test_an_engine_joins_nothing_of_a_chunk_but_documents_of_its_shards(
+    texts, model, tmp_path
+):
+    # Flink refuses what it has joined under one key if that is a few megabytes.
+    inputs = find_inputs({"books": tuple(texts)})
+    config = dataclasses.replace(CONFIG, near_duplicates="keep")
+    job = plan_job(inputs, config, model=model, output=tmp_path / "data")
+    (chunk,) = job.chunks
+    values = [value for value in steps.read_for_engine(chunk, job) if value[1]]
+    shards = set(job.shards.shard_numbers())
+    own = {number: value for number, value in values if number not in shards}
+    assert list(own) == [COUNTS]
+    assert len(json.dumps(own)) < 500
+    look = read_json(job.shared_file(chunk_file(0, "look")))
+    assert look["documents"] == 30
 
 
 @pytest.fixture
