@@ -78,7 +78,7 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def jar_of(server: str) -> Path:
-    return FOLDER / f"{server}.jar"
+    return FOLDER / f"beam-{server}.jar"
 
 
 def build(server: str) -> None:
@@ -99,8 +99,7 @@ def build(server: str) -> None:
     command += [f"org.apache.maven.plugins:{goal}" for goal in goals]
     command += [f"-D{name}={value}" for name, value in properties.items()]
     subprocess.run(command, check=True)
-    jar = jar_of(server)
-    (FOLDER / "servers" / jar.name).rename(jar)
+    (FOLDER / "servers" / f"{server}.jar").rename(jar_of(server))
 
 
 if __name__ == "__main__":
