@@ -23,11 +23,7 @@ from benchmarks.reading import add_texts, find_texts, read_documents
 from pipeline.core.documents import Document
 from tests.engines import start
 
-# A task of Spark holds what it makes in memory.
-CLUSTERS = {
-    "Flink": start.flink_cluster,
-    "Spark": functools.partial(start.spark_cluster, tasks=32),
-}
+ENGINES = ("Flink", "Spark")
 WORKERS = 2
 TEXT_FILES = 8
 
@@ -53,8 +49,11 @@ def parse_arguments() -> argparse.Namespace:
     add_texts(parser)
     parser.add_argument("--vocab", required=True, metavar="DIR")
     parser.add_argument("--megabytes", type=float, nargs="+", default=[0.6, 50, 300])
-    parser.add_argument("--engines", nargs="+", choices=CLUSTERS, default=[*CLUSTERS])
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=ENGINES)
     parser.add_argument("--heap", type=int, default=1024, help="MB, of each worker")
+    parser.add_argument(
+        "--tasks", type=int, default=2, help="of Spark, which hold what they make"
+    )
     parser.add_argument("--scratch", metavar="DIR", help="where all is written")
     return parser.parse_args()
 
@@ -87,11 +86,15 @@ def measure(arguments: argparse.Namespace, folder: Path, *, megabytes: float) ->
     job = ("make-data", *text, "--examples", "on-the-fly", "--output")
     default = run_albert(*job, f"{wanted}", "--workers", f"{WORKERS}")
     show(megabytes, "default", default, default)
+    clusters = {
+        "Flink": start.flink_cluster,
+        "Spark": functools.partial(start.spark_cluster, tasks=arguments.tasks),
+    }
     for name in arguments.engines:
         output = folder / name
         with (
             start.short_folder() as place,
-            CLUSTERS[name](place, WORKERS, heap=arguments.heap) as engine,
+            clusters[name](place, WORKERS, heap=arguments.heap) as engine,
             start.pool(place) as pool,
         ):
             run = run_albert(*job, f"{output}", *engine, *pool, root=os.getpid())

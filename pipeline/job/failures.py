@@ -95,29 +95,28 @@ def first_cause(said: str) -> str:
 
 
 def _of_an_engine(said: str, job: Job, runner: Runner) -> str | None:
-    """What to say of an engine without a worker, or with too little of something."""
-    shards = job.shards.train_shards
-    more = max(2 * shards, -(-job.text_bytes // SHARD_BYTES))
-    if _NO_ROOM.search(said):
-        return (
-            "The engine has fewer free slots than the job asks for; give a smaller "
-            "--parallelism after --, or start more TaskManagers, and run the same "
-            "command again."
-        )
-    if _LOST_WORKER.search(said):
-        return (
-            "A worker ended in the middle of its work: it was killed, or its machine "
-            "had too little memory. What is finished is kept: run the same command "
-            "again."
-        )
+    """What to say of an engine that lacks memory or slots."""
+    more = max(2 * job.shards.train_shards, -(-job.text_bytes // SHARD_BYTES))
     if _SORT_BUFFER.search(said):
         return (
             "A buffer in which Flink sorts is too small for what a TaskManager has "
             f"read of one shard; give --num-shards {more} and --overwrite, or more of "
             "taskmanager.memory.managed.size in Flink's config.yaml."
         )
-    if not _OUT_OF_MEMORY.search(said):
-        return None
+    if _OUT_OF_MEMORY.search(said):
+        return _of_memory(job, runner, more=more)
+    if _NO_ROOM.search(said):
+        return (
+            "The engine has fewer free slots than the job asks for; give a smaller "
+            "--parallelism after --, or start more TaskManagers, and run the same "
+            "command again."
+        )
+    return None
+
+
+def _of_memory(job: Job, runner: Runner, *, more: int) -> str:
+    """What to say of an engine that cannot hold a shard; more of them may do."""
+    shards = job.shards.train_shards
     each = f" in each of {counted(shards, 'shard')}" if shards > 1 else ""
     tasks = ""
     if runner.name == "SparkRunner":
@@ -133,7 +132,7 @@ def _of_an_engine(said: str, job: Job, runner: Runner) -> str | None:
 
 
 def _of_a_server(causes: list[BaseException], runner: Runner) -> str | None:
-    """What to say of a pool or a job server that does not start, answer or go on."""
+    """What to say of workers or a job server that do not start, answer or go on."""
     said = str(causes[0])
     where = engine_address(runner) or f"of {runner.name}"
     pool = pool_address(runner)
@@ -146,6 +145,12 @@ def _of_a_server(causes: list[BaseException], runner: Runner) -> str | None:
         return (
             f"No workers answer at {pool}; start albert worker --address {pool} on "
             "every machine of the cluster and run the same command again."
+        )
+    if _LOST_WORKER.search(said):
+        return (
+            "A worker ended in the middle of its work: it was killed, or its machine "
+            "had too little memory. What is finished is kept: run the same command "
+            "again."
         )
     for cause in causes:
         if isinstance(cause, FileNotFoundError) and cause.filename == "java":

@@ -68,7 +68,7 @@ class Job:
     def shared_file(self, name: str) -> str:
         """A file for every worker.
 
-        Workers of an ended job of other settings may write theirs even later.
+        Workers of an earlier job of other settings may still write theirs.
         """
         return join(self.shared_folder, f"{name}.{self.fingerprint}")
 

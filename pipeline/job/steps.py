@@ -27,10 +27,10 @@ from pipeline.noise.filters import clean, language_of, read_clean, removed_whole
 from pipeline.noise.look import Looker, bounds_for
 from pipeline.noise.near_copies import signature, word_hashes
 from pipeline.reading.read import Chunk, hash_document, read_texts
-from pipeline.storage.files import join, new_file, read_whole, write_whole
+from pipeline.storage.files import each_of, join, new_file, read_whole, write_whole
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.errors import AlbertError
-from schemas.files import json_text, parse_json, read_json, whole_file, write_json
+from schemas.files import json_text, parse_json, read_json, write_json
 from schemas.layout import chunk_file, removed_file, sidecar_file
 
 # The first of the numbers that stand for chunks.
@@ -87,8 +87,7 @@ def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
         looker = Looker(bounds_for(job.text_bytes))
         documents = read_documents(chunk, job, found, counts=counts, looker=looker)
         size = spill.write_spill(documents, number, plan=job.shards, output=folder)
-        with whole_file(folder / chunk_file(number, "look")) as file:
-            file.write(json.dumps(looker.result()).encode())
+        _write_look(looker, number, job)
         if job.near_duplicates:
             repeats.write_signatures(found, number, output=folder)
         mark = {
@@ -138,10 +137,9 @@ def build_shard(number: int, job: Job) -> Iterator[Result]:
     """The documents of a shard, from the files of all chunks, become its files."""
     folder = job.waiting_folder
     if number == COUNTS:
-        chunks = range(len(job.chunks))
-        marks = (read_json(folder / chunk_file(chunk, "json")) for chunk in chunks)
-        looks = (read_json(folder / chunk_file(chunk, "look")) for chunk in chunks)
-        yield None, _counted((mark["counts"] for mark in marks), looks, job)
+        paths = (folder / chunk_file(chunk.number, "json") for chunk in job.chunks)
+        counts = (read_json(path)["counts"] for path in paths)
+        yield None, _counted(dict(enumerate(counts)), job)
         return
     if number <= REMOVED:
         write_removed(job.chunks[REMOVED - number], job)
@@ -154,8 +152,8 @@ def read_for_engine(chunk: Chunk, job: Job) -> Iterator[tuple[int, tuple[Any, ..
     """The documents of a chunk as (shard, (id, text)); (COUNTS, (chunk, counts)).
 
     The chunk itself has a number of its own where what is removed of it is written.
-    The look, which may be as large as the text, is a file: engines join what has one
-    key, and Flink refuses a record that is larger than a buffer of a few megabytes.
+    The look, which may have megabytes, is a file: engines join what has one key, and
+    Flink refuses a record that is larger than one of its buffers.
     """
     counts = ReadingCounts()
     if job.removed:
@@ -169,8 +167,7 @@ def read_for_engine(chunk: Chunk, job: Job) -> Iterator[tuple[int, tuple[Any, ..
         yield from ((SIGNED, tuple(one)) for one in found)
         found.clear()
     yield from ((SIGNED, tuple(one)) for one in found)
-    with new_file(job.shared_file(chunk_file(chunk.number, "look"))) as file:
-        file.write(json.dumps(looker.result()).encode())
+    _write_look(looker, chunk.number, job)
     yield COUNTS, (chunk.number, counts.to_dict())
     # For the progress bar only: the documents are with the engine, not in files.
     mark = {"text_bytes": chunk.text_bytes, "counts": counts.to_dict()}
@@ -185,10 +182,7 @@ def build_group(
     # What is empty only makes a group of its own, or wait.
     found = (value for value in values if value)
     if number == COUNTS:
-        counts = dict(found)
-        paths = (job.shared_file(chunk_file(chunk, "look")) for chunk in counts)
-        looks = (parse_json(read_whole(path), path) for path in paths)
-        yield None, _counted(counts.values(), looks, job)
+        yield None, _counted(dict(found), job)
         return
     if number <= REMOVED:
         for (chunk,) in found:
@@ -198,15 +192,26 @@ def build_group(
     yield None, finish_shard(documents, number, job)
 
 
-def _counted(
-    parts: Iterable[dict[str, Any]], looks: Iterable[dict[str, Any]], job: Job
-) -> dict[str, Any]:
-    """What reading the parts counted, and the look at the text."""
+def _look_file(chunk: int, job: Job) -> str:
+    return job.shared_file(chunk_file(chunk, "look"))
+
+
+def _write_look(looker: Looker, chunk: int, job: Job) -> None:
+    with new_file(_look_file(chunk, job)) as file:
+        file.write(json.dumps(looker.result()).encode())
+
+
+def _read_look(path: str) -> dict[str, Any]:
+    return parse_json(read_whole(path), path)
+
+
+def _counted(by_chunk: dict[int, dict[str, Any]], job: Job) -> dict[str, Any]:
+    """What reading the chunks counted, and the look at the text."""
     counts = ReadingCounts()
-    for part in parts:
-        counts.add(ReadingCounts.from_dict(part))
+    for counted in by_chunk.values():
+        counts.add(ReadingCounts.from_dict(counted))
     look = sum_up(
-        looks,
+        each_of(_read_look, (_look_file(chunk, job) for chunk in by_chunk)),
         bounds_for(job.text_bytes),
         is_held_out=job.shards.is_held_out,
         gone=repeats.read_gone(job),

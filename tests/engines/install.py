@@ -84,7 +84,7 @@ def jar_of(server: str) -> Path:
 def build(server: str) -> None:
     """Have Maven make a server one jar, as Beam's released ones are.
 
-    Of many jars each would take an engine 40 ms for each job.
+    Of many jars engines copy each for each job.
     """
     spark = sorted((SPARK / "jars").glob("*.jar")) if server == "spark-3" else []
     properties = {

@@ -195,7 +195,7 @@ def flink_settings(folder, *, heap=TASK_HEAP):
         "restart-strategy.type": "fixed-delay",
         "restart-strategy.fixed-delay.attempts": 3,
         "restart-strategy.fixed-delay.delay": "1 s",
-        # A TaskManager that has started first asks soon again.
+        # A TaskManager that starts before its JobManager asks again soon.
         "cluster.registration.error-delay": 1000,
         "heartbeat.interval": 1000,
         "heartbeat.timeout": 15000,
@@ -293,7 +293,7 @@ def spark_cluster(folder, workers=2, *, heap=EXECUTOR_HEAP, tasks=2):
             "-Dspark.excludeOnFailure.enabled=true",
             f"-Dspark.executor.extraJavaOptions={' '.join(_QUICK)}",
         )
-        # Spark's own jars are there.
+        # Executors have Spark's own jars.
         options = (f"--files_to_stage={jar_of('spark-3')}",)
         master = f"--spark-master-url={url}"
         yield held.enter_context(

@@ -86,6 +86,12 @@ NO_POOL = (
             "engine is in it.",
         ),
         (
+            f"{HEAP}\nCaused by: io.grpc.StatusRuntimeException: CANCELLED: client "
+            "cancelled",
+            ["FlinkRunner"],
+            f"{MEMORY}--job_server_jvm_properties=-Xmx4g after --.",
+        ),
+        (
             REFUSED,
             ["FlinkRunner"],
             "The job failed: java.net.ConnectException: Connection refused: "

@@ -190,7 +190,7 @@ def test_what_others_left_does_not_count_as_done(
     assert seen == [Progress()]
 
 
-def test_an_engine_joins_nothing_of_a_chunk_but_documents_of_its_shards(
+def test_an_engine_joins_of_a_chunk_only_its_documents_and_counts(
     texts, model, tmp_path
 ):
     # Flink refuses what it has joined under one key if that is a few megabytes.
@@ -198,11 +198,11 @@ def test_an_engine_joins_nothing_of_a_chunk_but_documents_of_its_shards(
     config = dataclasses.replace(CONFIG, near_duplicates="keep")
     job = plan_job(inputs, config, model=model, output=tmp_path / "data")
     (chunk,) = job.chunks
-    values = [value for value in steps.read_for_engine(chunk, job) if value[1]]
-    shards = set(job.shards.shard_numbers())
-    own = {number: value for number, value in values if number not in shards}
-    assert list(own) == [COUNTS]
-    assert len(json.dumps(own)) < 500
+    shards = job.shards.shard_numbers()
+    values = list(steps.read_for_engine(chunk, job))
+    ((key, (number, counts)),) = [one for one in values if one[0] not in shards]
+    assert (key, number, counts["documents"]) == (COUNTS, 0, 30)
+    assert len(json.dumps(counts)) < 500
     look = read_json(job.shared_file(chunk_file(0, "look")))
     assert look["documents"] == 30
 
