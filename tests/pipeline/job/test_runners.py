@@ -202,6 +202,8 @@ def test_options_reach_beam():
         "environment_config": "localhost:50000",
         # So that a stage does not have to start workers of its own.
         "environment_cache_millis": 20_000,
+        # So that Beam does not run pip freeze.
+        "experiments": ["disable_logging_submission_environment"],
         "save_main_session": False,
     }
 
