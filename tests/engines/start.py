@@ -291,6 +291,8 @@ def spark_cluster(folder, workers=2, *, heap=EXECUTOR_HEAP, tasks=2):
             f"-Dspark.default.parallelism={tasks}",
             # An executor that has lost its worker asks the same one for a while.
             "-Dspark.excludeOnFailure.enabled=true",
+            # Two minutes else, where no executor is left.
+            "-Dspark.scheduler.excludeOnFailure.unschedulableTaskSetTimeout=15s",
             f"-Dspark.executor.extraJavaOptions={' '.join(_QUICK)}",
         )
         # Executors have Spark's own jars.
