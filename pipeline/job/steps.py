@@ -137,9 +137,11 @@ def build_shard(number: int, job: Job) -> Iterator[Result]:
     """The documents of a shard, from the files of all chunks, become its files."""
     folder = job.waiting_folder
     if number == COUNTS:
-        paths = (folder / chunk_file(chunk.number, "json") for chunk in job.chunks)
-        counts = (read_json(path)["counts"] for path in paths)
-        yield None, _counted(dict(enumerate(counts)), job)
+        counts = {
+            chunk.number: read_json(folder / chunk_file(chunk.number, "json"))["counts"]
+            for chunk in job.chunks
+        }
+        yield None, _counted(counts, job)
         return
     if number <= REMOVED:
         write_removed(job.chunks[REMOVED - number], job)
