@@ -148,9 +148,7 @@ def write_corpus(folder: Path) -> tuple[Path, Path]:
             (books / f"{name}.txt").write_text("\n\n".join(paragraphs) + "\n", "utf-8")
         else:
             text = html.escape(wikitext(paragraphs), quote=False)
-            pages.append(
-                _PAGE.format(title=html.escape(name), number=number, text=text)
-            )
+            pages.append(_PAGE.format(title=html.escape(name), number=number, text=text))
     dump.write_text(_DUMP.format(pages="".join(pages)), "utf-8")
     return dump, books
 

@@ -53,9 +53,7 @@ class Outcome(NamedTuple):
     baselines: dict[str, float]
 
 
-def finetune(
-    flags: Sequence[str], output: Path, *, rate: str, seed: int
-) -> dict[str, Any]:
+def finetune(flags: Sequence[str], output: Path, *, rate: str, seed: int) -> dict[str, Any]:
     """What `eval.json` says of a model that is fine-tuned so.
 
     Raises:
@@ -80,16 +78,11 @@ def outcome(
     flags: Sequence[str], output: Path, *, rates: Sequence[str], seeds: Sequence[int]
 ) -> Outcome:
     """The best of the learning rates by one seed, and what it reaches with all."""
-    tried = {
-        rate: value_of(finetune(flags, output, rate=rate, seed=seeds[0]))
-        for rate in rates
-    }
+    tried = {rate: value_of(finetune(flags, output, rate=rate, seed=seeds[0])) for rate in rates}
     best = max(tried, key=lambda rate: tried[rate])
     results = [finetune(flags, output, rate=best, seed=seed) for seed in seeds]
     metric = results[0]["metric"]
-    baselines = {
-        name: measures[metric] for name, measures in results[0]["baselines"].items()
-    }
+    baselines = {name: measures[metric] for name, measures in results[0]["baselines"].items()}
     return Outcome(metric, best, [value_of(result) for result in results], baselines)
 
 

@@ -31,9 +31,7 @@ TEXT_FILES = 8
 def main() -> None:
     """Print a table of each size on each engine."""
     arguments = parse_arguments()
-    documents = [
-        document for file in find_texts(arguments) for document in read_documents(file)
-    ]
+    documents = [document for file in find_texts(arguments) for document in read_documents(file)]
     print("| MB | runner | seconds | beside the default | MB of memory | |")
     print("|--:|---|--:|--:|--:|---|", flush=True)
     for megabytes in arguments.megabytes:
@@ -51,9 +49,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--megabytes", type=float, nargs="+", default=[0.6, 50, 300])
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=ENGINES)
     parser.add_argument("--heap", type=int, default=1024, help="MB, of each worker")
-    parser.add_argument(
-        "--tasks", type=int, default=2, help="of Spark, which hold what they make"
-    )
+    parser.add_argument("--tasks", type=int, default=2, help="of Spark, which hold what they make")
     parser.add_argument("--scratch", metavar="DIR", help="where all is written")
     return parser.parse_args()
 
@@ -110,9 +106,7 @@ def digests(folder: Path) -> dict[str, str]:
     }
 
 
-def show(
-    megabytes: float, runner: str, run: Run, default: Run, *, note: str = ""
-) -> None:
+def show(megabytes: float, runner: str, run: Run, default: Run, *, note: str = "") -> None:
     """A row of the table."""
     beside = run.seconds / default.seconds
     print(

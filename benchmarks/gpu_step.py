@@ -93,17 +93,12 @@ def found_by(question: Answer) -> Answer:
     """What a process of a framework finds, or why it finds nothing."""
     name = question["framework"]
     environment = {
-        "CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[
-            0
-        ],
+        "CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0],
         "KERAS_BACKEND": "jax" if name == "jax" else "tensorflow",
     }
     try:
         answer: Answer = ask(
-            "benchmarks.gpu_step",
-            question,
-            environment=environment,
-            stderr=subprocess.PIPE,
+            "benchmarks.gpu_step", question, environment=environment, stderr=subprocess.PIPE
         )
     except subprocess.CalledProcessError as error:
         last = (error.stderr.strip().splitlines() or ["nothing"])[-1]
@@ -211,13 +206,9 @@ def table(result: Answer) -> str:
         rate, rows = max(result["rates"], default=None), result["rows"]
         reached = f", matrix products {prefixed(rate, 'FLOP')}/s" if rate else ""
         lines[0] += f", micro-batch of {rows} on {result['device']}{reached}"
-        lines.append(
-            f"{'':<14}{'step s':>9}{'update s':>10}{'seq/s':>9}{'memory':>10}{'MFU':>6}"
-        )
+        lines.append(f"{'':<14}{'step s':>9}{'update s':>10}{'seq/s':>9}{'memory':>10}{'MFU':>6}")
         flops = rows * training_flops(
-            PRESETS[result["model"]],
-            length=result["length"],
-            predictions=result["predictions"],
+            PRESETS[result["model"]], length=result["length"], predictions=result["predictions"]
         )
         for name, answers in result["steps"].items():
             whole, update = (

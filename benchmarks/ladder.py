@@ -65,9 +65,7 @@ class LadderRun:
     @property
     def weights(self) -> float:
         """As `effective_weights`."""
-        return effective_weights(
-            ladder_model(self.layers, self.hidden, sharing=self.sharing)
-        )
+        return effective_weights(ladder_model(self.layers, self.hidden, sharing=self.sharing))
 
     @property
     def share(self) -> float:
@@ -93,9 +91,7 @@ def fitted_law(runs: Sequence[LadderRun]) -> Law:
     whose relative errors are those of the losses divided by BETA while they are small.
     """
     runs = [run for run in runs if run.tokens <= MOST_EPOCHS * run.text]
-    columns = np.array(
-        [(run.weights ** -(ALPHA / BETA), 1 / run.tokens) for run in runs]
-    )
+    columns = np.array([(run.weights ** -(ALPHA / BETA), 1 / run.tokens) for run in runs])
     texts = np.array([min(1.0, run.text / COUNTED_TOKENS) for run in runs])
     shares = np.array([run.share for run in runs])
 
@@ -148,9 +144,7 @@ def line_of(run: Path, *, corpus: str, language: str) -> LadderRun:
 
 def expected_losses(runs: Sequence[LadderRun]) -> list[float]:
     """The loss of each run, as the law that is fitted to all others has it."""
-    laws = (
-        fitted_law([*runs[:place], *runs[place + 1 :]]) for place in range(len(runs))
-    )
+    laws = (fitted_law([*runs[:place], *runs[place + 1 :]]) for place in range(len(runs)))
     return [
         run.counting * law.share(weights=run.weights, tokens=run.tokens, text=run.text)
         for run, law in zip(runs, laws, strict=True)

@@ -86,17 +86,13 @@ def show(title: str, figures: dict[str, float]) -> None:
     print(json.dumps({"what": title, **rounded}), flush=True)
 
 
-def run_data(
-    files: list[InputFile], vocab: Path, output: Path, *, workers: int
-) -> tuple[Run, Run]:
+def run_data(files: list[InputFile], vocab: Path, output: Path, *, workers: int) -> tuple[Run, Run]:
     """Run `make-data`, and the same over a few sentences."""
     settings = ("--vocab", str(vocab), "--workers", str(workers), "--quiet")
     few = output.with_name(f"{output.name}-few.txt")
     few.write_text(FEW_SENTENCES)
     empty_output = str(output.with_name(f"{output.name}-empty"))
-    empty = run_albert(
-        "make-data", "--text", str(few), "--output", empty_output, *settings
-    )
+    empty = run_albert("make-data", "--text", str(few), "--output", empty_output, *settings)
     run = run_albert("make-data", *flags_of(files), "--output", str(output), *settings)
     return run, empty
 
@@ -108,9 +104,7 @@ def measure_data(
     run, empty = run_data(files, vocab, output, workers=workers)
     manifest = read_manifest(output)
     rows = sum(shard.examples for shard in manifest.shards)
-    tokens = sum(
-        copy["tokens"] for split in manifest.splits.values() for copy in split["copies"]
-    )
+    tokens = sum(copy["tokens"] for split in manifest.splits.values() for copy in split["copies"])
     megabytes = sum(file.text_bytes for file in files) / 1e6
     written = sum(shard.bytes for shard in manifest.shards)
     return {
@@ -130,9 +124,7 @@ def measure_data(
     }
 
 
-def measure_vocab(
-    files: list[InputFile], output: Path, *, workers: int
-) -> dict[str, float]:
+def measure_vocab(files: list[InputFile], output: Path, *, workers: int) -> dict[str, float]:
     """Time and memory of `vocab`."""
     run = run_vocab(files, output, workers=workers)
     megabytes = sum(file.text_bytes for file in files) / 1e6
@@ -177,14 +169,8 @@ def measure_scale(
             f"{name}: peak memory, MB": run.megabytes,
             f"{name}: peak memory of vocab, MB": sampled.megabytes,
         }
-    for what in (
-        "marginal seconds a MB",
-        "peak memory, MB",
-        "peak memory of vocab, MB",
-    ):
-        figures[f"whole to small: {what}"] = (
-            figures[f"whole: {what}"] / figures[f"small: {what}"]
-        )
+    for what in ("marginal seconds a MB", "peak memory, MB", "peak memory of vocab, MB"):
+        figures[f"whole to small: {what}"] = figures[f"whole: {what}"] / figures[f"small: {what}"]
     return figures
 
 

@@ -180,9 +180,7 @@ def answer_of(process: "subprocess.Popen[str]") -> Any:
     return json.loads(said.splitlines()[-1])
 
 
-def seconds(
-    work: Callable[[], Any], *, clock: Callable[[], float] = time.perf_counter
-) -> float:
+def seconds(work: Callable[[], Any], *, clock: Callable[[], float] = time.perf_counter) -> float:
     """The time that some work takes, by a clock."""
     start = clock()
     work()

@@ -59,9 +59,7 @@ def own(texts: list[str]) -> Pairs:
     for keys in bands.T:
         for group in groups_by_key(keys):
             pairs.update(pairs_to_check(group.tolist(), "drop", is_held_out=bool))
-    return {
-        (a, b) for a, b in pairs if are_near(signatures[a].sketch, signatures[b].sketch)
-    }
+    return {(a, b) for a, b in pairs if are_near(signatures[a].sketch, signatures[b].sketch)}
 
 
 def datasketch(texts: list[str]) -> Pairs:

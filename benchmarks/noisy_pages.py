@@ -130,8 +130,7 @@ class Noise:
         words = [draws.choice(self._words) for _ in range(200)]
         places = range(0, draws.randint(30, 160), 5)
         return [
-            " ".join(words[place : place + draws.randint(1, 4)]).capitalize()
-            for place in places
+            " ".join(words[place : place + draws.randint(1, 4)]).capitalize() for place in places
         ]
 
     def _banner(self) -> str:

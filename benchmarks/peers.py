@@ -92,9 +92,7 @@ def rows_of(data: Path) -> np.ndarray:
     return np.pad(tokens, ((0, 0), (1, 1)), constant_values=((0, 0), (CLS_ID, SEP_ID)))
 
 
-def batches_of(
-    rows: np.ndarray, masks: Masks, *, size: int, seed: int
-) -> Iterator[Arrays]:
+def batches_of(rows: np.ndarray, masks: Masks, *, size: int, seed: int) -> Iterator[Arrays]:
     """Batches without end, every epoch in another order with other masks."""
     random = np.random.default_rng(seed)
     while True:
@@ -176,8 +174,7 @@ def optimizer_of(model: Any) -> Any:
     for parameter in model.parameters():
         (matrices if parameter.ndim > 1 else vectors).append(parameter)
     return torch.optim.AdamW(
-        [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}],
-        weight_decay=0.01,
+        [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}], weight_decay=0.01
     )
 
 
@@ -195,9 +192,7 @@ def compiled_loss(encoder: Any, head: Any, *, width: int) -> Callable[..., Any]:
 
 
 def for_some_time(
-    step: Callable[[Arrays, float], float],
-    batches: Iterator[Arrays],
-    arguments: argparse.Namespace,
+    step: Callable[[Arrays, float], float], batches: Iterator[Arrays], arguments: argparse.Namespace
 ) -> int:
     """Do steps until the time is over; how many."""
     step(next(batches), 0.0)  # compiles
@@ -304,11 +299,7 @@ def albert_model(config: ModelConfig) -> Any:
 def guide_model(config: ModelConfig) -> Any:
     """The model of KerasHub's guide to pretraining."""
     import keras
-    from keras_hub.layers import (
-        MaskedLMHead,
-        TokenAndPositionEmbedding,
-        TransformerEncoder,
-    )
+    from keras_hub.layers import MaskedLMHead, TokenAndPositionEmbedding, TransformerEncoder
 
     inputs = {
         name: keras.Input((None,), dtype="int32", name=name)
@@ -331,10 +322,7 @@ def guide_model(config: ModelConfig) -> Any:
 
 KERAS_HUB_MODELS = {"keras-hub": albert_model, GUIDE: guide_model}
 
-PEERS = {
-    "hugging-face": train_hugging_face,
-    **dict.fromkeys(KERAS_HUB_MODELS, train_keras_hub),
-}
+PEERS = {"hugging-face": train_hugging_face, **dict.fromkeys(KERAS_HUB_MODELS, train_keras_hub)}
 
 
 def main() -> None:

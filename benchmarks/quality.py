@@ -101,14 +101,10 @@ class OfRun:
 class OfCounting:
     """Counting tokens, or both their neighbours."""
 
-    def __init__(
-        self, counts: NeighbourCounts, tokenizer: Tokenizer, *, neighbours: bool
-    ) -> None:
+    def __init__(self, counts: NeighbourCounts, tokenizer: Tokenizer, *, neighbours: bool) -> None:
         self.name = "counting both neighbours" if neighbours else "counting tokens"
         self._tokenizer = tokenizer
-        self._predict = (
-            counts.from_neighbours if neighbours else counts.from_frequencies
-        )
+        self._predict = counts.from_neighbours if neighbours else counts.from_frequencies
 
     def encode(self, passages: Sequence[str]) -> list[Encoded]:
         """Each passage as tokens."""
@@ -120,9 +116,7 @@ class OfCounting:
         return sum_by_word(self._predict(asked).losses, words)
 
 
-def encode(
-    passages: Sequence[str], tokenizer: Tokenizer, *, longest: int
-) -> list[Encoded]:
+def encode(passages: Sequence[str], tokenizer: Tokenizer, *, longest: int) -> list[Encoded]:
     """Each passage between [CLS] and [SEP], by a vocabulary of albert."""
     found = []
     for ids in tokenizer.encode(list(passages)):
@@ -155,9 +149,7 @@ class OfTransformers:
             )
             ids = np.array(encoded["input_ids"])
             shown = shown_tokens(
-                passage,
-                encoded["offset_mapping"],
-                is_special=encoded["special_tokens_mask"],
+                passage, encoded["offset_mapping"], is_special=encoded["special_tokens_mask"]
             )
             unknown = ids == self._tokenizer.unk_token_id
             shown = [UNK if u else s for u, s in zip(unknown, shown, strict=True)]
@@ -185,8 +177,7 @@ class OfTransformers:
             mask = np.arange(width) < lengths[some][:, None]
             with torch.inference_mode():
                 logits = self._model(
-                    input_ids=torch.tensor(ids),
-                    attention_mask=torch.tensor(mask.astype(np.int64)),
+                    input_ids=torch.tensor(ids), attention_mask=torch.tensor(mask.astype(np.int64))
                 ).logits
                 chosen = logits[torch.arange(len(some)), torch.tensor(places[some])]
                 losses[some] = torch.nn.functional.cross_entropy(

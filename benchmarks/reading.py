@@ -19,13 +19,7 @@ from cli.support.inputs import describe_inputs
 from pipeline.core.documents import Document, ReadingCounts
 from pipeline.reading.formats import FORMATS, KINDS
 from pipeline.reading.inputs import InputFile, find_inputs
-from pipeline.reading.read import (
-    Chunk,
-    FilePart,
-    plan_chunks,
-    read_chunk,
-    read_part,
-)
+from pipeline.reading.read import Chunk, FilePart, plan_chunks, read_chunk, read_part
 from pipeline.storage.lines import read_blocks
 
 
@@ -57,11 +51,7 @@ def flags_of(files: Sequence[InputFile]) -> Iterator[str]:
 
 def main() -> None:
     arguments = parse_arguments()
-    files = find_texts(
-        arguments,
-        input_format=arguments.input_format,
-        text_key=arguments.text_key,
-    )
+    files = find_texts(arguments, input_format=arguments.input_format, text_key=arguments.text_key)
     for line in describe_inputs(files):
         print(line)
     chunks = plan_chunks(files)
@@ -74,9 +64,7 @@ def main() -> None:
     result: dict[str, float] = {"megabytes": round(megabytes, 1)}
     print(f"{'stage':<10}{'seconds':>10}{'MB/s':>10}")
     for name, run in stages.items():
-        least = min(
-            seconds(run, clock=time.process_time) for _ in range(arguments.repeat)
-        )
+        least = min(seconds(run, clock=time.process_time) for _ in range(arguments.repeat))
         result[name] = round(megabytes / least, 1)
         print(f"{name:<10}{least:>10.2f}{megabytes / least:>10.1f}")
     print(json.dumps(result))

@@ -42,12 +42,10 @@ def random_arrays(cell: Cell) -> Arrays:
     return {
         "input_ids": rng.integers(5, cell.config.vocab_size, shape, "int32"),
         "input_mask": np.ones(shape, "int32"),
-        "segment_ids": np.tile(
-            np.arange(cell.length) >= cell.length // 2, (cell.rows, 1)
-        ).astype("int32"),
-        "masked_lm_positions": np.sort(
-            np.stack(positions)[:, : cell.predictions]
-        ).astype("int32"),
+        "segment_ids": np.tile(np.arange(cell.length) >= cell.length // 2, (cell.rows, 1)).astype(
+            "int32"
+        ),
+        "masked_lm_positions": np.sort(np.stack(positions)[:, : cell.predictions]).astype("int32"),
         "masked_lm_ids": rng.integers(5, cell.config.vocab_size, chosen, "int32"),
         "masked_lm_weights": np.ones(chosen, "float32"),
         "sentence_order_labels": rng.integers(0, 2, cell.rows, "int32"),
@@ -125,10 +123,7 @@ class KerasHub:
             return loss, tape.gradient(loss, weights)
 
         self.compiled = tf.function(gradients, autograph=False)
-        self.update = tf.function(
-            lambda values: optimizer.apply(values, trained),
-            autograph=False,
-        )
+        self.update = tf.function(lambda values: optimizer.apply(values, trained), autograph=False)
 
     def accumulate(self) -> None:
         """Compute loss and gradients."""
@@ -193,9 +188,7 @@ class HuggingFace:
         config = cell.config
         model = AlbertForPreTraining(huggingface_config(config)).to(self.device)
         model.train()
-        batch = {
-            n: torch.tensor(v, device=self.device).long() for n, v in arrays.items()
-        }
+        batch = {n: torch.tensor(v, device=self.device).long() for n, v in arrays.items()}
         starts = torch.arange(cell.rows, device=self.device)[:, None] * cell.length
         places = (batch["masked_lm_positions"] + starts).reshape(-1)
         cross_entropy = torch.nn.functional.cross_entropy
@@ -215,9 +208,7 @@ class HuggingFace:
 
         self.loss = torch.compile(loss)
         self.cast = torch.autocast(
-            self.device,
-            dtype=torch.bfloat16,
-            enabled=cell.precision == "bfloat16",
+            self.device, dtype=torch.bfloat16, enabled=cell.precision == "bfloat16"
         )
         self.optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 

@@ -39,9 +39,7 @@ def main() -> None:
     for precision in arguments.precisions:
         for shape in arguments.shapes:
             rows, length, predictions = map(int, shape.split("x"))
-            cell = Cell(
-                precision=precision, rows=rows, length=length, predictions=predictions
-            )
+            cell = Cell(precision=precision, rows=rows, length=length, predictions=predictions)
             print(f"{rows} x {length} (P = {predictions}), {precision}", flush=True)
             results.append(vars(cell) | measure(cell, arguments))
     print(json.dumps(results))
@@ -80,14 +78,9 @@ def measure_speed(cell: Cell, arguments: argparse.Namespace) -> dict[str, Any]:
         cell.config, length=cell.length, predictions=cell.predictions
     )
     result: dict[str, Any] = {"skipped": skipped, "matrix_rate": rate}
-    print(
-        f"{'':<14}{'seq/s':>8}{'tokens/s':>10}"
-        f"{'step s':>9}{'update s':>10}{'of rate':>9}"
-    )
+    print(f"{'':<14}{'seq/s':>8}{'tokens/s':>10}{'step s':>9}{'update s':>10}{'of rate':>9}")
     for name in workers:
-        step, update = (
-            statistics.median(one[name][part] for one in rounds) for part in PARTS
-        )
+        step, update = (statistics.median(one[name][part] for one in rounds) for part in PARTS)
         share = flops / step / rate
         result[name] = {"step": step, "update": update, "share_of_rate": share}
         print(
@@ -110,8 +103,7 @@ def measure_speed(cell: Cell, arguments: argparse.Namespace) -> dict[str, Any]:
 def ratio(rounds: list[Round], peer: str, parts: Sequence[str]) -> float:
     """How many times as fast as the peer we are, the median of the rounds."""
     return statistics.median(
-        sum(one[peer][part] for part in parts)
-        / sum(one["ours"][part] for part in parts)
+        sum(one[peer][part] for part in parts) / sum(one["ours"][part] for part in parts)
         for one in rounds
     )
 
@@ -200,9 +192,7 @@ def say(answer: dict[str, Any]) -> None:
     print(json.dumps(answer), flush=True)
 
 
-def step(
-    framework: Any, clock: Callable[[], float] = time.perf_counter
-) -> dict[str, float]:
+def step(framework: Any, clock: Callable[[], float] = time.perf_counter) -> dict[str, float]:
     """The seconds of one step, forward and backward apart from the optimizer."""
     return {part: seconds(getattr(framework, part), clock=clock) for part in PARTS}
 

@@ -40,9 +40,7 @@ INTERRUPTED, TERMINATED = 130, 143
 _AGAIN = "run the same command again."
 
 # What Python and the system's loader say where an error has no type of its own.
-_NO_MEMORY = re.compile(
-    "can't start new thread|failed to map segment|cannot allocate memory", re.I
-)
+_NO_MEMORY = re.compile("can't start new thread|failed to map segment|cannot allocate memory", re.I)
 
 # What the system refuses under a limit, or on a full disk, where no file is named.
 _LIMITS = (errno.EMFILE, errno.ENFILE, errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
@@ -55,9 +53,7 @@ class Terminated(BaseException):
 class AlbertGroup(click.Group):
     """A group whose commands end in one sentence, never in a traceback."""
 
-    def format_commands(
-        self, ctx: click.Context, formatter: click.HelpFormatter
-    ) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands by topic, with the first sentence of each help."""
         for topic, commands in TOPICS.items():
             with formatter.section(topic):
@@ -137,9 +133,7 @@ class Output(io.TextIOWrapper):
                 "the encoding of the output; set PYTHONIOENCODING=utf-8."
             ) from error
         except OSError as error:
-            raise AlbertError(
-                f"The output cannot be written: {error.strerror}."
-            ) from error
+            raise AlbertError(f"The output cannot be written: {error.strerror}.") from error
 
 
 def _prepare_streams() -> None:

@@ -89,8 +89,7 @@ def table(*columns: str, rows: Iterable[str]) -> str:
 def data_format_page() -> str:
     """`docs/data_format.md`: the files, and tables of what is in them."""
     features = (
-        f"| `{f.name}` | {f.dtype} | {f.length} | {'yes' if f.is_compact else 'no'} "
-        f"| {f.meaning} |"
+        f"| `{f.name}` | {f.dtype} | {f.length} | {'yes' if f.is_compact else 'no'} | {f.meaning} |"
         for f in FEATURES
     )
     documents = (f"| `{f.name}` | {f.dtype} | {f.meaning} |" for f in DOCUMENT_FEATURES)
@@ -103,9 +102,7 @@ def data_format_page() -> str:
         "features": table(*of_features, rows=features),
         "documents": table("feature", "type", "meaning", rows=documents),
         "pieces": f"Every vocabulary begins with {special}, then {symbols}.\n",
-        "architecture": table(
-            "field", "default", "what it is", rows=fields_of(ModelConfig)
-        ),
+        "architecture": table("field", "default", "what it is", rows=fields_of(ModelConfig)),
         "presets": table_of_presets(),
     }
     return with_tables(DATA_FORMAT, tables)

@@ -16,26 +16,14 @@ Activation = Literal["gelu", "relu"]
 class ModelConfig:
     """The architecture, under the names of Hugging Face's AlbertConfig."""
 
-    vocab_size: int = option(
-        30000, "Pieces in the vocabulary (V).", minimum=6, maximum=10_000_000
-    )
-    embedding_size: int = option(
-        128, "Width of the embeddings (E).", minimum=1, maximum=65_536
-    )
-    hidden_size: int = option(
-        768, "Width of the layers (H).", minimum=1, maximum=65_536
-    )
+    vocab_size: int = option(30000, "Pieces in the vocabulary (V).", minimum=6, maximum=10_000_000)
+    embedding_size: int = option(128, "Width of the embeddings (E).", minimum=1, maximum=65_536)
+    hidden_size: int = option(768, "Width of the layers (H).", minimum=1, maximum=65_536)
     num_hidden_layers: int = option(12, "Layers (L).", minimum=1, maximum=1024)
-    num_hidden_groups: int = option(
-        1, "Groups of layers that share weights.", minimum=1
-    )
-    inner_group_num: int = option(
-        1, "Blocks in a layer of a group.", minimum=1, maximum=16
-    )
+    num_hidden_groups: int = option(1, "Groups of layers that share weights.", minimum=1)
+    inner_group_num: int = option(1, "Blocks in a layer of a group.", minimum=1, maximum=16)
     num_attention_heads: int = option(12, "Attention heads (A).", minimum=1)
-    intermediate_size: int = option(
-        3072, "Width inside the FFN (F).", minimum=1, maximum=262_144
-    )
+    intermediate_size: int = option(3072, "Width inside the FFN (F).", minimum=1, maximum=262_144)
     sharing: Sharing = option("all", "What the layers of a group share (Table 4).")
     hidden_dropout_prob: float = option(
         0.0, "Dropout after embeddings and blocks.", minimum=0.0, maximum=0.9
@@ -43,9 +31,7 @@ class ModelConfig:
     attention_probs_dropout_prob: float = option(
         0.0, "Dropout on the attention weights.", minimum=0.0, maximum=0.9
     )
-    max_position_embeddings: int = option(
-        512, "Longest sequence.", minimum=1, maximum=1_000_000
-    )
+    max_position_embeddings: int = option(512, "Longest sequence.", minimum=1, maximum=1_000_000)
     type_vocab_size: int = option(2, "Segments.", minimum=2, maximum=1024)
     initializer_range: float = option(
         0.02, "Standard deviation of the initial weights.", minimum=0.0
@@ -61,9 +47,7 @@ class ModelConfig:
         "narrower, or always.",
     )
     layer_consistency_weight: float = option(
-        0.0,
-        "Weight of a loss that makes adjacent layers agree; the paper has none.",
-        minimum=0.0,
+        0.0, "Weight of a loss that makes adjacent layers agree; the paper has none.", minimum=0.0
     )
 
     def __post_init__(self) -> None:

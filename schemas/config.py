@@ -45,10 +45,7 @@ class DataConfig:
     """How a document becomes training examples."""
 
     max_seq_length: int = option(
-        512,
-        "Tokens in an example, [CLS] and both [SEP] included.",
-        minimum=8,
-        maximum=4096,
+        512, "Tokens in an example, [CLS] and both [SEP] included.", minimum=8, maximum=4096
     )
     max_predictions_per_seq: int | None = option(
         None,
@@ -71,10 +68,7 @@ class DataConfig:
         "documents once, and have training make a new copy in each epoch.",
     )
     dupe_factor: int = option(
-        10,
-        "Stored copies of the text, each masked differently.",
-        minimum=1,
-        maximum=100,
+        10, "Stored copies of the text, each masked differently.", minimum=1, maximum=100
     )
     sentence_task: SentenceTask = option(
         "sop", "The second task: sentence order, next sentence, or none."
@@ -104,14 +98,12 @@ class DataConfig:
     )
     num_shards: int | None = option(
         None,
-        f"Files per copy  [default: one per {SHARD_BYTES >> 20} MiB of text, from 8 to "
-        "1000]",
+        f"Files per copy  [default: one per {SHARD_BYTES >> 20} MiB of text, from 8 to 1000]",
         minimum=1,
         maximum=10_000,
     )
     record_layout: RecordLayout = option(
-        "compact",
-        "Unpadded records, or all eight features of google-research/albert padded.",
+        "compact", "Unpadded records, or all eight features of google-research/albert padded."
     )
     seed: int = option(12345, "Seed of every random draw.", minimum=0)
 
@@ -197,9 +189,7 @@ class TrainConfig:
         "changed during its warm-up (linear) or before its cooldown.",
     )
     warmup_steps: int | None = option(
-        None,
-        "Steps of linear warm-up  [default: steps / 40, at most --constant-steps]",
-        minimum=0,
+        None, "Steps of linear warm-up  [default: steps / 40, at most --constant-steps]", minimum=0
     )
     constant_steps: int | None = option(
         None,
@@ -226,9 +216,7 @@ class TrainConfig:
         "layers and AdamW for the rest.",
     )
     weight_decay: float = option(
-        0.01,
-        "Weight decay of everything but biases and layer normalization.",
-        minimum=0.0,
+        0.01, "Weight decay of everything but biases and layer normalization.", minimum=0.0
     )
     beta1: float = option(
         0.9,
@@ -242,9 +230,7 @@ class TrainConfig:
         minimum=0.0,
         maximum=0.999999,
     )
-    epsilon: float = option(
-        1e-6, "Added to the square root of the second moment.", minimum=1e-12
-    )
+    epsilon: float = option(1e-6, "Added to the square root of the second moment.", minimum=1e-12)
     bias_correction: bool = option(
         False,
         "Correct the bias of the moments, as published for Adam; ALBERT and BERT were "
@@ -287,8 +273,7 @@ class TrainConfig:
     )
     eval_every: int | None = option(
         None,
-        "Steps between evaluations on the held-out split  [default: steps / 25, "
-        "at least 100]",
+        "Steps between evaluations on the held-out split  [default: steps / 25, at least 100]",
         minimum=1,
         changes_result=False,
     )
@@ -332,9 +317,7 @@ class TrainConfig:
             limit = f"--steps {self.steps}"
             if self.cooldown_start < self.steps:
                 limit = f"the {self.cooldown_start} steps before the cooldown"
-            raise SettingError(
-                f"--warmup-steps must be at most {limit}, not {self.warmup_steps}."
-            )
+            raise SettingError(f"--warmup-steps must be at most {limit}, not {self.warmup_steps}.")
         if (self.warmup_steps or 0) > self._falls_after:
             raise SettingError(
                 f"--warmup-steps {self.warmup_steps} is more than --constant-steps "

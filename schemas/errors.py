@@ -7,13 +7,7 @@ import signal
 
 # What ends a command, which first saves what is done. A terminal that closes sends
 # SIGHUP; Slurm, Grid Engine and LSF warn of a limit with the last three.
-ENDING = (
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGUSR1,
-    signal.SIGUSR2,
-    signal.SIGXCPU,
-)
+ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU)
 
 
 class AlbertError(Exception):

@@ -56,13 +56,7 @@ FEATURES = (
         True,
         "[CLS] A [SEP] B [SEP] after masking, as piece ids.",
     ),
-    Feature(
-        "input_mask",
-        "int64",
-        "max_seq_length",
-        False,
-        "1 at real pieces, 0 at padding.",
-    ),
+    Feature("input_mask", "int64", "max_seq_length", False, "1 at real pieces, 0 at padding."),
     Feature(
         "segment_ids",
         "int64",
@@ -140,13 +134,9 @@ class DocumentFeature(NamedTuple):
 # In the order of their names, in which a record has them.
 DOCUMENT_FEATURES = (
     DocumentFeature(
-        "id",
-        "bytes",
-        "Hash of its text, 16 bytes, from which with the seed all draws derive.",
+        "id", "bytes", "Hash of its text, 16 bytes, from which with the seed all draws derive."
     ),
-    DocumentFeature(
-        "sentence_lengths", "int64", "How many tokens each sentence has, at least 1."
-    ),
+    DocumentFeature("sentence_lengths", "int64", "How many tokens each sentence has, at least 1."),
     DocumentFeature(
         "tokens",
         "bytes",

@@ -214,9 +214,7 @@ def check_is_file(path: str | Path) -> None:
         raise SettingError(f"{path} is a pipe or a device; give a file.")
 
 
-def read_bytes(
-    path: str | Path, *, most: int = _MAX_BYTES, may_be_pipe: bool = False
-) -> bytes:
+def read_bytes(path: str | Path, *, most: int = _MAX_BYTES, may_be_pipe: bool = False) -> bytes:
     """All bytes of a file of this program, of which none is large.
 
     Args:
@@ -235,9 +233,7 @@ def read_bytes(
     except OSError as error:
         raise AlbertError(f"{path} cannot be read: {error.strerror}.") from error
     if len(data) > most:
-        raise AlbertError(
-            f"{path} is larger than any such file of this program; {_REMEDY}."
-        )
+        raise AlbertError(f"{path} is larger than any such file of this program; {_REMEDY}.")
     return data
 
 
@@ -249,9 +245,7 @@ def read_json(path: str | Path, *, may_be_pipe: bool = False) -> dict[str, Any]:
 def parse_json(data: bytes, path: str | Path) -> dict[str, Any]:
     """The JSON object that a file holds."""
     if len(data) > _MAX_BYTES or sum(map(data.count, b"[{,")) > _MAX_VALUES:
-        raise AlbertError(
-            f"{path} is larger than any such file of this program; {_REMEDY}."
-        )
+        raise AlbertError(f"{path} is larger than any such file of this program; {_REMEDY}.")
     try:
         value = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object)
     except RecursionError:
@@ -260,9 +254,7 @@ def parse_json(data: bytes, path: str | Path) -> dict[str, Any]:
     except ValueError as error:
         raise AlbertError(f"{path} is not valid JSON: {error}; {_REMEDY}.") from error
     if not isinstance(value, dict):
-        raise AlbertError(
-            f"{path} must hold a JSON object, not a list or a value; {_REMEDY}."
-        )
+        raise AlbertError(f"{path} must hold a JSON object, not a list or a value; {_REMEDY}.")
     return value
 
 

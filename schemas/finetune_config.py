@@ -30,10 +30,7 @@ OF_ANSWERS = ("doc_stride", "max_query_tokens", "max_answer_tokens")
 def _rates_in_words() -> str:
     (widest, rate), *others = RATES
     words = [f"{rate:g} for models of width {widest} or more"]
-    words += [
-        f"{rate:g} from {least}" if least else f"{rate:g} below"
-        for least, rate in others
-    ]
+    words += [f"{rate:g} from {least}" if least else f"{rate:g} below" for least, rate in others]
     return ", ".join(words)
 
 
@@ -70,22 +67,16 @@ class FineTuneConfig:
     )
     warmup_steps: int | None = option(
         None,
-        "Steps of linear warm-up; a linear decay to 0 follows  "
-        f"[default: steps / {WARMUP_PARTS}]",
+        f"Steps of linear warm-up; a linear decay to 0 follows  [default: steps / {WARMUP_PARTS}]",
         minimum=0,
     )
     optimizer: OptimizerName = same_as(TrainConfig, "optimizer", default="adamw")
     bias_correction: bool = same_as(TrainConfig, "bias_correction", default=True)
     weight_decay: float = same_as(TrainConfig, "weight_decay", default=0.01)
     clip_norm: float = same_as(TrainConfig, "clip_norm", default=1.0)
-    dropout: float = option(
-        0.0, "Dropout inside the encoder.", minimum=0.0, maximum=0.9
-    )
+    dropout: float = option(0.0, "Dropout inside the encoder.", minimum=0.0, maximum=0.9)
     head_dropout: float = option(
-        0.1,
-        "Dropout before the head; the head for answers has none.",
-        minimum=0.0,
-        maximum=0.9,
+        0.1, "Dropout before the head; the head for answers has none.", minimum=0.0, maximum=0.9
     )
     class_weights: Literal["none", "balanced"] = option(
         "none",
@@ -93,10 +84,7 @@ class FineTuneConfig:
         "(rows / (labels x rows of the label)).",
     )
     label_smoothing: float = option(
-        0.0,
-        "Share of each target that is divided among all labels.",
-        minimum=0.0,
-        maximum=0.9,
+        0.0, "Share of each target that is divided among all labels.", minimum=0.0, maximum=0.9
     )
     eval_every: int | None = option(
         None,
@@ -104,13 +92,10 @@ class FineTuneConfig:
         f"{EVALUATIONS}, at least {LEAST_EVAL_STEPS}, at most an epoch]",
         minimum=1,
     )
-    checkpoint_every: int | None = same_as(
-        TrainConfig, "checkpoint_every", default=None
-    )
+    checkpoint_every: int | None = same_as(TrainConfig, "checkpoint_every", default=None)
     patience: int | None = option(
         None,
-        "Stop after this many evaluations in a row without a new best  "
-        "[default: never]",
+        "Stop after this many evaluations in a row without a new best  [default: never]",
         minimum=1,
     )
     doc_stride: int = option(
@@ -119,9 +104,7 @@ class FineTuneConfig:
     max_query_tokens: int = option(
         64, "Maximum number of tokens of a question about a passage.", minimum=1
     )
-    max_answer_tokens: int = option(
-        30, "Maximum number of tokens of an answer.", minimum=1
-    )
+    max_answer_tokens: int = option(30, "Maximum number of tokens of an answer.", minimum=1)
     examples_in_card: bool = option(
         False,
         "Quote the errors that the model is surest of in its card, README.md, with "
@@ -129,17 +112,13 @@ class FineTuneConfig:
         changes_result=False,
     )
     precision: Precision = same_as(TrainConfig, "precision", default="float32")
-    seed: int = option(
-        12345, "Seed of the head, the order of the examples and dropout.", minimum=0
-    )
+    seed: int = option(12345, "Seed of the head, the order of the examples and dropout.", minimum=0)
 
     def __post_init__(self) -> None:
         check_bounds(self)
         check_micro_batch(self.micro_batch_size, batch_size=self.batch_size)
         if self.epochs is not None and self.steps is not None:
-            raise SettingError(
-                "--epochs and --steps both say how long to train; give one of them."
-            )
+            raise SettingError("--epochs and --steps both say how long to train; give one of them.")
 
     def resolved(
         self, *, rows: int, width: int, max_seq_length: int, options: int = 1
@@ -164,14 +143,10 @@ class FineTuneConfig:
             "micro_batch_size": -(-self.batch_size // -(-self.batch_size // fitting)),
             "learning_rate": next(rate for least, rate in RATES if width >= least),
             "warmup_steps": steps // WARMUP_PARTS,
-            "eval_every": min(
-                max(LEAST_EVAL_STEPS, steps // EVALUATIONS), steps_of_epoch
-            ),
+            "eval_every": min(max(LEAST_EVAL_STEPS, steps // EVALUATIONS), steps_of_epoch),
         }
         given = {name: value for name, value in vars(self).items() if value is not None}
-        return ResolvedFineTuneConfig(
-            **defaults | given | {"steps": steps, "epochs": None}
-        )
+        return ResolvedFineTuneConfig(**defaults | given | {"steps": steps, "epochs": None})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -168,9 +168,7 @@ def read_manifest(dataset: str | Path) -> DatasetManifest:
     """Read the manifest of a finished data set."""
     path, config = Path(dataset) / MANIFEST, Path(dataset) / CONFIG
     if not Path(dataset).is_dir():
-        raise SettingError(
-            f"{dataset} is not a folder; give one made by albert make-data."
-        )
+        raise SettingError(f"{dataset} is not a folder; give one made by albert make-data.")
     if path.is_file():
         return parse_manifest(read_json(path), path)
     command = read_json(config).get("command") if config.is_file() else None
@@ -216,9 +214,7 @@ def parse_manifest(values: dict[str, Any], path: str | Path) -> DatasetManifest:
                 "config": config_from_dict(ResolvedDataConfig, UNSAID | config),
                 "inputs": tuple(values["inputs"]),
                 "text": values.get("text", {}),
-                "shards": tuple(
-                    config_from_dict(ShardFile, s) for s in given["shards"]
-                ),
+                "shards": tuple(config_from_dict(ShardFile, s) for s in given["shards"]),
             }
         )
         _check(manifest)
@@ -248,9 +244,7 @@ def _check_copy(files: tuple[ShardFile, ...], examples: int, *, place: str) -> N
     folder = files[0].name.rpartition("/")[0] if files else ""
     for number, file in enumerate(files):
         if file.name != part_file(folder, number, num_parts=len(files)):
-            raise ValueError(
-                f"{file.name[:99]!r} is not the name of a file of copy {place}"
-            )
+            raise ValueError(f"{file.name[:99]!r} is not the name of a file of copy {place}")
         least = _TOKEN_BYTES if folder == DOCUMENTS else _FRAME_BYTES
         if not 0 <= file.examples <= file.bytes // least:
             raise ValueError(f"{file.name} cannot hold {file.examples} examples")

@@ -115,8 +115,7 @@ def parse_schedule(text: str, setting: Setting) -> tuple[Stage, ...]:
         )
     if setting == "sentence_task" and len(stages) > 1:
         raise SettingError(
-            f"{flag_name(setting)} {text!r}: a model has one sentence task; give one "
-            "value."
+            f"{flag_name(setting)} {text!r}: a model has one sentence task; give one value."
         )
     return tuple(stages)
 
@@ -141,9 +140,7 @@ def given(train: TrainConfig) -> dict[Setting, str]:
 
 def phases_of(data: ResolvedDataConfig, train: TrainConfig) -> tuple[Phase, ...]:
     """The phases of a run; the settings of its data hold where it gives no others."""
-    schedules = {
-        setting: parse_schedule(text, setting) for setting, text in given(train).items()
-    }
+    schedules = {setting: parse_schedule(text, setting) for setting, text in given(train).items()}
     starts = {0} | {
         round(stage.start * train.steps)
         for stage in itertools.chain.from_iterable(schedules.values())
@@ -151,9 +148,7 @@ def phases_of(data: ResolvedDataConfig, train: TrainConfig) -> tuple[Phase, ...]
     phases = []
     for step in sorted(starts):
         stages = {
-            setting: next(
-                s for s in schedule[::-1] if round(s.start * train.steps) <= step
-            )
+            setting: next(s for s in schedule[::-1] if round(s.start * train.steps) <= step)
             for setting, schedule in schedules.items()
         }
         config, ramp = _settings_of(data, stages), None
@@ -165,15 +160,12 @@ def phases_of(data: ResolvedDataConfig, train: TrainConfig) -> tuple[Phase, ...]
     return tuple(phases)
 
 
-def _settings_of(
-    data: ResolvedDataConfig, stages: dict[Setting, Stage]
-) -> ResolvedDataConfig:
+def _settings_of(data: ResolvedDataConfig, stages: dict[Setting, Stage]) -> ResolvedDataConfig:
     """The settings in which each one given has one of its stages."""
     if not stages:
         return data
     least, values = (
-        {setting: choose(p.first, p.last) for setting, p in stages.items()}
-        for choose in (min, max)
+        {setting: choose(p.first, p.last) for setting, p in stages.items()} for choose in (min, max)
     )
     # Checks its bounds too.
     dataclasses.replace(data, **least, max_predictions_per_seq=1)
@@ -191,9 +183,7 @@ class Sample(NamedTuple):
     config: ResolvedDataConfig
 
 
-def mean_length(
-    config: ResolvedDataConfig, *, data: ResolvedDataConfig, length: float
-) -> int:
+def mean_length(config: ResolvedDataConfig, *, data: ResolvedDataConfig, length: float) -> int:
     """Tokens in an average example that is made with other settings than the data's.
 
     >>> from schemas.config import DataConfig

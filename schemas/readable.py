@@ -97,9 +97,7 @@ def printable(text: str) -> str:
     >>> printable("rows\x1b[2J\n.txt"), printable("Ünï▁")
     ('rows\\x1b[2J\\n.txt', 'Ünï▁')
     """
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode() for c in text
-    )
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:

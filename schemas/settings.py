@@ -39,9 +39,7 @@ def option(
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def same_as(
-    config_class: type, field_name: str, *, default: Any = dataclasses.MISSING
-) -> Any:
+def same_as(config_class: type, field_name: str, *, default: Any = dataclasses.MISSING) -> Any:
     """A field that another config has too, with its own default or required."""
     (field,) = (f for f in dataclasses.fields(config_class) if f.name == field_name)
     return dataclasses.field(default=default, metadata=field.metadata)
@@ -105,8 +103,7 @@ def check_micro_batch(micro_batch_size: int | None, *, batch_size: int) -> None:
     """Refuse micro-batches that are larger than a batch."""
     if micro_batch_size is not None and micro_batch_size > batch_size:
         raise SettingError(
-            f"--micro-batch-size must be at most --batch-size {batch_size}, not "
-            f"{micro_batch_size}."
+            f"--micro-batch-size must be at most --batch-size {batch_size}, not {micro_batch_size}."
         )
 
 
@@ -121,9 +118,7 @@ def check_names_and_types(config_class: type[Any], values: dict[str, Any]) -> No
     fields = {f.name: f for f in dataclasses.fields(config_class)}
     for name, value in values.items():
         if name not in fields:
-            raise SettingError(
-                f"{name!r} is not a setting; the settings are {', '.join(fields)}."
-            )
+            raise SettingError(f"{name!r} is not a setting; the settings are {', '.join(fields)}.")
         check_type(name, value, fields[name].type)
 
 
@@ -135,12 +130,8 @@ def check_type(name: str, value: Any, annotation: Any) -> None:
     if typing.get_args(expected):
         expected = str
     allowed = (int, float) if expected is float else expected
-    if not isinstance(value, allowed) or (
-        isinstance(value, bool) and expected is not bool
-    ):
-        raise SettingError(
-            f"{name} must be of type {expected.__name__}, not {value!r:.60}."
-        )
+    if not isinstance(value, allowed) or (isinstance(value, bool) and expected is not bool):
+        raise SettingError(f"{name} must be of type {expected.__name__}, not {value!r:.60}.")
 
 
 class Gone(NamedTuple):
@@ -166,17 +157,13 @@ GONE: dict[str, dict[str, Gone]] = {
     },
     "pretrain": {
         "causal_share": Gone(0.0, f"{_ANEW}: every step predicts masked tokens"),
-        "skip_corrupt": Gone(
-            False, "leave it out: albert make-data makes a damaged file again"
-        ),
+        "skip_corrupt": Gone(False, "leave it out: albert make-data makes a damaged file again"),
         "keep_optimizer": Gone(
             False,
             f"{_ANEW}, with a schedule such as --max-seq-length 128:0.9,512 to train "
             "on several lengths in one run",
         ),
-        "init_checkpoint": Gone(
-            "latest", f"{_ANEW}: --init-from takes the latest checkpoint"
-        ),
+        "init_checkpoint": Gone("latest", f"{_ANEW}: --init-from takes the latest checkpoint"),
         "max_ngram": Gone(None, f"{_ANEW} on data made with --max-ngram"),
         "short_seq_prob": Gone(None, f"{_ANEW} on data made with --short-seq-prob"),
     },
@@ -201,7 +188,6 @@ def without_gone(
     for name, value in named.items():
         if value != gone[name].neutral:
             raise SettingError(
-                f"{place}: {name} is {value!r:.60}, and the setting is gone; "
-                f"{gone[name].remedy}."
+                f"{place}: {name} is {value!r:.60}, and the setting is gone; {gone[name].remedy}."
             )
     return {n: v for n, v in values.items() if n not in gone}, list(named)

@@ -102,8 +102,7 @@ def without_beginning(tags: Sequence[str]) -> int:
     2
     """
     return sum(
-        tag[0] in _INSIDE and not _continues(tag, before)
-        for tag, before in _with_before(tags)
+        tag[0] in _INSIDE and not _continues(tag, before) for tag, before in _with_before(tags)
     )
 
 

@@ -38,8 +38,7 @@ class VocabConfig:
 
     vocab_size: int = option(
         30000,
-        "Pieces in the vocabulary, special ones included; auto is what suits the size "
-        "of the text.",
+        "Pieces in the vocabulary, special ones included; auto is what suits the size of the text.",
         minimum=LEAST_PIECES,
     )
     sample_sentences: int = option(

@@ -200,9 +200,7 @@ TEXT_CASES = [
     typed(f"{TEXTS} none.txt", "does not exist"),
     typed(f"{TEXTS} empty", "has no files", folder("empty")),
     typed(
-        f"{TEXTS} notes",
-        "like a text",
-        all_of(folder("notes"), file("notes/README", "Read me.")),
+        f"{TEXTS} notes", "like a text", all_of(folder("notes"), file("notes/README", "Read me."))
     ),
     typed(
         "vocab --output out --text text/a.txt text/b.txt",
@@ -212,48 +210,26 @@ TEXT_CASES = [
     typed(f"{TEXTS} pipe", "more than once", pipe("pipe")),
     typed(f"{WITH_VOCAB} pipe", "it is a pipe", pipe("pipe")),
     typed(
-        "finetune run --task classify --train pipe.tsv --output out",
-        "is a pipe",
-        pipe("pipe.tsv"),
+        "finetune run --task classify --train pipe.tsv --output out", "is a pipe", pipe("pipe.tsv")
     ),
     found(f"{TEXTS} novel.txt", "novel.txt is empty", file("novel.txt")),
-    found(
-        f"{TEXTS} $'a\\n\\x1b[2Jb.txt'",
-        "a\\n\\x1b[2Jb.txt is empty",
-        file("a\n\x1b[2Jb.txt"),
-    ),
+    found(f"{TEXTS} $'a\\n\\x1b[2Jb.txt'", "a\\n\\x1b[2Jb.txt is empty", file("a\n\x1b[2Jb.txt")),
     # A packed file with nothing in it, one of which the first bytes arrived, and one
     # that ends in its text.
     text_file("novel.txt.gz", gzip.compress(b""), "novel.txt.gz is empty"),
+    text_file("novel.txt.gz", gzip.compress(b"It was late. " * 99)[:10], "novel.txt.gz is damaged"),
     text_file(
-        "novel.txt.gz",
-        gzip.compress(b"It was late. " * 99)[:10],
-        "novel.txt.gz is damaged",
+        "novel.txt.gz", gzip.compress(b"It was late, and dark. " * 99)[:30], "most 24 pieces"
     ),
     text_file(
-        "novel.txt.gz",
-        gzip.compress(b"It was late, and dark. " * 99)[:30],
-        "most 24 pieces",
-    ),
-    text_file(
-        "dump.xml.bz2",
-        b"BZh91AY&SY and so on",
-        "dump.xml.bz2 is damaged",
-        flag="--wikipedia",
+        "dump.xml.bz2", b"BZh91AY&SY and so on", "dump.xml.bz2 is damaged", flag="--wikipedia"
     ),
     text_file("blank.txt", b"\n \n\n", "to train on"),
+    text_file("novel.txt", "A novel.".encode("utf-16"), "novel.txt is UTF-16", flag="--books"),
     text_file(
-        "novel.txt", "A novel.".encode("utf-16"), "novel.txt is UTF-16", flag="--books"
+        "dump.xml", DUMP.decode().encode("utf-16-le"), "dump.xml is UTF-16", flag="--wikipedia"
     ),
-    text_file(
-        "dump.xml",
-        DUMP.decode().encode("utf-16-le"),
-        "dump.xml is UTF-16",
-        flag="--wikipedia",
-    ),
-    text_file(
-        "novel.txt", "Он пришёл домой поздно.\n".encode("cp1251"), "encoding than UTF-8"
-    ),
+    text_file("novel.txt", "Он пришёл домой поздно.\n".encode("cp1251"), "encoding than UTF-8"),
     text_file("paper.pdf", b"%PDF-1.7 and so on", "is a PDF"),
     text_file(
         "index.txt",
@@ -263,18 +239,8 @@ TEXT_CASES = [
     ),
     text_file("novel.txt", b"Ada wrote.\n", "parquet or CSV", flag="--wikipedia"),
     text_file("dump.xml", DUMP, "a MediaWiki dump"),
-    text_file(
-        "wiki_00",
-        b'<doc id="1" title="A">\n',
-        "is wikiextractor output",
-        flag="--books",
-    ),
-    text_file(
-        "paper.tex.gz",
-        gzip.compress(b"Ada wrote.\n"),
-        "named like LaTeX",
-        flag="--books",
-    ),
+    text_file("wiki_00", b'<doc id="1" title="A">\n', "is wikiextractor output", flag="--books"),
+    text_file("paper.tex.gz", gzip.compress(b"Ada wrote.\n"), "named like LaTeX", flag="--books"),
     text_file(
         "rows.jsonl",
         b'{"id": 1, "body": {"text": "Ada."}, "title": "A"}\n',
@@ -344,11 +310,7 @@ SETTING_CASES = [
             ("cased", 1, "must be of type bool, not 1"),
             ("text", [7], "must be of type str, not 7"),
             ("output", {}, "must be of type str, not {}"),
-            (
-                "language",
-                "d\0",
-                "has a zero byte or half a character, which no setting can have",
-            ),
+            ("language", "d\0", "has a zero byte or half a character, which no setting can have"),
         )
     ),
     typed(f"{TEXTS} text --config data/config.json", "by albert make-data"),
@@ -390,8 +352,7 @@ SETTING_CASES = [
     ),
     typed(
         f"{DATA} --workers 2 --runner FlinkRunner -- --flink_master=node7:8081",
-        "--workers counts processes on this machine; FlinkRunner takes --parallelism "
-        "after --.",
+        "--workers counts processes on this machine; FlinkRunner takes --parallelism after --.",
     ),
     typed(
         "worker --adress=localhost:50000",
@@ -399,10 +360,7 @@ SETTING_CASES = [
         "engines add; albert worker --help lists its own.",
     ),
     *(
-        typed(
-            f"worker --address {address}",
-            f"--address: {address} may be reached from other ",
-        )
+        typed(f"worker --address {address}", f"--address: {address} may be reached from other ")
         for address in ("0.0.0.0:5", "[::]:5", "192.0.2.1:5", "node7:5")
     ),
     *(
@@ -413,13 +371,8 @@ SETTING_CASES = [
         for address in ("localhost", "50000", ":50000", "localhost:x")
     ),
     typed(f"{DATA} -- --dry_run=true", "for a cluster"),
-    typed(
-        f"{DATA} --runner FlinkRunner -- --output_executable_path=job.jar",
-        "set is made",
-    ),
-    typed(
-        "vocab --text text --output out -- --vocab-size 100", "command takes nothing"
-    ),
+    typed(f"{DATA} --runner FlinkRunner -- --output_executable_path=job.jar", "set is made"),
+    typed("vocab --text text --output out -- --vocab-size 100", "command takes nothing"),
     typed("make-data --text text --output out", "Missing option '--vocab'"),
     typed("make-data --text text --vocab vocab", "folder to write"),
     typed(f"{DATA} --examples on-the-fly --dupe-factor 5", "on-the-fly stores none"),
@@ -427,9 +380,7 @@ SETTING_CASES = [
 
 OUTPUT_CASES = [
     typed(
-        f"{TEXTS} text",
-        "holds other files",
-        all_of(folder("out"), file("out/thesis.txt", b"mine")),
+        f"{TEXTS} text", "holds other files", all_of(folder("out"), file("out/thesis.txt", b"mine"))
     ),
     typed(
         f"{TEXTS} text --overwrite",
@@ -438,9 +389,7 @@ OUTPUT_CASES = [
     ),
     typed(f"{TEXTS} text", "is a file", file("out", b"mine")),
     typed(
-        "vocab --text text --output notes.txt/vocab",
-        "cannot be made",
-        file("notes.txt", b"mine"),
+        "vocab --text text --output notes.txt/vocab", "cannot be made", file("notes.txt", b"mine")
     ),
     typed(
         "vocab --text text --output gs://bucket/vocab",
@@ -473,10 +422,7 @@ OUTPUT_CASES = [
         file("train", LABELLED),
     ),
     typed("make-data --text text --vocab vocab --output run", "of albert pretrain"),
-    typed(
-        "make-data --config data/config.json --text text --output data --seed 7",
-        "and is 7",
-    ),
+    typed("make-data --config data/config.json --text text --output data --seed 7", "and is 7"),
     found(f"{TEXTS} text", "by process 4711", written_by(4711)),
     typed("export run --to hf --output text", "holds other files"),
     typed("export run --to hf --output run", "holds other files"),
@@ -504,11 +450,7 @@ OUTPUT_CASES = [
 
 VOCABULARY_CASES = [
     typed(f"{WITH_VOCAB} none", "does not exist"),
-    found(
-        f"{WITH_VOCAB} vocab.txt",
-        "a SentencePiece model",
-        file("vocab.txt", b"[PAD]\n[UNK]\n"),
-    ),
+    found(f"{WITH_VOCAB} vocab.txt", "a SentencePiece model", file("vocab.txt", b"[PAD]\n[UNK]\n")),
     found(f"{WITH_VOCAB} other.model", "and is <unk>", foreign_vocabulary),
     found(DATA, "a SentencePiece model", cut_off("vocab/spiece.model", 400)),
 ]
@@ -532,35 +474,17 @@ DATA_CASES = [
         "albert make-data.",
     ),
     found(
-        "inspect data",
-        "not valid JSON",
-        file("data/manifest.json", b'{\n  "format": "albert-pre'),
+        "inspect data", "not valid JSON", file("data/manifest.json", b'{\n  "format": "albert-pre')
     ),
-    found(
-        "inspect data",
-        "of albert make-data",
-        json_file("data/manifest.json", name="data"),
-    ),
-    found(
-        "inspect data",
-        "vocabulary and versions",
-        with_values("data/manifest.json", inputs=[]),
-    ),
-    found(
-        "inspect data",
-        "was made with",
-        lambda: shutil.copy("other.model", "data/spiece.model"),
-    ),
+    found("inspect data", "of albert make-data", json_file("data/manifest.json", name="data")),
+    found("inspect data", "vocabulary and versions", with_values("data/manifest.json", inputs=[])),
+    found("inspect data", "was made with", lambda: shutil.copy("other.model", "data/spiece.model")),
     found("inspect data --verify", "data is damaged", without(FIRST_SHARD)),
     found("inspect data --verify", "data is damaged", cut_off(FIRST_SHARD, 7)),
-    found(
-        "inspect data --verify", "data is damaged", with_bytes(FIRST_SHARD, 40, b"\xff")
-    ),
+    found("inspect data --verify", "data is damaged", with_bytes(FIRST_SHARD, 40, b"\xff")),
     # A record that says it is huge.
     found(
-        "inspect data",
-        "match its checksum",
-        with_bytes(FIRST_SHARD, 0, struct.pack("<Q", 1 << 40)),
+        "inspect data", "match its checksum", with_bytes(FIRST_SHARD, 0, struct.pack("<Q", 1 << 40))
     ),
     found(
         f"{PRETRAIN} --model tiny",
@@ -576,27 +500,16 @@ TRAINING_CASES = [
     typed(f"{PRETRAIN} --set hidden_size=wide", "int, not 'wide'"),
     typed(f"{PRETRAIN} --set vocab_size=9", "from the data"),
     typed(f"{PRETRAIN} --set num_hidden_layers=1000000000", "1024, not 1000000000"),
+    typed(f"{PRETRAIN} --model model.json", "not a setting", json_file("model.json", width=3)),
     typed(
-        f"{PRETRAIN} --model model.json",
-        "not a setting",
-        json_file("model.json", width=3),
+        f"{PRETRAIN} --set max_position_embeddings=16 --budget 1h", "max_position_embeddings is 16"
     ),
-    typed(
-        f"{PRETRAIN} --set max_position_embeddings=16 --budget 1h",
-        "max_position_embeddings is 16",
-    ),
-    typed(
-        f"{PRETRAIN} --set max_position_embeddings=16", "max_position_embeddings is 16"
-    ),
+    typed(f"{PRETRAIN} --set max_position_embeddings=16", "max_position_embeddings is 16"),
     typed(f"{PRETRAIN} --set sentence_task=nsp", "with --sentence-task sop"),
     typed(f"{PRETRAIN} --batch-size 10 --micro-batch-size 12", "10, not 12"),
     typed(f"{PRETRAIN} --max-time soon", "not a time"),
     found(f"{PRETRAIN} --init-from text", "not a run"),
-    found(
-        f"{PRETRAIN} --init-from run",
-        "that pretraining needs",
-        file("run/task.json", "{}"),
-    ),
+    found(f"{PRETRAIN} --init-from run", "that pretraining needs", file("run/task.json", "{}")),
     found(
         f"{PRETRAIN} --init-from run",
         "can be made",
@@ -610,8 +523,7 @@ TRAINING_CASES = [
     *(
         typed(
             f"{PRETRAIN} {flags}",
-            "--budget uses the recipe small-budget; leave out --budget or --recipe "
-            "paper.",
+            "--budget uses the recipe small-budget; leave out --budget or --recipe paper.",
         )
         for flags in ("--budget 9h --recipe paper", "--recipe paper --budget 9h")
     ),
@@ -639,14 +551,11 @@ RUN_CASES = [
         f"{EVALUATE} --checkpoint best",
         "nothing was evaluated",
         all_of(
-            with_values(f"{RUN_STEP}/state.json", is_best=False),
-            without("run/checkpoints/best"),
+            with_values(f"{RUN_STEP}/state.json", is_best=False), without("run/checkpoints/best")
         ),
     ),
     found(EVALUATE, "can be read", cut_off(f"{RUN_STEP}/model.safetensors", 100)),
-    found(
-        EXPORT, "and is <unk>", lambda: shutil.copy("other.model", "run/spiece.model")
-    ),
+    found(EXPORT, "and is <unk>", lambda: shutil.copy("other.model", "run/spiece.model")),
     found(
         EVALUATE,
         "no held-out examples",
@@ -671,10 +580,7 @@ RUN_CASES = [
         LAYERS,
         "data has sequences of 64 tokens and the model's max_position_embeddings is 48",
         in_manifest(
-            lambda m: (
-                m["config"].update(max_seq_length=64),
-                m["features"][0].update(length=64),
-            )
+            lambda m: (m["config"].update(max_seq_length=64), m["features"][0].update(length=64))
         ),
     ),
     typed(
@@ -691,11 +597,7 @@ RUN_CASES = [
     typed("evaluate run", "--data: give a data set to measure on, or --text"),
     typed("evaluate run --text none.txt", "--text: none.txt does not exist"),
     typed(f"{EVALUATE} --language de", "--language reads --text"),
-    found(
-        "evaluate run --text one.txt",
-        "no examples to measure on",
-        file("one.txt", b"One\n"),
-    ),
+    found("evaluate run --text one.txt", "no examples to measure on", file("one.txt", b"One\n")),
     found(
         f"{EVALUATE} --minimal-pairs pairs.jsonl",
         "sentence_good and sentence_bad",
@@ -707,9 +609,7 @@ RUN_CASES = [
         file("pairs.txt", b"Ada wrote.\n" + b"Ada " * 60 + b"\n"),
     ),
     found(
-        "report run",
-        "has no 'data_fingerprint'",
-        file("run/evaluation.json", b'{"step": "one"}\n'),
+        "report run", "has no 'data_fingerprint'", file("run/evaluation.json", b'{"step": "one"}\n')
     ),
     typed(f"{LAYERS} run", "is given twice"),
     typed("report text/assert.txt", "not a folder"),
@@ -728,34 +628,23 @@ IMPORT_CASES = [
     typed("import none --output out", "does not exist"),
     typed("import run --output out", "a run already"),
     found(IMPORT, "can be read", with_values("hf/config.json", model_type="bert")),
-    found(
-        IMPORT,
-        "it is read",
-        lambda: os.rename("hf/model.safetensors", "hf/pytorch_model.bin"),
-    ),
+    found(IMPORT, "it is read", lambda: os.rename("hf/model.safetensors", "hf/pytorch_model.bin")),
     found(IMPORT, "to read them", without("hf/config.json")),
     found(IMPORT, "is not whole", cut_off("hf/model.safetensors", 100)),
     found(
-        "import google --output out",
-        "invalid start byte",
-        file("google/checkpoint", b"\xff\xfe"),
+        "import google --output out", "invalid start byte", file("google/checkpoint", b"\xff\xfe")
     ),
     found(
         IMPORT,
         "can be read",
-        all_of(
-            without("hf/spiece.model"),
-            json_file("hf/tokenizer.json", model={"type": "BPE"}),
-        ),
+        all_of(without("hf/spiece.model"), json_file("hf/tokenizer.json", model={"type": "BPE"})),
     ),
     found(
         IMPORT,
         "of an ALBERT",
         all_of(
             without("hf/spiece.model"),
-            json_file(
-                "hf/tokenizer.json", model={"type": "Unigram", "vocab": [["\ud800", 0]]}
-            ),
+            json_file("hf/tokenizer.json", model={"type": "Unigram", "vocab": [["\ud800", 0]]}),
         ),
     ),
     found(
@@ -780,28 +669,21 @@ QUESTION_CASES = [
     ),
     found(
         'fill-mask run "A [MASK]."',
-        "run/spiece.model is not the vocabulary that the model was trained with (its "
-        "sha256 is ",
+        "run/spiece.model is not the vocabulary that the model was trained with (its sha256 is ",
         with_a_piece_more("run/spiece.model"),
     ),
     found(
         'fill-mask run "A [MASK]."',
         "run/spiece.model has 401 pieces and the model has 400; put back the "
         "vocabulary that the model was trained with.",
-        all_of(
-            with_a_piece_more("run/spiece.model"), without("run/data_manifest.json")
-        ),
+        all_of(with_a_piece_more("run/spiece.model"), without("run/data_manifest.json")),
     ),
     found(
         'fill-mask run "A [MASK]."',
         "spiece.model is not a SentencePiece model",
         file("run/spiece.model", b"[PAD]\n[UNK]\n"),
     ),
-    found(
-        'fill-mask hf "A [MASK]."',
-        "and export.json says",
-        with_a_piece_more("hf/spiece.model"),
-    ),
+    found('fill-mask hf "A [MASK]."', "and export.json says", with_a_piece_more("hf/spiece.model")),
     found(
         'fill-mask tuned "a [MASK]"',
         "tuned is a fine-tuned model, which has only the head of its task; use albert "
@@ -819,8 +701,7 @@ QUESTION_CASES = [
     ),
     typed(
         'predict tuned "a text" --input tuned/task.json',
-        "Give either a TEXT (and --option where the model chooses) or --input, not "
-        "both.",
+        "Give either a TEXT (and --option where the model chooses) or --input, not both.",
     ),
     found('order run "" "Then she left."', "passage is empty"),
     typed('order run "She came."', "Missing argument 'SECOND'"),
@@ -835,9 +716,7 @@ FINETUNE = "finetune run --output out --train train --task"
 TASK_CASES = [
     found(f"{FINETUNE} classify", "holds no examples", file("train")),
     found(f"{FINETUNE} classify", "an Excel workbook", file("train", WORKBOOK)),
-    typed(
-        f"{FINETUNE} classify", "is the text", file("train", "a,b,label\nGood.,x,1\n")
-    ),
+    typed(f"{FINETUNE} classify", "is the text", file("train", "a,b,label\nGood.,x,1\n")),
     found(
         f"{FINETUNE} rte --eval train",
         "rte: entailment, not_entailment",
@@ -867,8 +746,7 @@ TASK_CASES = [
             ),
             (
                 "answer --label-smoothing 0.1",
-                "--label-smoothing divides targets among labels, and the task is "
-                "answer",
+                "--label-smoothing divides targets among labels, and the task is answer",
             ),
             (
                 "classify --doc-stride 64",
@@ -885,10 +763,7 @@ TASK_CASES = [
     typed(
         f"{FINETUNE} classify --config settings.json",
         "run the command once for each value",
-        all_of(
-            file("train", LABELLED),
-            json_file("settings.json", runs=1, sweep=["seed=1,2"]),
-        ),
+        all_of(file("train", LABELLED), json_file("settings.json", runs=1, sweep=["seed=1,2"])),
     ),
     found('predict run "Good."', "a fine-tuned model"),
 ]
@@ -947,8 +822,6 @@ def nothing_to_read():
 def state(folder: Path) -> dict[str, tuple[int, int]]:
     """Everything below a folder, with size and time if it is a file."""
     return {
-        str(path): (path.stat().st_size, path.stat().st_mtime_ns)
-        if path.is_file()
-        else (0, 0)
+        str(path): (path.stat().st_size, path.stat().st_mtime_ns) if path.is_file() else (0, 0)
         for path in folder.rglob("*")
     }

@@ -34,9 +34,7 @@ def pytest_make_parametrize_id(val, argname):
     return argname if isinstance(val, bytes) else None
 
 
-settings.register_profile(
-    "ci", derandomize=True, deadline=None, database=None, max_examples=50
-)
+settings.register_profile("ci", derandomize=True, deadline=None, database=None, max_examples=50)
 settings.load_profile("ci")
 
 

@@ -50,9 +50,6 @@ def evaluation(*, step=7, difference=-0.25, pairs=True):
         both = {"right": 14, "pairs": 20, "accuracy": 0.7, "low": 0.481, "high": 0.8545}
         values["minimal_pairs"] = {
             **both,
-            "paradigms": [
-                {"paradigm": "agreement", **one},
-                {"paradigm": "order", **two},
-            ],
+            "paradigms": [{"paradigm": "agreement", **one}, {"paradigm": "order", **two}],
         }
     return values

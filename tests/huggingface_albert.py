@@ -51,9 +51,7 @@ def huggingface_name(path):
     'albert.encoder.albert_layer_groups.1.albert_layers.0.attention.query.weight'
     """
     owner = re.search(r"group_(\d+)_inner_(\d+)", path)
-    block = owner and (
-        f"albert.encoder.albert_layer_groups.{owner[1]}.albert_layers.{owner[2]}"
-    )
+    block = owner and (f"albert.encoder.albert_layer_groups.{owner[1]}.albert_layers.{owner[2]}")
     path = re.sub(r".*(encoder/|albert/)(group_\d+_inner_\d+_)?", "", path)
     path = path.removeprefix("embeddings/") if path.endswith("embeddings") else path
     if path in NAMES:
@@ -82,8 +80,7 @@ def assert_equal_but_for_ties(theirs, ours, tokenizer, *, share=0.001):
 def lively_weights(model, *, scale=0.3, seed=7):
     """Values for every weight, biases and scales too, so that each shows in results."""
     return {
-        path: truncated_normal(tuple(weight.shape), path=path, seed=seed)
-        * np.float32(scale)
+        path: truncated_normal(tuple(weight.shape), path=path, seed=seed) * np.float32(scale)
         + np.float32(path.endswith("gamma"))
         for path, weight in model.weights_by_path.items()
     }
@@ -151,9 +148,4 @@ def huggingface_losses(model, batch):
     sentence_loss = torch.nn.functional.cross_entropy(
         outputs.sop_logits, inputs["sentence_order_labels"].long()
     )
-    return (
-        logits,
-        outputs.sop_logits,
-        (losses * weights).sum() / weights.sum(),
-        sentence_loss,
-    )
+    return (logits, outputs.sop_logits, (losses * weights).sum() / weights.sum(), sentence_loss)

@@ -61,7 +61,4 @@ def pack_one(places, *, max_tokens, short_seq_prob, key, next_start=None):
         next_start=next_start,
     )
     columns = columns_of(packed)[1:6]
-    return [
-        Sequence(*row)
-        for row in zip(*(column.tolist() for column in columns), strict=True)
-    ]
+    return [Sequence(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]

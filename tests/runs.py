@@ -15,12 +15,7 @@ from albert_tf.training.tensorflow_steps import TensorFlowSteps
 from schemas.architecture import ModelConfig
 from schemas.config import DataConfig, TrainConfig
 from schemas.files import write_json
-from schemas.layout import (
-    CONFIG,
-    DATA_MANIFEST,
-    METRICS,
-    MODEL_CONFIG,
-)
+from schemas.layout import CONFIG, DATA_MANIFEST, METRICS, MODEL_CONFIG
 from schemas.manifest import ShardFile
 from tests import manifests
 from tests.training_data import TINY, resolved_run
@@ -35,9 +30,7 @@ SETTINGS = TrainConfig(
     checkpoint_every=4,
     eval_examples=7,
 )
-DROPOUT = dataclasses.replace(
-    TINY, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1
-)
+DROPOUT = dataclasses.replace(TINY, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)
 OF_DOCUMENTS = dataclasses.replace(TINY, vocab_size=400)
 
 

@@ -31,10 +31,7 @@ def serving(*command, port, environment=()):
     try:
         end = time.monotonic() + 300
         while server.poll() is None and time.monotonic() < end:
-            with (
-                contextlib.suppress(OSError),
-                socket.create_connection(("localhost", port)),
-            ):
+            with contextlib.suppress(OSError), socket.create_connection(("localhost", port)):
                 break
             time.sleep(0.1)
         yield server

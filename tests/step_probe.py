@@ -61,15 +61,11 @@ def three_steps(*, dropout, without_padding=False):
     config = dataclasses.replace(
         SMALL, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout
     )
-    steps = training_steps(
-        lively_model(config), TrainConfig(seed=7, bias_correction=True)
-    )
+    steps = training_steps(lively_model(config), TrainConfig(seed=7, bias_correction=True))
     devices = steps.num_devices
     results = {"devices": devices}
     for step in range(3):
-        batch = filled_up(
-            random_batch(config, rows=2 * MICRO_BATCHES, seed=step), devices
-        )
+        batch = filled_up(random_batch(config, rows=2 * MICRO_BATCHES, seed=step), devices)
         for micro in range(0, MICRO_BATCHES, devices):
             part = {n: v[micro : micro + devices] for n, v in batch.items()}
             counts = pretraining_counts(batch)
@@ -78,10 +74,7 @@ def three_steps(*, dropout, without_padding=False):
         losses = steps.sums()
         results[f"losses {step}"] = losses
         results[f"norm {step}"] = steps.apply(0.01, step=step)
-        for name, variable in {
-            **steps.model.weights_by_path,
-            **steps.optimizer_state,
-        }.items():
+        for name, variable in {**steps.model.weights_by_path, **steps.optimizer_state}.items():
             results[f"{name} {step}"] = variable.numpy()
     return results
 

@@ -13,8 +13,7 @@ from tests.servers import free_port, serving
 # What Azurite, and Microsoft's emulator before it, lets in.
 AZURE_ACCOUNT = "devstoreaccount1"
 AZURE_KEY = (
-    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/"
-    "KBHBeksoGMGw=="
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
 
 

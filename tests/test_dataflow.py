@@ -36,8 +36,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module", autouse=True)
 def _dataflow():
     pytest.importorskip(
-        "apache_beam.runners.dataflow.internal.apiclient",
-        reason="needs albert-pretraining[gcp]",
+        "apache_beam.runners.dataflow.internal.apiclient", reason="needs albert-pretraining[gcp]"
     )
 
 
@@ -46,10 +45,7 @@ def job(small, model):
     """The job that Dataflow would get for the texts of a folder."""
     files = find_inputs(dict.fromkeys(KINDS, ()) | {"text": (str(small / "text"),)})
     job = plan_job(
-        files,
-        DataConfig().resolved(input_bytes=0),
-        model=model,
-        output="gs://my-bucket/data",
+        files, DataConfig().resolved(input_bytes=0), model=model, output="gs://my-bucket/data"
     )
     return dry_run(job, choose_runner("DataflowRunner", OPTIONS)).job
 
@@ -119,19 +115,14 @@ def test_the_documented_command_checks_a_job_without_touching_the_storage(
     command = shlex.split(line)
     code, said = attempt(*command[1:])
     assert code == 0, said
-    assert said.splitlines()[-1] == (
-        "Beam has checked the job; nothing was submitted (--dry_run)."
-    )
+    assert said.splitlines()[-1] == ("Beam has checked the job; nothing was submitted (--dry_run).")
 
 
 def test_what_beam_finds_wrong_is_one_sentence(small, model):
     files = find_inputs(dict.fromkeys(KINDS, ()) | {"text": (str(small / "text"),)})
     wrong = [*OPTIONS[1:], "--project=P"]
     job = plan_job(
-        files,
-        DataConfig().resolved(input_bytes=0),
-        model=model,
-        output="gs://my-bucket/data",
+        files, DataConfig().resolved(input_bytes=0), model=model, output="gs://my-bucket/data"
     )
     with pytest.raises(AlbertError, match=r"^The job failed: Invalid Project ID \(P\)"):
         dry_run(job, choose_runner("DataflowRunner", wrong))

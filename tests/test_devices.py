@@ -46,8 +46,7 @@ def test_two_devices_take_the_steps_of_one(tmp_path):
 def test_two_devices_take_the_steps_of_one_under_jax(tmp_path):
     pytest.importorskip("jax")
     one, two = (
-        probe(tmp_path / f"{devices}.npz", backend="jax", devices=devices)
-        for devices in (1, 2)
+        probe(tmp_path / f"{devices}.npz", backend="jax", devices=devices) for devices in (1, 2)
     )
     assert_same(two, one, tolerance=2e-6)
 

@@ -37,8 +37,7 @@ WEIGHTS = "checkpoints/step-00000007/model.safetensors"
 INDEX = "model.safetensors.index.json"
 # What a model is imported with.
 VOCABULARY = SimpleNamespace(
-    path="spiece.model",
-    tokenizer=SimpleNamespace(vocab_size=SMALL_RUN.vocab_size, order=None),
+    path="spiece.model", tokenizer=SimpleNamespace(vocab_size=SMALL_RUN.vocab_size, order=None)
 )
 
 
@@ -119,12 +118,7 @@ EDITS = [
     (read_external, "hf/model.safetensors", header(shape=[0, 2**62]), "is not whole"),
     (read_external, f"hf/{INDEX}", divided(3), "names 3, which is not the name of a"),
     (read_external, f"hf/{INDEX}", divided("a.bin"), "names 'a.bin', which is not"),
-    (
-        read_external,
-        f"hf/{INDEX}",
-        divided("/a.safetensors"),
-        "hf/a.safetensors is missing, which",
-    ),
+    (read_external, f"hf/{INDEX}", divided("/a.safetensors"), "hf/a.safetensors is missing, which"),
     (
         read_external,
         "google/albert_config.json",
@@ -135,9 +129,7 @@ EDITS = [
 
 
 @pytest.mark.parametrize(("reader", "name", "edit", "words"), EDITS)
-def test_an_edited_file_is_refused_in_a_sentence(
-    models, tmp_path, reader, name, edit, words
-):
+def test_an_edited_file_is_refused_in_a_sentence(models, tmp_path, reader, name, edit, words):
     kind, rest = name.split("/", 1)
     copy = shutil.copytree(models / kind, tmp_path / kind)
     if rest == INDEX:
@@ -226,14 +218,10 @@ class NothingMeasured:
     ],
 )
 @settings(
-    max_examples=5,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(edit=RANDOM_EDITS)
-def test_no_edit_ends_in_anything_but_a_sentence(
-    models, small, tmp_path_factory, name, edit
-):
+def test_no_edit_ends_in_anything_but_a_sentence(models, small, tmp_path_factory, name, edit):
     kind, rest = name.split("/", 1)
     folder = tmp_path_factory.mktemp("edited") / kind
     shutil.copytree(models / kind, folder)

@@ -71,9 +71,7 @@ def test_an_imported_vocabulary_makes_the_pieces_of_its_tokenizer(
     assert_equal_but_for_ties(theirs, ours.encode(texts), ours, share=0.01)
 
 
-def test_an_imported_model_is_measured_as_transformers_measures_it(
-    huggingface, small, tmp_path
-):
+def test_an_imported_model_is_measured_as_transformers_measures_it(huggingface, small, tmp_path):
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     shutil.copytree(small / "text", tmp_path / "text")

@@ -23,19 +23,10 @@ COMMAND = (
             COMMAND.format(["--help"]),
             {"apache_beam", "keras", "numpy", "sentencepiece", "tensorflow"},
         ),
-        (
-            COMMAND.format(["plan"]),
-            {"apache_beam", "keras", "numpy", "tensorflow"},
-        ),
-        (
-            "import pipeline.job.make_data, pipeline.vocabulary.training",
-            {"keras", "tensorflow"},
-        ),
+        (COMMAND.format(["plan"]), {"apache_beam", "keras", "numpy", "tensorflow"}),
+        ("import pipeline.job.make_data, pipeline.vocabulary.training", {"keras", "tensorflow"}),
         ("import pipeline.reading.read", {"apache_beam", "fsspec", "pyarrow"}),
-        (
-            "import pipeline.reading.formats",
-            {"fsspec", "numpy", "pyarrow", "zstandard"},
-        ),
+        ("import pipeline.reading.formats", {"fsspec", "numpy", "pyarrow", "zstandard"}),
         (
             "from pathlib import Path\n"
             "from pipeline.dataset.report import dataset_section\n"
@@ -86,14 +77,10 @@ def test_the_settings_of_keras_do_not_choose_the_backend(tmp_path):
 @pytest.mark.parametrize(
     ("backend", "sentence"),
     [
-        (
-            "torch",
-            "KERAS_BACKEND must be tensorflow or jax, not torch; correct or unset it.",
-        ),
+        ("torch", "KERAS_BACKEND must be tensorflow or jax, not torch; correct or unset it."),
         (
             "no backend",
-            "KERAS_BACKEND must be tensorflow or jax, not no backend; "
-            "correct or unset it.",
+            "KERAS_BACKEND must be tensorflow or jax, not no backend; correct or unset it.",
         ),
         (
             "jax",

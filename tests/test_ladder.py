@@ -4,14 +4,7 @@ import dataclasses
 
 import pytest
 
-from albert_tf.planning.budget import (
-    FITTED,
-    LAW,
-    SHAPES,
-    Law,
-    effective_weights,
-    ladder_model,
-)
+from albert_tf.planning.budget import FITTED, LAW, SHAPES, Law, effective_weights, ladder_model
 from benchmarks.ladder import LadderRun, expected_losses, fitted_law, read_table
 
 TRUE = Law(a=200.0, b=100_000.0, c=0.02, most_weights=1e7, most_tokens=1e8)
@@ -49,9 +42,7 @@ def test_a_law_that_made_the_runs_is_found_again():
 
 def test_runs_of_other_vocabularies_and_languages_lie_on_one_curve():
     other = [
-        dataclasses.replace(
-            run, vocabulary=30_000, counting=7.4, loss=run.loss * 7.4 / 6.8
-        )
+        dataclasses.replace(run, vocabulary=30_000, counting=7.4, loss=run.loss * 7.4 / 6.8)
         for run in RUNS
     ]
     found = fitted_law([*RUNS[:5], *other[5:]])

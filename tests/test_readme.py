@@ -115,11 +115,7 @@ def test_the_python_of_the_readme_and_the_guide_runs_after_their_commands(folder
 @pytest.mark.slow
 def test_the_cells_of_the_notebook_run_one_after_the_other(tmp_path):
     notebook = json.loads((ROOT / "docs/first_model.ipynb").read_text("utf-8"))
-    cells = [
-        "".join(cell["source"])
-        for cell in notebook["cells"]
-        if cell["cell_type"] == "code"
-    ]
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
     program = ["import subprocess"]
     for cell in cells:
         if cell.startswith("!albert "):

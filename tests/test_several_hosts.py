@@ -161,9 +161,7 @@ def test_a_signal_to_one_stops_all_and_any_number_goes_on(small, tmp_path, hosts
         assert final(run, steps) == final(whole, steps)
         return
     ours, theirs = (
-        safetensors.numpy.load_file(
-            path / f"checkpoints/step-{steps:08}/model.safetensors"
-        )
+        safetensors.numpy.load_file(path / f"checkpoints/step-{steps:08}/model.safetensors")
         for path in (run, whole)
     )
     for name, values in theirs.items():

@@ -52,9 +52,7 @@ def test_the_pipeline_of_texts_says_the_same(kind, is_pair, texts, model, tmp_pa
         given = [{"text": a["sentence1"], "text_pair": a["sentence2"]} for a in lines]
     else:
         given = firsts
-    theirs = pipeline(
-        given, top_k=None, truncation=True, max_length=TUNED_LENGTH, padding=True
-    )
+    theirs = pipeline(given, top_k=None, truncation=True, max_length=TUNED_LENGTH, padding=True)
     ours = ours_of(tmp_path / "tuned", lines, tmp_path)
     assert len(theirs) == len(ours) == NUMBER
     for said, expected in zip(ours, theirs, strict=True):

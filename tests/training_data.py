@@ -77,9 +77,7 @@ def padded_instance(instance):
     return {
         "input_ids": pad(ids, MAX_SEQ_LENGTH),
         "input_mask": pad([1] * len(ids), MAX_SEQ_LENGTH),
-        "segment_ids": pad(
-            [int(i > first_separator) for i in range(len(ids))], MAX_SEQ_LENGTH
-        ),
+        "segment_ids": pad([int(i > first_separator) for i in range(len(ids))], MAX_SEQ_LENGTH),
         "token_boundary": [0] * MAX_SEQ_LENGTH,
         "masked_lm_positions": pad(instance["masked_lm_positions"], MAX_PREDICTIONS),
         "masked_lm_ids": pad(instance["masked_lm_ids"], MAX_PREDICTIONS),
@@ -95,13 +93,9 @@ def encode(instance, layout="compact"):
     for feature in stored_features(layout):
         value = values[feature.name]
         if feature.dtype == "int64":
-            features[feature.name] = tf.train.Feature(
-                int64_list=tf.train.Int64List(value=value)
-            )
+            features[feature.name] = tf.train.Feature(int64_list=tf.train.Int64List(value=value))
         else:
-            features[feature.name] = tf.train.Feature(
-                float_list=tf.train.FloatList(value=value)
-            )
+            features[feature.name] = tf.train.Feature(float_list=tf.train.FloatList(value=value))
     example = tf.train.Example(features=tf.train.Features(feature=features))
     return example.SerializeToString(deterministic=True)
 
@@ -135,9 +129,7 @@ def write_dataset(
                     writer.write(encode(instance, layout))
             content = path.read_bytes()
             digest = hashlib.sha256(content).hexdigest()
-            files.append(
-                ShardFile(name=name, examples=count, bytes=len(content), sha256=digest)
-            )
+            files.append(ShardFile(name=name, examples=count, bytes=len(content), sha256=digest))
     (root / SPM_MODEL).write_bytes(b"pieces")
     manifest = make_manifest(
         files, layout=layout, sentence_task=sentence_task, max_seq_length=max_seq_length
@@ -146,9 +138,7 @@ def write_dataset(
     return manifest
 
 
-def make_manifest(
-    files, *, layout="compact", sentence_task="sop", max_seq_length=MAX_SEQ_LENGTH
-):
+def make_manifest(files, *, layout="compact", sentence_task="sop", max_seq_length=MAX_SEQ_LENGTH):
     """The manifest of a data set made of these files."""
     config = DataConfig(
         max_seq_length=max_seq_length,

@@ -60,9 +60,7 @@ class UnreliableServer:
             return
         server = socket.create_connection(("localhost", self._target))
         self._open += [client, server]
-        back = threading.Thread(
-            target=self._hand_on, args=[server, client], daemon=True
-        )
+        back = threading.Thread(target=self._hand_on, args=[server, client], daemon=True)
         back.start()
         self._hand_on(client, server)
         back.join()

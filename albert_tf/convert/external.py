@@ -60,10 +60,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "albert.embeddings.token_type_embeddings.weight",
         "bert/embeddings/token_type_embeddings",
     ),
-    "encoder/embeddings/layer_norm": (
-        "albert.embeddings.LayerNorm",
-        "bert/embeddings/LayerNorm",
-    ),
+    "encoder/embeddings/layer_norm": ("albert.embeddings.LayerNorm", "bert/embeddings/LayerNorm"),
     "encoder/embeddings/projection": (
         "albert.encoder.embedding_hidden_mapping_in",
         "bert/encoder/embedding_hidden_mapping_in",
@@ -71,23 +68,14 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "attention/query": ("{block}.attention.query", "{block}/attention_1/self/query"),
     "attention/key": ("{block}.attention.key", "{block}/attention_1/self/key"),
     "attention/value": ("{block}.attention.value", "{block}/attention_1/self/value"),
-    "attention/output": (
-        "{block}.attention.dense",
-        "{block}/attention_1/output/dense",
-    ),
+    "attention/output": ("{block}.attention.dense", "{block}/attention_1/output/dense"),
     "attention/layer_norm": ("{block}.attention.LayerNorm", "{block}/LayerNorm"),
     "ffn/intermediate": ("{block}.ffn", "{block}/ffn_1/intermediate/dense"),
     "ffn/output": ("{block}.ffn_output", "{block}/ffn_1/intermediate/output/dense"),
     "ffn/layer_norm": ("{block}.full_layer_layer_norm", "{block}/LayerNorm_1"),
     "encoder/pooler": ("albert.pooler", "bert/pooler/dense"),
-    "masked_lm_head/transform": (
-        "predictions.dense",
-        "cls/predictions/transform/dense",
-    ),
-    "masked_lm_head/layer_norm": (
-        "predictions.LayerNorm",
-        "cls/predictions/transform/LayerNorm",
-    ),
+    "masked_lm_head/transform": ("predictions.dense", "cls/predictions/transform/dense"),
+    "masked_lm_head/layer_norm": ("predictions.LayerNorm", "cls/predictions/transform/LayerNorm"),
     "masked_lm_head/output_bias": ("predictions.bias", "cls/predictions/output_bias"),
     "sentence_head/classifier/kernel": (
         "sop_classifier.classifier.weight",
@@ -159,9 +147,7 @@ GOOGLE = Naming(
 def renamed(weights: Mapping[str, Any], naming: Naming) -> Arrays:
     """Weights by our paths as another program keeps them."""
     return {
-        naming.name(path): np.ascontiguousarray(
-            array.T if naming.is_transposed(path) else array
-        )
+        naming.name(path): np.ascontiguousarray(array.T if naming.is_transposed(path) else array)
         for path, array in weights.items()
     }
 
@@ -192,10 +178,7 @@ def whole_model(weights: Mapping[str, Any], config: ModelConfig) -> Arrays:
     """
     whole = whole_layers(config)
     with_head = dataclasses.replace(whole, sentence_task="sop")
-    arrays = {
-        path: weights[whole_layers_source(path, config)]
-        for path in weight_shapes(whole)
-    }
+    arrays = {path: weights[whole_layers_source(path, config)] for path in weight_shapes(whole)}
     return {
         path: arrays.get(path, np.zeros(shape, np.float32))
         for path, shape in weight_shapes(with_head).items()
@@ -209,9 +192,7 @@ def without_padding_rows(model: TrainedModel, pieces: int) -> TrainedModel:
     padded = {-(-pieces // size) * size for size in (8, 16, 32, 64, 128)}
     if rows not in padded - {pieces}:
         return model
-    note = (
-        f"Left out: {rows - pieces} rows with which its tables of {rows:,} are padded."
-    )
+    note = f"Left out: {rows - pieces} rows with which its tables of {rows:,} are padded."
     return dataclasses.replace(
         with_rows(model, slice(pieces)),
         config=dataclasses.replace(model.config, vocab_size=pieces),
@@ -231,11 +212,7 @@ def with_rows(model: TrainedModel, places: Any) -> TrainedModel:
 
 
 def architecture(
-    values: Mapping[str, Any],
-    *,
-    source: Path,
-    activation: Activation,
-    group_of: GroupOf,
+    values: Mapping[str, Any], *, source: Path, activation: Activation, group_of: GroupOf
 ) -> ModelConfig:
     """The architecture in a JSON object with the fields of AlbertConfig and any others.
 
@@ -266,12 +243,7 @@ def architecture(
 
 
 def take_over(
-    tensors: Tensors,
-    config: ModelConfig,
-    naming: Naming,
-    *,
-    sentence_task: Any,
-    needs_head: bool,
+    tensors: Tensors, config: ModelConfig, naming: Naming, *, sentence_task: Any, needs_head: bool
 ) -> TrainedModel:
     """A model out of another program's tensors and configuration.
 

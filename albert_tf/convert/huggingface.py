@@ -126,11 +126,7 @@ def read_huggingface(folder: Path, *, needs_head: bool = True) -> TrainedModel:
     values = read_json(folder / CONFIG)
     tensors, config, notes = read_parts(folder, values)
     model = take_over(
-        tensors,
-        config,
-        HUGGINGFACE,
-        sentence_task=values.get(SENTENCE_TASK),
-        needs_head=needs_head,
+        tensors, config, HUGGINGFACE, sentence_task=values.get(SENTENCE_TASK), needs_head=needs_head
     )
     return dataclasses.replace(model, remarks=(*notes, *model.remarks))
 
@@ -156,9 +152,7 @@ def read_parts(
             "absolute positions can be read."
         )
     activation, notes = _activation(values, source=source)
-    config = architecture(
-        values, source=source, activation=activation, group_of=huggingface_group
-    )
+    config = architecture(values, source=source, activation=activation, group_of=huggingface_group)
     tensors = _without_tied(find_tensors(folder))
     names = (f"{_PROJECTION}.weight", f"{_PROJECTION}.bias")
     if not config.has_projection and any(name in tensors.shapes for name in names):
@@ -178,9 +172,7 @@ def _is_identity(tensors: Tensors, kernel: str, bias: str) -> bool:
     return is_zero and np.array_equal(tensors.load(kernel), np.eye(shape[0]))
 
 
-def _activation(
-    values: Mapping[str, Any], *, source: Path
-) -> tuple[Activation, tuple[str, ...]]:
+def _activation(values: Mapping[str, Any], *, source: Path) -> tuple[Activation, tuple[str, ...]]:
     """Hugging Face's activation function, and notes on it."""
     activation = values.get("hidden_act", _TANH_GELU[0])
     if activation == _RELU:
@@ -189,8 +181,7 @@ def _activation(
         return "gelu", ()
     if activation != "gelu":
         raise AlbertError(
-            f"{source}: hidden_act is {activation}; only ALBERTs with GELU or ReLU can "
-            "be read."
+            f"{source}: hidden_act is {activation}; only ALBERTs with GELU or ReLU can be read."
         )
     return "gelu", (
         "Its hidden_act is the exact gelu; here it is computed in its tanh "
@@ -248,9 +239,7 @@ def _without_weights(folder: Path) -> AlbertError:
                 f'{_class_of(folder)}.from_pretrained("FOLDER"{flag})'
                 '.save_pretrained("NEW")).'
             )
-    return AlbertError(
-        f"{folder} has no {MODEL_WEIGHTS}; give the whole folder of a model."
-    )
+    return AlbertError(f"{folder} has no {MODEL_WEIGHTS}; give the whole folder of a model.")
 
 
 def _weight_files(folder: Path) -> list[Path]:
@@ -274,8 +263,7 @@ def _weight_files(folder: Path) -> list[Path]:
     for path in paths:
         if not path.is_file():
             raise AlbertError(
-                f"{path} is missing, which {_INDEX} names; give the whole folder of a "
-                "model."
+                f"{path} is missing, which {_INDEX} names; give the whole folder of a model."
             )
     return paths
 

@@ -73,13 +73,9 @@ def task_config(
     return values
 
 
-def task_tensors(
-    weights: Mapping[str, Any], config: ModelConfig, spec: TaskSpec
-) -> Arrays:
+def task_tensors(weights: Mapping[str, Any], config: ModelConfig, spec: TaskSpec) -> Arrays:
     """The tensors of the same model in transformers: its encoder and its head."""
-    shapes = task_weight_shapes(
-        whole_layers(config), kind=spec.kind, labels=len(spec.labels)
-    )
+    shapes = task_weight_shapes(whole_layers(config), kind=spec.kind, labels=len(spec.labels))
     arrays = {path: weights[whole_layers_source(path, config)] for path in shapes}
     tensors = renamed(arrays, HUGGINGFACE) | identity_projection(config)
     return dict(sorted(tensors.items()))
@@ -146,9 +142,7 @@ def _task_of(
     labels: tuple[str, ...] = ()
     if kind in ("classify", "multilabel", "tag"):
         labels = _labels(values, number=outputs, source=source)
-    if num_outputs(kind, len(labels)) != outputs or (
-        kind == "classify" and outputs == 1
-    ):
+    if num_outputs(kind, len(labels)) != outputs or (kind == "classify" and outputs == 1):
         raise AlbertError(
             f"{source}: a model of {architecture} for {kind} cannot have a head with "
             f"{outputs} outputs; give the files of one model."

@@ -11,11 +11,7 @@ from albert_tf.convert.huggingface_tasks import ARCHITECTURES, PIPELINES
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters
 from albert_tf.runs.evaluations import comparison, heading, read_evaluations, sentences
 from albert_tf.runs.metrics import metric_text, read_metrics
-from albert_tf.runs.run_record import (
-    recorded_manifest,
-    recorded_settings,
-    recorded_training,
-)
+from albert_tf.runs.run_record import recorded_manifest, recorded_settings, recorded_training
 from schemas import __version__
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig
@@ -176,8 +172,7 @@ def _outputs(task: TaskSpec) -> Iterator[str]:
     yield {
         "regress": "The one logit is the score.",
         "choose": "There is a logit for each option; the highest is the answer.",
-        "answer": "The two logits of a token say how likely the answer starts and ends "
-        "there.",
+        "answer": "The two logits of a token say how likely the answer starts and ends there.",
     }[task.kind]
 
 
@@ -231,9 +226,7 @@ def _languages(manifest: DatasetManifest) -> set[str]:
     named = {
         file["language"]
         for file in manifest.inputs
-        if file["language"] != "en"
-        or file["kind"] == "wikipedia"
-        or "language_from" in file
+        if file["language"] != "en" or file["kind"] == "wikipedia" or "language_from" in file
     }
     if len(named) == len({file["language"] for file in manifest.inputs}):
         return named

@@ -12,13 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from albert_tf.convert.external import (
-    GOOGLE,
-    SENTENCE_TASK,
-    Tensors,
-    architecture,
-    take_over,
-)
+from albert_tf.convert.external import GOOGLE, SENTENCE_TASK, Tensors, architecture, take_over
 from albert_tf.convert.huggingface import is_huggingface, read_huggingface
 from albert_tf.convert.huggingface_tasks import read_huggingface_task
 from albert_tf.model.pretrainer import AlbertPretrainer
@@ -73,9 +67,7 @@ def read_model(
 def read_external(folder: Path, *, needs_head: bool = True) -> TrainedModel | None:
     """The model that another program keeps in a folder; None where there is none."""
     if is_huggingface(folder):
-        return read_huggingface_task(folder) or read_huggingface(
-            folder, needs_head=needs_head
-        )
+        return read_huggingface_task(folder) or read_huggingface(folder, needs_head=needs_head)
     return read_google(folder, needs_head=needs_head) if is_google(folder) else None
 
 
@@ -102,17 +94,11 @@ def read_google(folder: Path, *, needs_head: bool = True) -> TrainedModel:
             "relu can be read."
         )
     tensors = _find_tensors(_checkpoint(folder))
-    config = architecture(
-        values, source=config_source, activation=activation, group_of=_group
-    )
+    config = architecture(values, source=config_source, activation=activation, group_of=_group)
     if GOOGLE.name(_PROJECTION) in tensors.shapes and not config.has_projection:
         config = dataclasses.replace(config, embedding_projection="always")
     return take_over(
-        tensors,
-        config,
-        GOOGLE,
-        sentence_task=values.get(SENTENCE_TASK),
-        needs_head=needs_head,
+        tensors, config, GOOGLE, sentence_task=values.get(SENTENCE_TASK), needs_head=needs_head
     )
 
 
@@ -143,9 +129,7 @@ def _checkpoint(folder: Path) -> Path:
         return folder / Path(newest).name
     found = sorted(folder.glob("*.index"))
     if len(found) != 1:
-        raise AlbertError(
-            f"{folder} has {len(found)} checkpoints; leave the files of one there."
-        )
+        raise AlbertError(f"{folder} has {len(found)} checkpoints; leave the files of one there.")
     return found[0].with_suffix("")
 
 

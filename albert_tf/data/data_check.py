@@ -23,8 +23,7 @@ def check_data(manifest: DatasetManifest, *, data: Path) -> None:
         raise AlbertError(f"{path} is missing; make the data again.")
     if hashlib.sha256(read_bytes(path)).hexdigest() != manifest.vocabulary["sha256"]:
         raise AlbertError(
-            f"{path} is not the vocabulary that the data was made with; put that one "
-            "back."
+            f"{path} is not the vocabulary that the data was made with; put that one back."
         )
     for shard in manifest.shards:
         path = data / shard.name
@@ -38,9 +37,7 @@ def check_data(manifest: DatasetManifest, *, data: Path) -> None:
             )
 
 
-def check_model_fits(
-    config: ModelConfig, manifest: DatasetManifest, *, data: Path
-) -> None:
+def check_model_fits(config: ModelConfig, manifest: DatasetManifest, *, data: Path) -> None:
     """Refuse a data set whose examples the model cannot take."""
     length = manifest.config.max_seq_length
     if length > config.max_position_embeddings:
@@ -68,9 +65,7 @@ def check_has_training_examples(manifest: DatasetManifest, *, data: Path) -> Non
         )
 
 
-def manifests_of(
-    config: TrainConfig, manifest: DatasetManifest
-) -> list[DatasetManifest]:
+def manifests_of(config: TrainConfig, manifest: DatasetManifest) -> list[DatasetManifest]:
     """The data set as it would be if it were made for each phase of a run."""
     return [
         dataclasses.replace(manifest, config=phase.config)
@@ -79,11 +74,7 @@ def manifests_of(
 
 
 def check_settings_fit(
-    config: TrainConfig,
-    model_config: ModelConfig,
-    manifest: DatasetManifest,
-    *,
-    data: Path,
+    config: TrainConfig, model_config: ModelConfig, manifest: DatasetManifest, *, data: Path
 ) -> None:
     """Refuse examples that cannot be made, or that the model cannot take."""
     check_model_fits(model_config, manifest, data=data)

@@ -17,21 +17,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.data.on_the_fly import (
-    BEGINNING,
-    Landmark,
-    Landmarks,
-    MadeExamples,
-    Making,
-)
+from albert_tf.data.on_the_fly import BEGINNING, Landmark, Landmarks, MadeExamples, Making
 from albert_tf.data.reading_order import as_written, shard_groups, shuffled
-from pipeline.records.reading import (
-    BATCH_RECORDS,
-    REMEDY,
-    CorruptRecord,
-    Item,
-    read_shard,
-)
+from pipeline.records.reading import BATCH_RECORDS, REMEDY, CorruptRecord, Item, read_shard
 from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
 from schemas.example import NO_LABEL, PAD_ID, SEP_ID, stored_features
@@ -125,9 +113,7 @@ class Records:
     def _rows(self, name: bytes) -> Iterator[list[bytes]]:
         """The records of a shard, many at a time, empty where they are corrupt."""
         (shard,) = (s for s in self.manifest.shards if s.name == name.decode())
-        items = itertools.chain.from_iterable(
-            read_shard(self.dataset, shard, self.manifest)
-        )
+        items = itertools.chain.from_iterable(read_shard(self.dataset, shard, self.manifest))
         rows = itertools.chain.from_iterable(map(self._rows_of, items))
         while some := list(itertools.islice(rows, BATCH_RECORDS)):
             yield some
@@ -142,11 +128,7 @@ class Records:
     def made(self, making: Making) -> MadeExamples:
         """The examples of a phase."""
         return MadeExamples(
-            self.dataset,
-            self.manifest,
-            making,
-            landmarks=self.landmarks,
-            corrupt=self._found,
+            self.dataset, self.manifest, making, landmarks=self.landmarks, corrupt=self._found
         )
 
     def read(self, batches: tf.data.Dataset) -> Iterator[Batch]:
@@ -163,12 +145,7 @@ class Records:
 
 
 def training_batches(
-    records: Records,
-    shape: StepShape,
-    *,
-    seed: int,
-    start: int = 0,
-    landmark: Landmark = BEGINNING,
+    records: Records, shape: StepShape, *, seed: int, start: int = 0, landmark: Landmark = BEGINNING
 ) -> Generator[Batch, None, None]:
     """The batches of training steps, without end.
 
@@ -247,14 +224,10 @@ def training_records(records: Records, *, seed: int, start: int) -> tf.data.Data
 
     number = tf.TensorSpec([], tf.int64)
     signature = (tf.TensorSpec([None], tf.string), number, number)
-    return tf.data.Dataset.from_generator(groups, output_signature=signature).flat_map(
-        of_group
-    )
+    return tf.data.Dataset.from_generator(groups, output_signature=signature).flat_map(of_group)
 
 
-def evaluation_batches(
-    records: Records, *, batch_size: int, examples: int
-) -> Iterator[Batch]:
+def evaluation_batches(records: Records, *, batch_size: int, examples: int) -> Iterator[Batch]:
     """The first examples of the eval split, in the order of the files.
 
     The last batch is filled up with rows that count nowhere.

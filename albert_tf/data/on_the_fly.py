@@ -22,12 +22,7 @@ import tensorflow as tf
 
 from albert_tf.data.reading_order import as_written, groups_from, shuffled
 from pipeline.examples.packing import Sequences, Tokens
-from pipeline.records.reading import (
-    CorruptRecord,
-    read_tokens,
-    records_of,
-    sequences_of_epoch,
-)
+from pipeline.records.reading import CorruptRecord, read_tokens, records_of, sequences_of_epoch
 from schemas.manifest import DatasetManifest, ShardFile
 from schemas.phases import Phase
 
@@ -127,11 +122,7 @@ class Making(NamedTuple):
 
 @as_written
 def numbered(
-    key: tf.Tensor,
-    before: tf.Tensor,
-    sizes: tf.Tensor,
-    seed: tf.Tensor,
-    skip: tf.Tensor,
+    key: tf.Tensor, before: tf.Tensor, sizes: tf.Tensor, seed: tf.Tensor, skip: tf.Tensor
 ) -> tf.data.Dataset:
     """The numbers of the examples of a group, shuffled, some at a time.
 
@@ -181,9 +172,7 @@ class MadeExamples:
         self._lock = threading.Lock()
         self._corrupt = corrupt
 
-    def records(
-        self, *, seed: int, start: int, landmark: Landmark = BEGINNING
-    ) -> tf.data.Dataset:
+    def records(self, *, seed: int, start: int, landmark: Landmark = BEGINNING) -> tf.data.Dataset:
         """The stream of serialized examples without the first `start`.
 
         Args:
@@ -199,9 +188,7 @@ class MadeExamples:
             return tf.ensure_shape(records, [None])
 
         number, sizes = tf.TensorSpec([], tf.int64), tf.TensorSpec([None], tf.int64)
-        groups = functools.partial(
-            self._groups, seed=seed, start=start, landmark=landmark
-        )
+        groups = functools.partial(self._groups, seed=seed, start=start, landmark=landmark)
         open_groups = tf.data.Dataset.from_generator(
             groups, output_signature=(number, number, sizes, number, number)
         )
@@ -226,9 +213,7 @@ class MadeExamples:
             seed that shuffles these, and how many to skip.
         """
         before = landmark.examples
-        places = groups_from(
-            self._manifest, seed=seed, epoch=landmark.epoch, group=landmark.group
-        )
+        places = groups_from(self._manifest, seed=seed, epoch=landmark.epoch, group=landmark.group)
         for key, (epoch, number, group) in enumerate(places):
             shards = []
             for file in group.files:
@@ -255,9 +240,7 @@ class MadeExamples:
         self._tokens[file.name] = tokens
         return OpenShard(tokens, sequences_of_epoch(tokens, epoch, config=self._config))
 
-    def _make(
-        self, key: np.int64, first: np.int64, numbers: Numbers
-    ) -> npt.NDArray[Any]:
+    def _make(self, key: np.int64, first: np.int64, numbers: Numbers) -> npt.NDArray[Any]:
         """The records of some examples of a group, as bytes, `[N]`.
 
         Args:
@@ -277,9 +260,7 @@ class MadeExamples:
                 config=self._config,
                 masked_shares=None if masked_shares is None else masked_shares[own],
             )
-            made[own] = np.fromiter(
-                itertools.chain.from_iterable(records), object, len(own)
-            )
+            made[own] = np.fromiter(itertools.chain.from_iterable(records), object, len(own))
         with self._lock:
             group.left -= len(numbers)
             if not group.left:

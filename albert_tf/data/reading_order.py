@@ -34,9 +34,7 @@ class ShardGroup:
     skip: int
 
 
-def shard_groups(
-    manifest: DatasetManifest, *, seed: int, start: int
-) -> Iterator[ShardGroup]:
+def shard_groups(manifest: DatasetManifest, *, seed: int, start: int) -> Iterator[ShardGroup]:
     """The groups of the endless training stream from a position on.
 
     Args:
@@ -45,9 +43,7 @@ def shard_groups(
     Raises:
         ValueError: There is nothing to train on.
     """
-    copies = [
-        manifest.shard_files(TRAIN, copy) for copy in range(manifest.num_copies(TRAIN))
-    ]
+    copies = [manifest.shard_files(TRAIN, copy) for copy in range(manifest.num_copies(TRAIN))]
     cycle = manifest.num_examples(TRAIN)
     if cycle == 0:
         raise ValueError("no training examples")
@@ -80,9 +76,7 @@ def groups_from(
             shard_file(TRAIN, number, shard=n, num_shards=len(documents)): file
             for n, file in enumerate(documents)
         }
-        named = tuple(
-            dataclasses.replace(file, name=name) for name, file in stored.items()
-        )
+        named = tuple(dataclasses.replace(file, name=name) for name, file in stored.items())
         groups = _groups_of_pass(named, seed=seed, number=number)
         for place, found in enumerate(groups):
             if number > epoch or place >= group:
@@ -130,7 +124,5 @@ def shuffled(
 ) -> tf.data.Dataset:
     """What several shards hold in the order of training, without the first `skip`."""
     side_by_side = shards.interleave(of_shard, cycle_length=count, block_length=BLOCK)
-    in_order = side_by_side.shuffle(
-        SHUFFLE_WINDOW, seed=seed, reshuffle_each_iteration=False
-    )
+    in_order = side_by_side.shuffle(SHUFFLE_WINDOW, seed=seed, reshuffle_each_iteration=False)
     return in_order.skip(skip)

@@ -144,9 +144,7 @@ class _Quotients:
         share: How frequent each token is, `[V]`; 0 of those that are not predicted.
     """
 
-    def __init__(
-        self, neighbours: Int, tokens: Int, counts: Int, *, share: Float
-    ) -> None:
+    def __init__(self, neighbours: Int, tokens: Int, counts: Int, *, share: Float) -> None:
         order = np.argsort(neighbours, kind="stable")
         order = order[share[tokens[order]] > 0]
         # Of neighbour t those from starts[t] to starts[t + 1].
@@ -162,10 +160,7 @@ class _Quotients:
 
 
 def training_text(
-    data: Path,
-    manifest: DatasetManifest,
-    *,
-    on_tokens: Callable[[int], None] = lambda tokens: None,
+    data: Path, manifest: DatasetManifest, *, on_tokens: Callable[[int], None] = lambda tokens: None
 ) -> Iterator[Unmasked]:
     """The text of the training split, once, up to `COUNTED_TOKENS`."""
     left = COUNTED_TOKENS
@@ -177,9 +172,7 @@ def training_text(
         left -= len(text.ids)
 
 
-def held_out_text(
-    data: Path, manifest: DatasetManifest, *, examples: int
-) -> Iterator[Unmasked]:
+def held_out_text(data: Path, manifest: DatasetManifest, *, examples: int) -> Iterator[Unmasked]:
     """The text of the first held-out examples, some at a time."""
     for text in read_unmasked(data, manifest, split=EVAL):
         if examples <= 0:
@@ -199,10 +192,7 @@ def loss_of_counting(data: Path, manifest: DatasetManifest) -> float | None:
     """
     if not (manifest.num_examples(TRAIN) and manifest.num_examples(EVAL)):
         return None
-    counts = NeighbourCounts(
-        training_text(data, manifest),
-        vocab_size=manifest.vocabulary["size"],
-    )
+    counts = NeighbourCounts(training_text(data, manifest), vocab_size=manifest.vocabulary["size"])
     held_out = held_out_text(data, manifest, examples=ASKED_EXAMPLES)
     losses = [counts.from_neighbours(masked_tokens(text)).losses for text in held_out]
     return float(np.concatenate(losses).mean()) if losses else None

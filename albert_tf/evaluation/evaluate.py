@@ -155,9 +155,7 @@ def held_out_losses(
 class Yardstick:
     """What compares a model with counting and with models of other vocabularies."""
 
-    def __init__(
-        self, model: AlbertPretrainer, vocabulary: Vocabulary, progress: Progress
-    ) -> None:
+    def __init__(self, model: AlbertPretrainer, vocabulary: Vocabulary, progress: Progress) -> None:
         self._config, self._vocabulary = model.config, vocabulary
         self._scorer, self._progress = WordScorer(model), progress
 
@@ -177,9 +175,7 @@ class Yardstick:
         rows = held_out_rows(records, self._vocabulary, examples=examples)
         measured = self._of_words(rows, counts, maximum=words)
         if counts:
-            texts = list(
-                held_out_text(records.dataset, records.manifest, examples=examples)
-            )
+            texts = list(held_out_text(records.dataset, records.manifest, examples=examples))
             asked = [masked_tokens(text) for text in texts]
             masked = Asked(*map(np.concatenate, zip(*asked, strict=True)))
             of_rows = np.concatenate([text.masked_of_rows for text in texts])
@@ -203,9 +199,7 @@ class Yardstick:
         characters = np.array([word.characters for word in words], np.float64)
         questions = questions_about(rows, spans)
         self._progress.start("predicting words", total=len(questions.row))
-        losses = {
-            "model": self._scorer.losses(rows, spans, on_batch=self._progress.advance)
-        }
+        losses = {"model": self._scorer.losses(rows, spans, on_batch=self._progress.advance)}
         if counts:
             asked = known_beside(questions)
             for name, guesses in (
@@ -230,9 +224,7 @@ class Yardstick:
             },
         }
 
-    def minimal_pairs(
-        self, pairs: Sequence[MinimalPair], rows: Sequence[Row]
-    ) -> Metrics:
+    def minimal_pairs(self, pairs: Sequence[MinimalPair], rows: Sequence[Row]) -> Metrics:
         """How many pairs a model gets right; `rows` has good and bad ones in turn."""
         words = words_of_sentences(rows, self._vocabulary)
         tokens = sum(word.end - word.start for word in words)
@@ -246,8 +238,7 @@ class Yardstick:
         return {
             **_share_of(sum(right for _, right, _ in scores), len(pairs)),
             "paradigms": [
-                {"paradigm": paradigm, **_share_of(*score)}
-                for paradigm, *score in scores
+                {"paradigm": paradigm, **_share_of(*score)} for paradigm, *score in scores
             ],
         }
 
@@ -273,10 +264,4 @@ def _guessed(guesses: Guesses, of_rows: npt.NDArray[np.int64]) -> Metrics:
 def _share_of(right: int, pairs: int) -> dict[str, Any]:
     """A share of some pairs with its 95 % interval, Wilson's."""
     low, high = interval(right / pairs, pairs)
-    return {
-        "right": right,
-        "pairs": pairs,
-        "accuracy": right / pairs,
-        "low": low,
-        "high": high,
-    }
+    return {"right": right, "pairs": pairs, "accuracy": right / pairs, "low": low, "high": high}

@@ -83,8 +83,7 @@ def _measure(model: AlbertPretrainer, batch: Batch) -> Tensor:
     """The `Sums` of a batch without dropout, then `by_example`, `[6 + 4 * B]`."""
     mlm_logits, sentence_logits = model(batch)
     labels, weights, places = (
-        ops.reshape(batch[f"masked_lm_{name}"], (-1,))
-        for name in ("ids", "weights", "positions")
+        ops.reshape(batch[f"masked_lm_{name}"], (-1,)) for name in ("ids", "weights", "positions")
     )
     rows, length = batch["input_ids"].shape
     # Of a batch without padding, positions are places in all rows one after the other.
@@ -96,9 +95,7 @@ def _measure(model: AlbertPretrainer, batch: Batch) -> Tensor:
     sentences = ops.zeros((rows, 2), "float32")
     if sentence_logits is not None:
         labels = batch["sentence_order_labels"]
-        losses, _ = model.operations.cross_entropy(
-            sentence_logits, ops.maximum(labels, 0)
-        )
+        losses, _ = model.operations.cross_entropy(sentence_logits, ops.maximum(labels, 0))
         labelled = ops.cast(labels >= 0, "float32")
         sentences = ops.stack([losses * labelled, labelled], axis=1)
     by_example = ops.concatenate([masked, sentences], axis=1)
@@ -120,9 +117,7 @@ def held_out_examples(records: Records, *, maximum: int | None) -> int:
 class HeldOut:
     """The examples that a model is measured on, with the measurement compiled."""
 
-    def __init__(
-        self, model: AlbertPretrainer, records: Records, *, examples: int
-    ) -> None:
+    def __init__(self, model: AlbertPretrainer, records: Records, *, examples: int) -> None:
         self.examples = examples
         self._records = records
         length = records.manifest.config.max_seq_length
@@ -157,9 +152,7 @@ class HeldOut:
         return Measured(Sums(*total.tolist()), by_example[:, :number])
 
 
-def compiled(
-    function: Callable[[Any, Batch], Tensor], model: Model
-) -> Callable[[Batch], Array]:
+def compiled(function: Callable[[Any, Batch], Tensor], model: Model) -> Callable[[Batch], Array]:
     """Compile a function of a model and a batch `[B, ...]`.
 
     Returns:
@@ -208,8 +201,7 @@ def of_any_size(batch: Batch) -> dict[str, Any]:
     of_size = OF_SIZE if "row_places" in batch else ()
     return {
         name: tf.TensorSpec(
-            (*values.shape[:-1], None) if name in of_size else values.shape,
-            values.dtype,
+            (*values.shape[:-1], None) if name in of_size else values.shape, values.dtype
         )
         for name, values in batch.items()
     }

@@ -118,9 +118,7 @@ def words_of_sentences(rows: Sequence[Row], vocabulary: Vocabulary) -> list[Span
     ]
 
 
-def score_by_paradigm(
-    pairs: Sequence[MinimalPair], losses: Float
-) -> list[tuple[str, int, int]]:
+def score_by_paradigm(pairs: Sequence[MinimalPair], losses: Float) -> list[tuple[str, int, int]]:
     """Each paradigm, as they came, with its pairs that are right and all its pairs.
 
     Args:

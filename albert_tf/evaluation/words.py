@@ -72,9 +72,7 @@ class Word(NamedTuple):
     key: int
 
 
-def sample_words(
-    rows: Iterable[Row], vocabulary: Vocabulary, *, maximum: int
-) -> list[Word]:
+def sample_words(rows: Iterable[Row], vocabulary: Vocabulary, *, maximum: int) -> list[Word]:
     """A sample of the words of some rows: `SHARE` of them, or `maximum`.
 
     Which ones follows from the text alone, not from how a vocabulary divides it, so
@@ -109,18 +107,14 @@ def first_rows(rows: Iterable[Row], vocabulary: Vocabulary) -> Iterator[Row]:
         left -= int(letters[row].sum())
 
 
-def held_out_rows(
-    records: Records, vocabulary: Vocabulary, *, examples: int
-) -> list[Row]:
+def held_out_rows(records: Records, vocabulary: Vocabulary, *, examples: int) -> list[Row]:
     """The `first_rows` of the first held-out examples, nothing masked."""
     texts = held_out_text(records.dataset, records.manifest, examples=examples)
     rows = itertools.chain.from_iterable(text.rows for text in texts)
     return list(first_rows(rows, vocabulary))
 
 
-def words_of_row(
-    shown: Sequence[str], starts: Bools, *, number: int = 0
-) -> Iterator[Word]:
+def words_of_row(shown: Sequence[str], starts: Bools, *, number: int = 0) -> Iterator[Word]:
     """The words of a row that consist of letters alone.
 
     Numbers are left out, because vocabularies divide them into words of their own.
@@ -273,9 +267,7 @@ def known_beside(questions: Questions) -> Asked:
     )
 
 
-def batches_by_length(
-    questions: Questions, *, longest: int
-) -> Iterator[tuple[Int, Batch]]:
+def batches_by_length(questions: Questions, *, longest: int) -> Iterator[tuple[Int, Batch]]:
     """Batches of questions of about one length, the longest first, with their numbers.
 
     Each is filled up to the number of rows of its width, so that every width has one
@@ -331,7 +323,5 @@ def _batch(questions: Questions, some: Int, *, size: int, width: int) -> Batch:
 
 def _losses(model: AlbertPretrainer, batch: Batch) -> Any:
     logits, _ = model(batch)
-    losses, _ = model.operations.cross_entropy(
-        logits, ops.reshape(batch["masked_lm_ids"], (-1,))
-    )
+    losses, _ = model.operations.cross_entropy(logits, ops.reshape(batch["masked_lm_ids"], (-1,)))
     return losses

@@ -30,9 +30,7 @@ SORTED_BATCHES = 64
 TOKENS = 4096
 
 
-def training_batches(
-    job: TuningJob, state: TuningState
-) -> Generator[Batch, None, None]:
+def training_batches(job: TuningJob, state: TuningState) -> Generator[Batch, None, None]:
     """The rows from where a run stands, a step at a time `[B, ...]`.
 
     Scores are standardised: those of all rows have mean 0 and deviation 1.
@@ -41,9 +39,7 @@ def training_batches(
     weights = label_weights(job)
     epoch, place = divmod(state.step, -(-len(train.rows) // size))
     while True:
-        chosen = epoch_batches(
-            train.lengths, batch_size=size, seed=job.config.seed, epoch=epoch
-        )
+        chosen = epoch_batches(train.lengths, batch_size=size, seed=job.config.seed, epoch=epoch)
         for rows in chosen[place:]:
             batch = batch_of(
                 [train.rows[row] for row in rows],
@@ -102,9 +98,7 @@ def width_of(length: int, *, longest: int) -> int:
     return min(longest, WIDTHS[place]) if place < len(WIDTHS) else longest
 
 
-def epoch_batches(
-    lengths: Sequence[int], *, batch_size: int, seed: int, epoch: int
-) -> list[Array]:
+def epoch_batches(lengths: Sequence[int], *, batch_size: int, seed: int, epoch: int) -> list[Array]:
     """The rows of each batch of an epoch, all rows once.
 
     A function of seed and epoch. The last batch may be smaller.
@@ -166,12 +160,7 @@ def batch_of(
 
 
 def inputs_of(
-    rows: Sequence[EncodedExample],
-    kind: Kind,
-    *,
-    size: int,
-    longest: int,
-    options: int = 1,
+    rows: Sequence[EncodedExample], kind: Kind, *, size: int, longest: int, options: int = 1
 ) -> Batch:
     """The inputs of a model for some rows, as in `batch_of`, without targets.
 

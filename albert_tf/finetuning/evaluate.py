@@ -16,11 +16,7 @@ from albert_tf.evaluation.held_out import Stop, compiled, never
 from albert_tf.finetuning.batches import batches_to_predict
 from albert_tf.finetuning.job import TuningJob, TuningState
 from albert_tf.model.task_model import Batch, TaskModel
-from albert_tf.model.trained_model import (
-    TrainedModel,
-    task_model_of,
-    with_scores_scaled,
-)
+from albert_tf.model.trained_model import TrainedModel, task_model_of, with_scores_scaled
 from albert_tf.runs.checkpoints import arrays_of, assign_arrays
 from albert_tf.runs.metrics import Metrics
 from albert_tf.runs.progress import Progress
@@ -54,12 +50,7 @@ class TaskLogits:
     """
 
     def __init__(
-        self,
-        model: TaskModel,
-        spec: TaskSpec,
-        *,
-        longest: int,
-        compute: Compute | None = None,
+        self, model: TaskModel, spec: TaskSpec, *, longest: int, compute: Compute | None = None
     ) -> None:
         self._spec, self._longest = spec, longest
         self._compute = compute or compiled(lambda of, batch: of(batch), model)
@@ -117,9 +108,7 @@ class Predictor:
         logits = self._logits[is_compiled].of_rows(given.rows)
         assert logits is not None, "nobody stops it"
         task = task_of(
-            record.spec,
-            threshold=record.threshold,
-            max_answer_tokens=record.max_answer_tokens,
+            record.spec, threshold=record.threshold, max_answer_tokens=record.max_answer_tokens
         )
         return answers_of(task, given.examples, given.rows, logits)
 
@@ -167,9 +156,7 @@ class TaskEvaluations:
         self._task = task_of(job.spec, max_answer_tokens=job.config.max_answer_tokens)
         labels = len(job.spec.labels)
         self._measured = TaskModel(job.source.config, kind=job.spec.kind, labels=labels)
-        self._logits = TaskLogits(
-            self._measured, job.spec, longest=job.config.max_seq_length
-        )
+        self._logits = TaskLogits(self._measured, job.spec, longest=job.config.max_seq_length)
 
     def is_due(self, step: int) -> bool:
         """Whether there is an evaluation after a step that was not done yet."""
@@ -194,9 +181,7 @@ class TaskEvaluations:
         weights = arrays_of(self._model.weights_by_path)
         assign_arrays(
             self._measured.weights_by_path,
-            with_scores_scaled(
-                weights, mean=state.score_mean, deviation=state.score_deviation
-            ),
+            with_scores_scaled(weights, mean=state.score_mean, deviation=state.score_deviation),
         )
         logits = self._logits.of_rows(held_out.rows, should_stop=lambda: stop.reason)
         if logits is None:
@@ -222,8 +207,7 @@ class TaskEvaluations:
         self._log.write(line)
         values = (f"{name} {line[name]:.4f}" for name in self._job.spec.metrics)
         self._progress.say(
-            f"step {line['step']:,} of {self._job.config.steps:,}: "
-            f"{', '.join(values)}{mark}"
+            f"step {line['step']:,} of {self._job.config.steps:,}: {', '.join(values)}{mark}"
         )
 
     def best(self) -> Metrics | None:

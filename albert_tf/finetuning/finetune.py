@@ -112,10 +112,7 @@ class FineTuning:
         model = job.new_model(self.state)
         loss = functools.partial(task_loss, smoothing=job.config.label_smoothing)
         self.steps = training_steps(
-            model,
-            self.config,
-            loss=TrainingLoss(loss, step_counts),
-            checkpoint=checkpoint,
+            model, self.config, loss=TrainingLoss(loss, step_counts), checkpoint=checkpoint
         )
         if checkpoint is not None:
             progress.say(f"Continuing {job.run} after step {self.state.step}.")
@@ -123,9 +120,7 @@ class FineTuning:
         # Without a number of steps every evaluation has a checkpoint, and that is all.
         self.saver = Saver(job.run, self.steps, self.state, every=every)
         self.log = MetricsLog(job.run, step=self.state.step)
-        self.evaluations = TaskEvaluations(
-            job, model, self.state, log=self.log, progress=progress
-        )
+        self.evaluations = TaskEvaluations(job, model, self.state, log=self.log, progress=progress)
 
     @property
     def is_over(self) -> bool:
@@ -168,10 +163,7 @@ def step_counts(batch: Batch) -> Counts:
 
 
 def finish(
-    job: TuningJob,
-    *,
-    progress: Progress,
-    before_end: Callable[[TrainedModel], None],
+    job: TuningJob, *, progress: Progress, before_end: Callable[[TrainedModel], None]
 ) -> Result:
     """Measure the best checkpoint and write predictions, record, card and result."""
     tuned = read_tuned(job.run, say=progress.say)

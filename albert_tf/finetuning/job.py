@@ -47,9 +47,7 @@ class TuningJob:
         """
         dropout = self.config.dropout
         config = dataclasses.replace(
-            self.source.config,
-            hidden_dropout_prob=dropout,
-            attention_probs_dropout_prob=dropout,
+            self.source.config, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout
         )
         model = TaskModel(
             config,

@@ -95,10 +95,7 @@ class HostSetting(NamedTuple):
 
 
 def host_setting(
-    *,
-    coordinator: str | None = None,
-    num_hosts: int | None = None,
-    host_index: int | None = None,
+    *, coordinator: str | None = None, num_hosts: int | None = None, host_index: int | None = None
 ) -> HostSetting | None:
     """The place of this process among several; None if it is alone.
 

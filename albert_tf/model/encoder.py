@@ -16,14 +16,7 @@ from typing import Any
 
 from keras import ops
 
-from albert_tf.model.layers import (
-    DropoutSeeds,
-    Layer,
-    SharedWeights,
-    Tensor,
-    Weights,
-    dropout,
-)
+from albert_tf.model.layers import DropoutSeeds, Layer, SharedWeights, Tensor, Weights, dropout
 from albert_tf.model.parameters import sublayers
 from albert_tf.model.unpadding import Unpadding
 from schemas.architecture import ModelConfig
@@ -59,9 +52,7 @@ class Embeddings(Layer):
         self.layer_norm = self.new_layer_norm(width)
         self.projection = None
         if config.has_projection:
-            self.projection = self.new_dense(
-                "projection", config.hidden_size, inputs=width
-            )
+            self.projection = self.new_dense("projection", config.hidden_size, inputs=width)
 
     def call(
         self,
@@ -74,9 +65,7 @@ class Embeddings(Layer):
         width, (_, length) = self.config.embedding_size, ops.shape(input_ids)
         # A product with one-hot rows, because the gradient of a lookup in a table of
         # two rows adds up all of B*S rows one by one.
-        segments = ops.one_hot(
-            segment_ids, self.config.type_vocab_size, dtype=self.compute_dtype
-        )
+        segments = ops.one_hot(segment_ids, self.config.type_vocab_size, dtype=self.compute_dtype)
         tokens = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, S, E]
         x = ops.cast(tokens, self.compute_dtype)
         x = x + ops.matmul(segments, self.token_type_embeddings)
@@ -131,9 +120,7 @@ class SelfAttention(Layer):
             input_mask: 1 at the tokens that are attended to, 0 at padding, `[B, S]`.
         """
         config, operations = self.config, self.operations
-        kernel, bias, output_kernel, output_bias, *norm = (
-            weights or self.shared_weights().copy()
-        )
+        kernel, bias, output_kernel, output_bias, *norm = weights or self.shared_weights().copy()
         projected = ops.matmul(rows, kernel) + bias  # [B*S, 3H]
         rate, drop = config.attention_probs_dropout_prob, None
         if seeds is not None and rate:
@@ -148,9 +135,7 @@ class SelfAttention(Layer):
         context = unpadding.unpad(context) if unpadding else context
         attended = ops.matmul(context, output_kernel) + output_bias
         attended = dropout(attended, config.hidden_dropout_prob, seeds)
-        return operations.normalize(
-            rows + attended, *norm, epsilon=config.layer_norm_eps
-        )
+        return operations.normalize(rows + attended, *norm, epsilon=config.layer_norm_eps)
 
 
 class FeedForward(Layer):
@@ -176,23 +161,16 @@ class FeedForward(Layer):
         )
 
     def call(
-        self,
-        rows: Tensor,
-        seeds: DropoutSeeds | None = None,
-        weights: Weights | None = None,
+        self, rows: Tensor, seeds: DropoutSeeds | None = None, weights: Weights | None = None
     ) -> Tensor:
         """Transform each of `rows` `[B*S, H]` by itself."""
-        kernel, bias, output_kernel, output_bias, *norm = (
-            weights or self.shared_weights().copy()
-        )
+        kernel, bias, output_kernel, output_bias, *norm = weights or self.shared_weights().copy()
         inner = ops.matmul(rows, kernel) + bias  # [B*S, F]
         x = self.operations.project_activated(
             inner, output_kernel, output_bias, activate=self.activation
         )
         x = dropout(x, self.config.hidden_dropout_prob, seeds)
-        return self.operations.normalize(
-            rows + x, *norm, epsilon=self.config.layer_norm_eps
-        )
+        return self.operations.normalize(rows + x, *norm, epsilon=self.config.layer_norm_eps)
 
 
 class Encoder(Layer):
@@ -202,16 +180,13 @@ class Encoder(Layer):
         recompute: Compute each layer again for its gradients, to keep less in memory.
     """
 
-    def __init__(
-        self, config: ModelConfig, *, recompute: bool = False, **kwargs: Any
-    ) -> None:
+    def __init__(self, config: ModelConfig, *, recompute: bool = False, **kwargs: Any) -> None:
         super().__init__(config, name="encoder", **kwargs)
         self.recompute = recompute
         self.embeddings = Embeddings(name="embeddings", **self.likewise)
         kinds = {"attention": SelfAttention, "ffn": FeedForward}
         self.sublayers = {
-            name: kinds[part](name=name, **self.likewise)
-            for part, name in sublayers(config)
+            name: kinds[part](name=name, **self.likewise) for part, name in sublayers(config)
         }
 
     def build(self, input_shape: Any = None) -> None:
@@ -289,9 +264,7 @@ class Encoder(Layer):
             return self.operations.recomputed(compute, rows, *copies)
         return compute(rows, *copies)
 
-    def pool(
-        self, rows: Tensor, length: int, unpadding: Unpadding | None = None
-    ) -> Tensor:
+    def pool(self, rows: Tensor, length: int, unpadding: Unpadding | None = None) -> Tensor:
         """A summary `[B, H]` of each sequence, from its first piece, [CLS]."""
         assert self.pooler is not None, "a model without sentence task pools nothing"
         if unpadding:

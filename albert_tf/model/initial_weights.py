@@ -48,9 +48,7 @@ def draw_first_weights(
         begin_with_positional_heads(model.encoder)
 
 
-def initialize_weights(
-    model: keras.layers.Layer, *, standard_deviation: float, seed: int
-) -> None:
+def initialize_weights(model: keras.layers.Layer, *, standard_deviation: float, seed: int) -> None:
     """Give a new model its first weights (modeling.py `create_initializer`).
 
     Kernels and tables are drawn; biases stay 0 and scales of layer normalisation 1.
@@ -220,8 +218,6 @@ def set_heads(attention: SelfAttention, readers: Array, turns: Array) -> None:
         first = head * width
         for kernel, shift in ((queries, offset), (keys, 0)):
             kernel[:, first : first + width] = 0
-            kernel[:, first : first + 2 * len(turns)] = scale * moved(
-                readers, turns, offset=shift
-            )
+            kernel[:, first : first + 2 * len(turns)] = scale * moved(readers, turns, offset=shift)
     attention.query.kernel.assign(queries)
     attention.key.kernel.assign(keys)

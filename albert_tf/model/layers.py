@@ -64,11 +64,7 @@ class Layer(keras.layers.Layer):
     casts = True
 
     def __init__(
-        self,
-        config: ModelConfig,
-        *,
-        operations: ModuleType | None = None,
-        **kwargs: Any,
+        self, config: ModelConfig, *, operations: ModuleType | None = None, **kwargs: Any
     ) -> None:
         super().__init__(autocast=self.casts, **kwargs)
         self.config = config
@@ -79,11 +75,7 @@ class Layer(keras.layers.Layer):
     @property
     def likewise(self) -> dict[str, Any]:
         """The arguments for a part of it."""
-        return {
-            "config": self.config,
-            "dtype": self.dtype_policy,
-            "operations": self.operations,
-        }
+        return {"config": self.config, "dtype": self.dtype_policy, "operations": self.operations}
 
     def new_dense(self, name: str, units: int, *, inputs: int) -> "Dense":
         """A dense layer whose weights exist."""

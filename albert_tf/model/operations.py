@@ -32,9 +32,7 @@ def exact_gradient(weight: Tensor, cast: Tensor) -> Tensor:
     return ops.cast(weight, cast.dtype)
 
 
-def repeat(
-    layer: Callable[[Any, Tensor], Tensor], rows: Tensor, numbers: range
-) -> Tensor:
+def repeat(layer: Callable[[Any, Tensor], Tensor], rows: Tensor, numbers: range) -> Tensor:
     """`layer(number, rows)` of its own result again and again."""
     for number in numbers:
         rows = layer(number, rows)
@@ -65,11 +63,7 @@ def normalize(x: Tensor, gamma: Tensor, beta: Tensor, *, epsilon: float) -> Tens
 
 
 def attend(
-    projected: Tensor,
-    bias: Tensor,
-    *,
-    heads: int,
-    drop: Callable[[Tensor], Tensor] | None = None,
+    projected: Tensor, bias: Tensor, *, heads: int, drop: Callable[[Tensor], Tensor] | None = None
 ) -> Tensor:
     """Scaled dot-product attention, rows to rows.
 
@@ -119,8 +113,6 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     A hit is a label with the highest logit, the first of several.
     """
     logits = ops.cast(logits, "float32")
-    losses = keras.losses.sparse_categorical_crossentropy(
-        labels, logits, from_logits=True
-    )
+    losses = keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
     best = ops.cast(ops.argmax(logits, axis=-1), labels.dtype)
     return losses, ops.cast(ops.equal(best, labels), "float32")

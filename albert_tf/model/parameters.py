@@ -60,9 +60,7 @@ def whole_layers(config: ModelConfig) -> ModelConfig:
     """
     if _is_whole(config):
         return config
-    return dataclasses.replace(
-        config, sharing="all", num_hidden_groups=config.num_hidden_layers
-    )
+    return dataclasses.replace(config, sharing="all", num_hidden_groups=config.num_hidden_layers)
 
 
 def _group(layer: int, config: ModelConfig) -> int:
@@ -165,9 +163,7 @@ def weight_shapes(config: ModelConfig) -> Shapes:
             "position_embeddings": (config.max_position_embeddings, embedding),
             "token_type_embeddings": (config.type_vocab_size, embedding),
             **_layer_norm(embedding),
-            **(
-                _dense("projection", embedding, hidden) if config.has_projection else {}
-            ),
+            **(_dense("projection", embedding, hidden) if config.has_projection else {}),
         },
         **{f"encoder/{name}": blocks[part] for part, name in sublayers(config)},
         "encoder": _dense("pooler", hidden, hidden) if has_sentence_task else {},

@@ -137,11 +137,7 @@ class Model(Layer):
     """An encoder with heads, whose weights have paths that checkpoints know."""
 
     def __init__(
-        self,
-        config: ModelConfig,
-        *,
-        precision: Precision,
-        operations: ModuleType | None,
+        self, config: ModelConfig, *, precision: Precision, operations: ModuleType | None
     ) -> None:
         policy = "mixed_bfloat16" if precision == "bfloat16" else "float32"
         super().__init__(config, name="albert", dtype=policy, operations=operations)
@@ -184,10 +180,7 @@ class AlbertPretrainer(Model):
             self.sentence_head.build()
 
     def call(
-        self,
-        batch: Batch,
-        seeds: DropoutSeeds | None = None,
-        every_layer: bool = False,
+        self, batch: Batch, seeds: DropoutSeeds | None = None, every_layer: bool = False
     ) -> tuple[Any, ...]:
         """Logits `[B*P, V]` of the masked pieces and `[B, 2]` of the sentence task.
 
@@ -213,10 +206,7 @@ class AlbertPretrainer(Model):
 
 
 def task_sums(
-    model: AlbertPretrainer,
-    batch: Batch,
-    mlm_logits: Tensor,
-    sentence_logits: Tensor | None,
+    model: AlbertPretrainer, batch: Batch, mlm_logits: Tensor, sentence_logits: Tensor | None
 ) -> Sums:
     """Losses and hits of both tasks, added up over a batch in float32."""
 
@@ -266,9 +256,7 @@ def micro_batch_loss(
         `layer_consistency_weight`, `[7]` with the share of that loss's mean.
     """
     weight = model.config.layer_consistency_weight
-    mlm_logits, sentence_logits, *rest = model(
-        batch, seeds=seeds, every_layer=bool(weight)
-    )
+    mlm_logits, sentence_logits, *rest = model(batch, seeds=seeds, every_layer=bool(weight))
     sums = task_sums(model, batch, mlm_logits, sentence_logits)
     loss = step_loss(sums, mlm_count=mlm_count, sentence_count=sentence_count)
     if not weight:

@@ -12,12 +12,7 @@ from keras import ops
 
 from albert_tf.model.encoder import Encoder
 from albert_tf.model.layers import DropoutSeeds, dropout
-from albert_tf.model.parameters import (
-    encoder_config,
-    head_name,
-    needs_pooler,
-    num_outputs,
-)
+from albert_tf.model.parameters import encoder_config, head_name, needs_pooler, num_outputs
 from albert_tf.model.pretrainer import ClassifierHead, Model
 from schemas.architecture import ModelConfig
 from schemas.config import Precision
@@ -125,9 +120,7 @@ def task_loss(
     return total / ops.maximum(weight, 1e-9), ops.stack([total, ops.sum(weights)])
 
 
-def losses_of(
-    model: TaskModel, logits: Tensor, batch: Batch, *, smoothing: float = 0.0
-) -> Tensor:
+def losses_of(model: TaskModel, logits: Tensor, batch: Batch, *, smoothing: float = 0.0) -> Tensor:
     """The loss of each row `[B]`, of `tag` of each token `[B, S]`, in float32.
 
     As in transformers, except that a question whose answer is outside the window has
@@ -157,11 +150,7 @@ def losses_of(
 
 
 def _cross_entropy(
-    logits: Tensor,
-    targets: Tensor,
-    *,
-    smoothing: float = 0.0,
-    present: Tensor | None = None,
+    logits: Tensor, targets: Tensor, *, smoothing: float = 0.0, present: Tensor | None = None
 ) -> Tensor:
     """Losses in nats `[...]` of logits `[..., C]`, smoothed over those present."""
     logs = ops.log_softmax(logits)

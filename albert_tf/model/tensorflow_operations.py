@@ -56,9 +56,7 @@ def exact_gradient(weight: Tensor, cast: Tensor) -> Any:
     return tf.identity(cast), lambda dcast: (_float32(dcast), None)
 
 
-def repeat(
-    layer: Callable[[Any, Tensor], Tensor], rows: Tensor, numbers: range
-) -> Tensor:
+def repeat(layer: Callable[[Any, Tensor], Tensor], rows: Tensor, numbers: range) -> Tensor:
     """See `operations.repeat`: a loop in the graph, which has the layer once."""
     if len(numbers) == 1:
         return layer(numbers[0], rows)
@@ -121,11 +119,7 @@ def project_activated(
 
 
 def attend(
-    projected: Tensor,
-    bias: Tensor,
-    *,
-    heads: int,
-    drop: Callable[[Tensor], Tensor] | None = None,
+    projected: Tensor, bias: Tensor, *, heads: int, drop: Callable[[Tensor], Tensor] | None = None
 ) -> Tensor:
     """See `operations.attend`: many weights are computed again for the gradient."""
     if drop is not None:
@@ -163,10 +157,7 @@ def attend(
 
 
 def _split_gradients(
-    dcontext: Tensor,
-    context: Tensor,
-    weights: Tensor,
-    projected: tuple[Tensor, Tensor, Tensor],
+    dcontext: Tensor, context: Tensor, weights: Tensor, projected: tuple[Tensor, Tensor, Tensor]
 ) -> Tensor:
     """The gradients of query, key and value, `[3, B, A, S, D]`.
 
@@ -225,8 +216,7 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Any:
     best = tf.argmax(logits, axis=-1, output_type=labels.dtype)
     # The logits `[N, 1]` of the likeliest class and of the label.
     largest, chosen = (
-        _float32(tf.gather(logits, classes[:, None], batch_dims=1))
-        for classes in (best, labels)
+        _float32(tf.gather(logits, classes[:, None], batch_dims=1)) for classes in (best, labels)
     )
     total = _sum_of_exponentials(logits, largest)
     losses = tf.math.log(total) - (chosen - largest)

@@ -24,12 +24,7 @@ from albert_tf.runs.checkpoints import (
     shapes_of,
 )
 from albert_tf.runs.progress import QUIET, Say
-from albert_tf.runs.run_record import (
-    is_tuned,
-    recorded_initializer,
-    run_config,
-    trained_length,
-)
+from albert_tf.runs.run_record import is_tuned, recorded_initializer, run_config, trained_length
 from albert_tf.runs.task_record import read_record
 from schemas.architecture import ModelConfig
 from schemas.config import Initializer, Precision
@@ -90,11 +85,7 @@ class TrainedModel:
 
 
 def read_trained(
-    folder: Path,
-    *,
-    which: Which | None = None,
-    with_weights: bool = True,
-    say: Say = QUIET.say,
+    folder: Path, *, which: Which | None = None, with_weights: bool = True, say: Say = QUIET.say
 ) -> TrainedModel:
     """A run, an import or a fine-tuned model, once its files fit together.
 
@@ -123,18 +114,14 @@ def read_trained(
         step=step,
         task=task,
         max_seq_length=(
-            task.trained_length or task.max_seq_length
-            if task
-            else trained_length(folder, config)
+            task.trained_length or task.max_seq_length if task else trained_length(folder, config)
         ),
         initializer=recorded_initializer(folder),
         untrained=untrained,
     )
 
 
-def read_tuned(
-    folder: Path, *, which: Which | None = None, say: Say = QUIET.say
-) -> TrainedModel:
+def read_tuned(folder: Path, *, which: Which | None = None, say: Say = QUIET.say) -> TrainedModel:
     """A fine-tuned model; see `read_trained`."""
     if not is_tuned(folder):
         raise AlbertError(
@@ -192,9 +179,7 @@ def pretrainer_of(
             "task; use albert predict, or give the run that it was tuned from."
         )
     pretrainer = AlbertPretrainer(
-        model.config,
-        precision=precision,
-        operations=None if is_compiled else operations,
+        model.config, precision=precision, operations=None if is_compiled else operations
     )
     assign_arrays(pretrainer.weights_by_path, model.weights)
     return pretrainer

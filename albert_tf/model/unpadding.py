@@ -173,6 +173,5 @@ def flat_predictions(batch: Batch, *, most: int) -> Batch:
     kept = min(places, step * max(1, -(-most // step)))
     order = np.argsort(is_empty, axis=1, kind="stable")[:, :kept]
     return {
-        name: np.take_along_axis(values, order, axis=1)[:, None]
-        for name, values in flat.items()
+        name: np.take_along_axis(values, order, axis=1)[:, None] for name, values in flat.items()
     }

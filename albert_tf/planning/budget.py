@@ -132,9 +132,7 @@ class Law(NamedTuple):
 
     def is_outside(self, *, weights: float, tokens: float) -> bool:
         """Whether a run is so much larger than those fitted that this is a guess."""
-        return (
-            weights > BEYOND * self.most_weights or tokens > BEYOND * self.most_tokens
-        )
+        return weights > BEYOND * self.most_weights or tokens > BEYOND * self.most_tokens
 
     def is_fitted(self, *, weights: float, tokens: float, text: float) -> bool:
         """Whether runs like it were fitted, so that its loss is no guess."""
@@ -175,9 +173,7 @@ class Workload(NamedTuple):
         return self.batch_size * of_example
 
 
-def estimated_seconds(
-    rates: Mapping[int, float], config: ModelConfig, workload: Workload
-) -> float:
+def estimated_seconds(rates: Mapping[int, float], config: ModelConfig, workload: Workload) -> float:
     """The seconds of a step of a shape, from the speed of others on the same machine.
 
     Wide layers make more of a machine than narrow ones: operations a second follow the
@@ -260,9 +256,7 @@ class Outlook:
     text: int
     law: Law = LAW
 
-    def candidate(
-        self, config: ModelConfig, *, step_seconds: float, seconds: float
-    ) -> Candidate:
+    def candidate(self, config: ModelConfig, *, step_seconds: float, seconds: float) -> Candidate:
         """A model after this many seconds of steps and evaluations."""
         share = self.evaluating(max(1, int(seconds / step_seconds)))
         steps = max(1, int(seconds / (step_seconds * (1 + share))))
@@ -275,17 +269,11 @@ class Outlook:
             tokens=tokens,
             loss_share=self.law.share(weights=weights, tokens=tokens, text=self.text),
             is_outside=self.law.is_outside(weights=weights, tokens=tokens),
-            is_fitted=self.law.is_fitted(
-                weights=weights, tokens=tokens, text=self.text
-            ),
+            is_fitted=self.law.is_fitted(weights=weights, tokens=tokens, text=self.text),
         )
 
     def candidates(
-        self,
-        configs: Sequence[ModelConfig],
-        step_seconds: Sequence[float],
-        *,
-        seconds: float,
+        self, configs: Sequence[ModelConfig], step_seconds: Sequence[float], *, seconds: float
     ) -> list[Candidate]:
         """Models after this many seconds, given those of a step of each."""
         return [

@@ -37,9 +37,7 @@ SHARE_OF_PEAK = 0.4
 OF_DATA = ("vocab_size", "sentence_task", "max_position_embeddings")
 
 
-def forward_flops(
-    config: ModelConfig, *, length: int, predictions: int
-) -> dict[str, int]:
+def forward_flops(config: ModelConfig, *, length: int, predictions: int) -> dict[str, int]:
     """Operations of one sequence's forward pass, by part of the model.
 
     Args:
@@ -281,8 +279,7 @@ def plan(
         "models": costs,
         "days": {
             machine: {
-                name: of_model["training_flops"] / flops / 86400
-                for name, of_model in costs.items()
+                name: of_model["training_flops"] / flops / 86400 for name, of_model in costs.items()
             }
             for machine, flops in machines.items()
         },
@@ -294,10 +291,7 @@ def cost(
 ) -> dict[str, Any]:
     """What one architecture costs; operations are of one token, or of the whole run."""
     mean = {"length": length, "predictions": predictions_of(data, length)}
-    longest = {
-        "length": data.max_seq_length,
-        "predictions": data.max_predictions_per_seq,
-    }
+    longest = {"length": data.max_seq_length, "predictions": data.max_predictions_per_seq}
     forward = forward_flops(config, **mean)
     sequence, recomputed = (
         training_flops(config, **mean, recompute=again) for again in (False, True)

@@ -64,8 +64,7 @@ def compared(one: Run, other: Run) -> str:
     relation = f"{better.title} is better than {worse.title} by {by}"
     if low <= 0:
         relation = (
-            f"{one.title} and {other.title} cannot be told apart: {better.title} needs "
-            f"{by} less"
+            f"{one.title} and {other.title} cannot be told apart: {better.title} needs {by} less"
         )
     steps = f"steps {paired.one['step']:,} and {paired.other['step']:,}"
     said = f"{relation}, over {number:,} words of {text_of(paired.one)}, {steps}."
@@ -95,11 +94,7 @@ def most_words(ones: Sequence[Metrics], others: Sequence[Metrics]) -> Paired:
         if WORD_LOSSES in one and WORD_LOSSES in other
     ]
     return max(
-        pairs,
-        key=lambda found: (
-            len(found.characters),
-            found.one["step"] + found.other["step"],
-        ),
+        pairs, key=lambda found: (len(found.characters), found.one["step"] + found.other["step"])
     )
 
 

@@ -85,10 +85,7 @@ QUANTITIES = (
         combine=max,
     ),
     Quantity(
-        "sequences_per_second",
-        "Throughput",
-        "Sequences trained on in a second.",
-        is_held_out=False,
+        "sequences_per_second", "Throughput", "Sequences trained on in a second.", is_held_out=False
     ),
 )
 
@@ -110,10 +107,7 @@ def curves(quantity: Quantity, runs: Sequence[Run]) -> Iterator[Curves]:
         yield Curves(
             title=quantity.title + where,
             about="".join(
-                (
-                    *(quantity.about, note, shares),
-                    not_comparable(runs) if is_compared else "",
-                )
+                (*(quantity.about, note, shares), not_comparable(runs) if is_compared else "")
             ),
             unit=quantity.unit,
             curves=tuple(drawn),
@@ -133,8 +127,7 @@ def _drawn(
             points = [
                 (line["step"], line[quantity.name])
                 for line in run.of_split(split)
-                if line.get(quantity.name) is not None
-                and math.isfinite(line[quantity.name])
+                if line.get(quantity.name) is not None and math.isfinite(line[quantity.name])
             ]
             size = -(-len(points) // min(MOST_POINTS, most))
             if points:
@@ -193,10 +186,7 @@ def not_comparable(runs: Sequence[Run]) -> str:
 
 
 def thin(
-    points: Sequence[tuple[float, float]],
-    *,
-    size: int,
-    combine: Callable[[Iterable[float]], float],
+    points: Sequence[tuple[float, float]], *, size: int, combine: Callable[[Iterable[float]], float]
 ) -> tuple[tuple[float, float], ...]:
     """One point for each `size` neighbours, at the last step of them.
 

@@ -309,11 +309,7 @@ def tuned_section(folder: Path, *, title: str) -> Section:
         notes=tuple(verdict(result)),
         runs=(title,),
         plots=tuple(_curves(lines, [*result["metrics"], "loss"])),
-        tables=(
-            measures_table(result),
-            *filter(None, [labels_table(result)]),
-            *_confusion(result),
-        ),
+        tables=(measures_table(result), *filter(None, [labels_table(result)]), *_confusion(result)),
     )
 
 

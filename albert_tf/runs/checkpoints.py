@@ -111,10 +111,7 @@ def save_checkpoint(run: Path, checkpoint: Checkpoint, *, is_best: bool) -> None
 
 def _write(folder: Path, checkpoint: Checkpoint, *, is_best: bool) -> None:
     """Write the three files; raises `OSError` where one cannot be."""
-    arrays = {
-        MODEL_WEIGHTS: checkpoint.weights,
-        OPTIMIZER_STATE: checkpoint.optimizer_state,
-    }
+    arrays = {MODEL_WEIGHTS: checkpoint.weights, OPTIMIZER_STATE: checkpoint.optimizer_state}
     for name, values in arrays.items():
         try:
             safetensors.numpy.save_file(values, folder / name)
@@ -171,9 +168,7 @@ def newest_step(run: Path) -> int | None:
     return next(map(_step, _newest_first(run)), None)
 
 
-def load_newest(
-    run: Path, say: Say, *, with_optimizer: bool = True
-) -> Checkpoint | None:
+def load_newest(run: Path, say: Say, *, with_optimizer: bool = True) -> Checkpoint | None:
     """The newest whole checkpoint of a run; None if it has none at all.
 
     Damaged ones are passed over and said; if all are, the run is refused.
@@ -244,16 +239,12 @@ def _checked_state(path: Path, *names: str) -> dict[str, Any]:
     return state
 
 
-def run_checkpoint(
-    run: Path, *, which: Which = "latest", say: Say = QUIET.say
-) -> Checkpoint:
+def run_checkpoint(run: Path, *, which: Which = "latest", say: Say = QUIET.say) -> Checkpoint:
     """A checkpoint of a run, without the state of the optimizer."""
     if which == "latest":
         found = load_newest(run, say, with_optimizer=False)
         if found is None:
-            raise AlbertError(
-                f"{run} holds no checkpoint yet; let albert pretrain save one first."
-            )
+            raise AlbertError(f"{run} holds no checkpoint yet; let albert pretrain save one first.")
         return found
     path = _best(run)
     if path is None:
@@ -263,9 +254,7 @@ def run_checkpoint(
     try:
         return read_checkpoint(path, with_optimizer=False)
     except DamagedCheckpointError as error:
-        raise AlbertError(
-            f"{path} is damaged ({error}); use the run's latest."
-        ) from error
+        raise AlbertError(f"{path} is damaged ({error}); use the run's latest.") from error
 
 
 def arrays_sha256(arrays: Mapping[str, Any]) -> str:
@@ -338,12 +327,9 @@ def read_tensors(path: Path, names: Iterable[str] | None = None) -> Arrays:
             kind = file.get_slice(name).get_dtype()
             if kind not in FLOATS:
                 raise TensorTypeError(
-                    f"{name} is of type {kind}, and only {', '.join(FLOATS)} can be "
-                    "read"
+                    f"{name} is of type {kind}, and only {', '.join(FLOATS)} can be read"
                 )
-            arrays[name] = (
-                _bfloat16(path, name) if kind == "BF16" else file.get_tensor(name)
-            )
+            arrays[name] = _bfloat16(path, name) if kind == "BF16" else file.get_tensor(name)
         return arrays
 
 

@@ -113,12 +113,7 @@ def comparison(evaluation: Metrics) -> Table:
             )
     return Table(
         title="Against counting",
-        columns=(
-            "what predicts",
-            "bits per character",
-            "masked-LM loss",
-            "masked tokens right",
-        ),
+        columns=("what predicts", "bits per character", "masked-LM loss", "masked tokens right"),
         rows=tuple(rows),
     )
 
@@ -132,11 +127,7 @@ def minimal_pairs(evaluation: Metrics) -> Table | None:
         title="Minimal pairs",
         columns=("paradigm", "right", "of pairs"),
         rows=tuple(
-            (
-                line["paradigm"],
-                _share_text(line["accuracy"], line["pairs"]),
-                line["pairs"],
-            )
+            (line["paradigm"], _share_text(line["accuracy"], line["pairs"]), line["pairs"])
             for line in found["paradigms"]
         ),
     )
@@ -144,9 +135,7 @@ def minimal_pairs(evaluation: Metrics) -> Table | None:
 
 def sentences(evaluation: Metrics) -> Iterator[str]:
     """What an evaluation says in words: if it is good, and how it was measured."""
-    bits, counting = (
-        evaluation.get(name) for name in ("bits_per_character", "counting")
-    )
+    bits, counting = (evaluation.get(name) for name in ("bits_per_character", "counting"))
     if names := evaluation.get("trained_on"):
         yield (
             f"The model was trained on {', '.join(names)}: these figures say nothing "

@@ -209,9 +209,7 @@ def best_evaluation(evaluations: Sequence[Metrics]) -> Metrics | None:
     trained = [
         line
         for line in reversed(evaluations)
-        if line["step"]
-        and line.get("mlm_loss") is not None
-        and not math.isnan(line["mlm_loss"])
+        if line["step"] and line.get("mlm_loss") is not None and not math.isnan(line["mlm_loss"])
     ]
     return min(trained, key=lambda line: float(line["mlm_loss"]), default=None)
 
@@ -267,8 +265,7 @@ def _parsed(line: bytes, *, place: str) -> dict[str, Any]:
     if is_object and all(map(_is_valid, metrics.items())):
         return dict(metrics)
     raise AlbertError(
-        f"{place} is not a line of metrics; remove the line and run the same command "
-        "again."
+        f"{place} is not a line of metrics; remove the line and run the same command again."
     )
 
 

@@ -99,8 +99,7 @@ def read_run(run: Path, *, title: str) -> Run:
         )
     if not lines:
         raise AlbertError(
-            f"{run} has no metrics yet; let albert pretrain take its first steps, "
-            "then ask again."
+            f"{run} has no metrics yet; let albert pretrain take its first steps, then ask again."
         )
     return Run(
         title=title,
@@ -254,12 +253,7 @@ def standing(run: Path) -> Iterator[str]:
 
 
 def _next(
-    run: Path,
-    config: ResolvedTrainConfig,
-    *,
-    step: int,
-    saved: int,
-    lines: list[Metrics],
+    run: Path, config: ResolvedTrainConfig, *, step: int, saved: int, lines: list[Metrics]
 ) -> Iterator[str]:
     """What comes next and how long it takes, and what the same command would do.
 
@@ -277,10 +271,7 @@ def _next(
     left = f"about {duration((config.steps - saved) * seconds)}" if seconds else ""
     steps = f"left: {counted(config.steps - saved, 'step')}"
     yield f"{steps}, {left}." if left else f"{steps}."
-    for name, every in (
-        ("evaluation", config.eval_every),
-        ("checkpoint", config.checkpoint_every),
-    ):
+    for name, every in (("evaluation", config.eval_every), ("checkpoint", config.checkpoint_every)):
         if every:
             after = min(config.steps, every * (step // every + 1))
             yield f"The next {name} comes after step {after:,}."

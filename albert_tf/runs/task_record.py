@@ -91,9 +91,7 @@ def read_worth(folder: Path) -> dict[str, Any]:
                 f"{folder} was imported and has no {TASK_EVALUATION}; measure it with "
                 "albert evaluate --data FILE instead."
             )
-        raise AlbertError(
-            f"{folder} is not finished yet; run the same albert finetune again."
-        )
+        raise AlbertError(f"{folder} is not finished yet; run the same albert finetune again.")
     result: dict[str, Any] = read_json(path)
     with undamaged(path, remedy="put the file back as it was written"):
         name = result["metric"]
@@ -115,9 +113,7 @@ def measures_table(result: dict[str, Any]) -> Table:
         others = (shown(values[name]) for values in baselines.values())
         rows.append((name, shown(value), f"{shown(low)} to {shown(high)}", *others))
     return Table(
-        title="Measures",
-        columns=("measure", "model", "95 %", *baselines),
-        rows=tuple(rows),
+        title="Measures", columns=("measure", "model", "95 %", *baselines), rows=tuple(rows)
     )
 
 
@@ -151,9 +147,7 @@ def verdict(result: dict[str, Any]) -> Iterator[str]:
     if majority is not None and value <= majority:
         yield _beside_majority(result, name, value=value, majority=majority)
     elif words is not None and value <= words:
-        yield (
-            f"Words alone give {shown(words)}: the model is no better than they are."
-        )
+        yield (f"Words alone give {shown(words)}: the model is no better than they are.")
     if epochs := result.get("still_improving_after_epochs"):
         steps = result.get("still_improving_after_steps")
         either = f" or --steps {2 * steps}" if steps else ""
@@ -164,9 +158,7 @@ def verdict(result: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def _beside_majority(
-    result: dict[str, Any], name: str, *, value: float, majority: float
-) -> str:
+def _beside_majority(result: dict[str, Any], name: str, *, value: float, majority: float) -> str:
     """What is said of a model that is no better than always the same answer."""
     if name in ("pearson", "spearman"):
         return (

@@ -94,9 +94,7 @@ def segmented(text: str) -> list[str]:
     return _PARTS.findall(_without_punctuation(text))
 
 
-def best_of(
-    measure: Callable[[str, str], float], prediction: str, golds: Iterable[str]
-) -> float:
+def best_of(measure: Callable[[str, str], float], prediction: str, golds: Iterable[str]) -> float:
     """The best over all right answers; a question without any has the answer "".
 
     As in SQuAD 2.0 an answer of nothing but punctuation and articles is none; 1.1 has
@@ -112,9 +110,7 @@ def best_of(
 
 
 def best_null_threshold(
-    null_scores: Sequence[float],
-    answered: Sequence[float],
-    unanswered: Sequence[float],
+    null_scores: Sequence[float], answered: Sequence[float], unanswered: Sequence[float]
 ) -> tuple[float, float]:
     """The null score above which questions are best said to have no answer.
 
@@ -199,11 +195,7 @@ class AnswerScores:
 
 
 def answer_scores(
-    passage: str,
-    rows: Sequence[EncodedExample],
-    logits: Sequence[Array],
-    *,
-    max_tokens: int,
+    passage: str, rows: Sequence[EncodedExample], logits: Sequence[Array], *, max_tokens: int
 ) -> AnswerScores:
     """The answers to one question, from all windows of its passage.
 
@@ -230,9 +222,7 @@ def answer_scores(
     return AnswerScores(tuple(spans.values()), null_score)
 
 
-def window_spans(
-    window: Window, logits: Array, *, max_tokens: int
-) -> list[tuple[float, int, int]]:
+def window_spans(window: Window, logits: Array, *, max_tokens: int) -> list[tuple[float, int, int]]:
     """Score, first character and end of each possible answer in a window.
 
     Args:
@@ -245,11 +235,7 @@ def window_spans(
     begins = _best(np.where(in_passage & context, logits[:, 0], -np.inf))
     lasts = _best(np.where(in_passage, logits[:, 1], -np.inf))
     return [
-        (
-            float(logits[begin, 0] + logits[last, 1]),
-            int(starts[begin]),
-            int(ends[last]),
-        )
+        (float(logits[begin, 0] + logits[last, 1]), int(starts[begin]), int(ends[last]))
         for begin in begins
         for last in lasts
         if begin <= last < begin + max_tokens
@@ -281,10 +267,7 @@ class AnswerInPassage(Task):
         return tuple(answer.text for answer in example.answers or ())
 
     def output(
-        self,
-        example: TaskExample,
-        rows: Sequence[EncodedExample],
-        logits: Sequence[Array],
+        self, example: TaskExample, rows: Sequence[EncodedExample], logits: Sequence[Array]
     ) -> AnswerScores:
         """The best answers of all windows of the passage."""
         longest = self.max_answer_tokens
@@ -317,15 +300,11 @@ class AnswerInPassage(Task):
             ],
         }
 
-    def measure(
-        self, metric: Metric, targets: Targets, predictions: Targets
-    ) -> Measure:
+    def measure(self, metric: Metric, targets: Targets, predictions: Targets) -> Measure:
         """The mean of what each answer is worth."""
         pairs = zip(targets, predictions, strict=True)
         compare = _METRICS[metric]
-        return mean_of(
-            [best_of(compare, prediction, golds) for golds, prediction in pairs]
-        )
+        return mean_of([best_of(compare, prediction, golds) for golds, prediction in pairs])
 
     def majority(self, targets: Targets, examples: Sequence[TaskExample]) -> list[Any]:
         """No answer."""
@@ -366,10 +345,7 @@ class AnswerInPassage(Task):
         threshold, _ = best_null_threshold(
             # A question without any span has no answer, whatever the threshold.
             [max(min(output.null_margin, 1e9), -1e9) for output in outputs],
-            [
-                best_of(compare, _text(output.best(None)), golds)
-                for output, golds in pairs
-            ],
+            [best_of(compare, _text(output.best(None)), golds) for output, golds in pairs],
             [best_of(compare, "", golds) for golds in targets],
         )
         return threshold

@@ -59,9 +59,7 @@ def baselines_of(
 
 
 def _tags_of_words(
-    train: Sequence[TaskExample],
-    targets: Sequence[Any],
-    examples: Sequence[TaskExample],
+    train: Sequence[TaskExample], targets: Sequence[Any], examples: Sequence[TaskExample]
 ) -> list[Any]:
     """The most frequent tag of each word; of an unknown word that of all words."""
     counts: dict[str, Counter[int]] = defaultdict(Counter)
@@ -70,10 +68,7 @@ def _tags_of_words(
             counts[word][tag] += 1
             counts[""][tag] += 1
     best = {word: most_frequent(tags) for word, tags in counts.items()}
-    return [
-        tuple(best.get(word, best[""]) for word in example.words)
-        for example in examples
-    ]
+    return [tuple(best.get(word, best[""]) for word in example.words) for example in examples]
 
 
 def _shared_words(example: TaskExample) -> int:

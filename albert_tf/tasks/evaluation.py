@@ -37,9 +37,7 @@ _LEAST_CORRELATED = 4
 _ERRORS, _CHARACTERS = 20, 300
 
 
-def task_of(
-    spec: TaskSpec, *, threshold: float | None = None, max_answer_tokens: int = 0
-) -> Task:
+def task_of(spec: TaskSpec, *, threshold: float | None = None, max_answer_tokens: int = 0) -> Task:
     """A task, as its kind computes and measures it."""
     of_kind = _KINDS[spec.kind]
     return of_kind(spec, threshold=threshold, max_answer_tokens=max_answer_tokens)
@@ -88,11 +86,7 @@ def answers_of(
     for place, row in enumerate(rows):
         places[row.example].append(place)
     outputs = [
-        task.output(
-            example,
-            [rows[place] for place in own],
-            [logits[place] for place in own],
-        )
+        task.output(example, [rows[place] for place in own], [logits[place] for place in own])
         for example, own in zip(examples, places, strict=True)
     ]
     return Answered(task, examples, outputs)
@@ -115,8 +109,7 @@ def with_chosen_threshold(answered: Answered) -> Answered:
     is_first = halves([example.id for example in answered.examples])
     rows = np.flatnonzero(is_first).tolist()
     threshold = answered.task.best_threshold(
-        [answered.outputs[row] for row in rows],
-        [answered.targets[row] for row in rows],
+        [answered.outputs[row] for row in rows], [answered.targets[row] for row in rows]
     )
     task = dataclasses.replace(answered.task, threshold=threshold)
     return dataclasses.replace(answered, task=task)
@@ -125,8 +118,7 @@ def with_chosen_threshold(answered: Answered) -> Answered:
 def measured(task: Task, targets: Targets, predictions: Targets) -> dict[str, float]:
     """All measures of a task, by name."""
     return {
-        metric: task.measure(metric, targets, predictions)(None)
-        for metric in task.spec.metrics
+        metric: task.measure(metric, targets, predictions)(None) for metric in task.spec.metrics
     }
 
 
@@ -168,12 +160,10 @@ def evaluated(
         "metric": task.spec.metrics[0],
         "metrics": measured(task, targets, predictions),
         "intervals": {
-            name: interval_of(task, name, targets, predictions)
-            for name in task.spec.metrics
+            name: interval_of(task, name, targets, predictions) for name in task.spec.metrics
         },
         "baselines": {
-            name: measured(task, targets, guesses)
-            for name, guesses in (baselines or {}).items()
+            name: measured(task, targets, guesses) for name, guesses in (baselines or {}).items()
         },
         "threshold": task.threshold,
     }

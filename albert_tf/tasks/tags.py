@@ -71,11 +71,7 @@ def count_entities(
     wanted: Counter[str] = Counter()
     for gold, predicted in zip(targets, predictions, strict=True):
         ours, theirs = set(entities_of(predicted)), set(entities_of(gold))
-        for counter, entities in (
-            (right, ours & theirs),
-            (said, ours),
-            (wanted, theirs),
-        ):
+        for counter, entities in ((right, ours & theirs), (said, ours), (wanted, theirs)):
             counter.update(entity.type for entity in entities)
             counter[""] += len(entities)
     types = sorted({"", *said, *wanted})
@@ -93,16 +89,10 @@ class Tag(Task):
         return tuple(self.number_of(tag) for tag in example.tags or ())
 
     def output(
-        self,
-        example: TaskExample,
-        rows: Sequence[EncodedExample],
-        logits: Sequence[Array],
+        self, example: TaskExample, rows: Sequence[EncodedExample], logits: Sequence[Array]
     ) -> Array:
         """The logits of each word's first token, from all parts of the sentence."""
-        parts = [
-            scores[list(row.word_starts)]
-            for row, scores in zip(rows, logits, strict=True)
-        ]
+        parts = [scores[list(row.word_starts)] for row, scores in zip(rows, logits, strict=True)]
         return np.concatenate([np.zeros((0, len(self.spec.labels))), *parts])
 
     def prediction(self, output: Any) -> tuple[int, ...]:
@@ -128,9 +118,7 @@ class Tag(Task):
             ]
         return shown
 
-    def measure(
-        self, metric: Metric, targets: Targets, predictions: Targets
-    ) -> Measure:
+    def measure(self, metric: Metric, targets: Targets, predictions: Targets) -> Measure:
         """F1 of entities, or the share of words, from the counts of each sentence."""
         pairs = zip(targets, predictions, strict=True)
         if metric == "entity_f1":

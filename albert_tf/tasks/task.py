@@ -61,10 +61,7 @@ class Task(abc.ABC):
         """What is right."""
 
     def output(
-        self,
-        example: TaskExample,
-        rows: Sequence[EncodedExample],
-        logits: Sequence[Array],
+        self, example: TaskExample, rows: Sequence[EncodedExample], logits: Sequence[Array]
     ) -> Any:
         """What a model computes for an example, from all its rows.
 
@@ -82,9 +79,7 @@ class Task(abc.ABC):
         """A prediction for a person and for JSON."""
 
     @abc.abstractmethod
-    def measure(
-        self, metric: Metric, targets: Targets, predictions: Targets
-    ) -> Measure:
+    def measure(self, metric: Metric, targets: Targets, predictions: Targets) -> Measure:
         """One of the measures of the task on these examples, or on some of them."""
 
     @abc.abstractmethod

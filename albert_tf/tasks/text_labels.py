@@ -75,9 +75,7 @@ class Classify(Task):
         named = dict(zip(self.spec.labels, probabilities, strict=True))
         return {"label": label, "probabilities": named}
 
-    def measure(
-        self, metric: Metric, targets: Targets, predictions: Targets
-    ) -> Measure:
+    def measure(self, metric: Metric, targets: Targets, predictions: Targets) -> Measure:
         """The measure of scikit-learn."""
         true, predicted = np.asarray(targets), np.asarray(predictions)
         score = _OF_CLASSES[metric]
@@ -95,9 +93,7 @@ class Classify(Task):
         """Precision, recall and F1 of each label; the table and the mean recall."""
         labels = self.spec.labels
         scores = label_scores(targets, predictions, number=len(labels))
-        table = metrics.confusion_matrix(
-            targets, predictions, labels=range(len(labels))
-        )
+        table = metrics.confusion_matrix(targets, predictions, labels=range(len(labels)))
         recall, support = scores[1], scores[3]
         return {
             "labels": scores_by_label(labels, scores),
@@ -139,9 +135,7 @@ class MultiLabel(Task):
         named = dict(zip(self.spec.labels, probabilities, strict=True))
         return {"labels": self._names(prediction), "probabilities": named}
 
-    def measure(
-        self, metric: Metric, targets: Targets, predictions: Targets
-    ) -> Measure:
+    def measure(self, metric: Metric, targets: Targets, predictions: Targets) -> Measure:
         """Over the labels that are there; accuracy is the share of examples all right.
 
         As of a single label, one that no example has and none was given does not count.
@@ -222,9 +216,7 @@ class Regress(Task):
         """The score."""
         return {"score": self.prediction(output)}
 
-    def measure(
-        self, metric: Metric, targets: Targets, predictions: Targets
-    ) -> Measure:
+    def measure(self, metric: Metric, targets: Targets, predictions: Targets) -> Measure:
         """A correlation; 0 where targets or predictions are all the same."""
         true, predicted = np.asarray(targets), np.asarray(predictions)
         correlation = _CORRELATIONS[metric]
@@ -270,9 +262,7 @@ class Choose(Task):
             "probabilities": softmax(output).tolist(),
         }
 
-    def measure(
-        self, metric: Metric, targets: Targets, predictions: Targets
-    ) -> Measure:
+    def measure(self, metric: Metric, targets: Targets, predictions: Targets) -> Measure:
         """Accuracy."""
         return mean_of(np.asarray(targets) == np.asarray(predictions))
 

@@ -149,11 +149,7 @@ def choose_for_budget(
 
 
 def _usual_seconds(
-    models: Sequence[ModelConfig],
-    train: TrainConfig,
-    workload: Workload,
-    *,
-    until: float,
+    models: Sequence[ModelConfig], train: TrainConfig, workload: Workload, *, until: float
 ) -> tuple[float, float] | None:
     """What `_own_seconds` is for the first model, where nothing is to be timed."""
     if until - time.monotonic() >= SHORT_SECONDS:
@@ -174,27 +170,18 @@ def _own_seconds(
     say: Say,
 ) -> tuple[float, float]:
     """The seconds of a step of a model on a run's own examples, and of compiling."""
-    say(
-        f"Timing steps of {_shape(model)} for {duration(seconds)}, once they are "
-        "compiled ..."
-    )
+    say(f"Timing steps of {_shape(model)} for {duration(seconds)}, once they are compiled ...")
     begun = time.monotonic()
     own = fed_step_seconds(model, train, samples, records, seconds=seconds)
     return own, max(0.0, time.monotonic() - begun - seconds)
 
 
-def outlook_of(
-    mean: ResolvedDataConfig, train: TrainConfig, manifest: DatasetManifest
-) -> Outlook:
+def outlook_of(mean: ResolvedDataConfig, train: TrainConfig, manifest: DatasetManifest) -> Outlook:
     """What all models have in common that are trained on a data set."""
-    length = mean_length(
-        mean, data=manifest.config, length=manifest.statistics["mean_length"]
-    )
+    length = mean_length(mean, data=manifest.config, length=manifest.statistics["mean_length"])
     return Outlook(
         Workload(train.batch_size, length, predictions_of(mean, length)),
-        functools.partial(
-            evaluating_share, train=train, held_out=manifest.num_examples(EVAL)
-        ),
+        functools.partial(evaluating_share, train=train, held_out=manifest.num_examples(EVAL)),
         text=manifest.splits[TRAIN]["copies"][0]["tokens"],
     )
 
@@ -206,9 +193,7 @@ def mean_example(samples: Sequence[Sample]) -> ResolvedDataConfig:
         return math.fsum(sample.share * of(sample) for sample in samples)
 
     longest = round(mean(lambda sample: sample.config.max_seq_length))
-    predicted = mean(
-        lambda sample: sample.config.masked_lm_prob * sample.config.max_seq_length
-    )
+    predicted = mean(lambda sample: sample.config.masked_lm_prob * sample.config.max_seq_length)
     most = max(sample.config.max_predictions_per_seq for sample in samples)
     return dataclasses.replace(
         samples[-1].config,
@@ -286,10 +271,7 @@ def models_for(
     found: list[ModelConfig] = []
     refused: SettingError | None = None
     for layers, hidden in SHAPES:
-        shape = (
-            changes.get("num_hidden_layers", layers),
-            changes.get("hidden_size", hidden),
-        )
+        shape = (changes.get("num_hidden_layers", layers), changes.get("hidden_size", hidden))
         try:
             found.append(ladder_model(*shape, **fields))
         except SettingError as error:
@@ -336,9 +318,7 @@ def refilled(run: ResolvedRun, *, step: int, pace: float, at: float) -> tuple[in
         step=step,
         length=manifest.statistics["mean_length"],
     )
-    evaluating = evaluating_share(
-        config.steps, config, held_out=manifest.num_examples(EVAL)
-    )
+    evaluating = evaluating_share(config.steps, config, held_out=manifest.num_examples(EVAL))
     seconds = at - time.monotonic() - ENDING_SECONDS
     fitting = step + max(0, int(seconds / (ahead * pace * (1 + evaluating))))
     return max(fitting, least_steps(config, step=step)), fitting
@@ -364,12 +344,7 @@ def least_steps(config: TrainConfig, *, step: int) -> int:
 
 
 def cost_ahead(
-    config: TrainConfig,
-    model: ModelConfig,
-    data: ResolvedDataConfig,
-    *,
-    step: int,
-    length: float,
+    config: TrainConfig, model: ModelConfig, data: ResolvedDataConfig, *, step: int, length: float
 ) -> float:
     """What a step after a pause costs on average, in steps before it.
 

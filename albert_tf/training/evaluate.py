@@ -116,12 +116,7 @@ class HeldOutWords:
     """
 
     def __init__(
-        self,
-        model: AlbertPretrainer,
-        records: Records,
-        *,
-        examples: int,
-        vocabulary: Vocabulary,
+        self, model: AlbertPretrainer, records: Records, *, examples: int, vocabulary: Vocabulary
     ) -> None:
         self._scorer, self._records = WordScorer(model), records
         self._examples, self._vocabulary = examples, vocabulary
@@ -137,16 +132,12 @@ class HeldOutWords:
             return affordable
         return LEAST_WORDS if is_last else 0
 
-    def bits_per_character(
-        self, should_stop: Stop, *, is_last: bool
-    ) -> BitsPerCharacter | None:
+    def bits_per_character(self, should_stop: Stop, *, is_last: bool) -> BitsPerCharacter | None:
         """Of all words; None if stopped, or if there are too few."""
         if not self.number(is_last=is_last):
             return None
         if self._asked is None:
-            rows = held_out_rows(
-                self._records, self._vocabulary, examples=self._examples
-            )
+            rows = held_out_rows(self._records, self._vocabulary, examples=self._examples)
             maximum = self.number(is_last=is_last)
             self._asked = rows, sample_words(rows, self._vocabulary, maximum=maximum)
         rows, words = self._asked
@@ -188,16 +179,13 @@ class HeldOutEvaluations:
         examples = min(run.config.eval_examples, run.manifest.num_examples(EVAL))
         if not examples:
             progress.say(
-                f"{run.data} has no held-out examples: training goes on without "
-                "held-out losses."
+                f"{run.data} has no held-out examples: training goes on without held-out losses."
             )
             return
         records = run.records()
         self.held_out = HeldOut(model, records, examples=examples)
         if run.vocabulary is not None:
-            self.words = HeldOutWords(
-                model, records, examples=examples, vocabulary=run.vocabulary
-            )
+            self.words = HeldOutWords(model, records, examples=examples, vocabulary=run.vocabulary)
 
     def is_due(self, step: int) -> bool:
         """Whether there is an evaluation after a step that was not done yet."""
@@ -222,9 +210,7 @@ class HeldOutEvaluations:
         if not has_bar:
             self.progress.start("evaluating", total=examples)
         start = time.perf_counter()
-        measured = self.held_out.measure(
-            examples=examples, on_batch=show, should_stop=stop.agree
-        )
+        measured = self.held_out.measure(examples=examples, on_batch=show, should_stop=stop.agree)
         if measured is None:
             return None
         # Without training all words are as likely as all others.

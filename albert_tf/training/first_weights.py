@@ -81,10 +81,7 @@ def give_first_weights(
             texts, vocab_size=vocab_size, columns=model.config.embedding_size
         )
     draw_first_weights(
-        model,
-        initializer=config.initializer,
-        seed=config.seed,
-        token_vectors=token_vectors,
+        model, initializer=config.initializer, seed=config.seed, token_vectors=token_vectors
     )
     if config.unigram_bias:
         log_shares = unigram_log_shares(labels, vocab_size=vocab_size)
@@ -275,9 +272,7 @@ def starting_weights(config: ModelConfig, source: TrainedModel) -> Arrays:
     shapes = weight_shapes(config)
     sources = {path: source_path(path, config, source.config) for path in shapes}
     taken = {
-        path: source.weights[theirs]
-        for path, theirs in sources.items()
-        if theirs in source.weights
+        path: source.weights[theirs] for path, theirs in sources.items() if theirs in source.weights
     }
     check_shapes(shapes, shapes_of(taken))
     return taken
@@ -295,11 +290,7 @@ def missing_heads(config: ModelConfig, source: TrainedModel) -> Iterator[str]:
 
 
 def read_source(
-    run: Path,
-    *,
-    manifest: DatasetManifest,
-    data: Path,
-    say: Say = QUIET.say,
+    run: Path, *, manifest: DatasetManifest, data: Path, say: Say = QUIET.say
 ) -> TrainedModel:
     """The newest weights of a run to start from, if the data has its vocabulary."""
     if is_tuned(run):

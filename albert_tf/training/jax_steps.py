@@ -18,13 +18,7 @@ from albert_tf.evaluation.held_out import with_weights
 from albert_tf.model.layers import DropoutSeeds
 from albert_tf.model.pretrainer import Batch, Model
 from albert_tf.training.optimizers import Scales
-from albert_tf.training.steps import (
-    Array,
-    Counts,
-    Memory,
-    TrainingSteps,
-    added_up,
-)
+from albert_tf.training.steps import Array, Counts, Memory, TrainingSteps, added_up
 
 Tensor = Any
 
@@ -64,8 +58,7 @@ class JaxSteps(TrainingSteps):
         """Both pieces, as functions that JAX compiles when they are called first."""
         everywhere = self._everywhere
         shapes = {
-            path: (mesh.size, *weight.shape)
-            for path, weight in self.model.weights_by_path.items()
+            path: (mesh.size, *weight.shape) for path, weight in self.model.weights_by_path.items()
         }
         # All at once: one by one they take longer than the update of a small model.
         self._zeros = jax.jit(

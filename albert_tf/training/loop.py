@@ -43,15 +43,9 @@ Reason = Literal["interrupted", "terminated", "max-time"]
 REASONS: tuple[Reason | None, ...] = (None, "max-time", "interrupted", "terminated")
 
 # The signal that stands for a reason.
-SIGNALS: dict[Reason, signal.Signals] = {
-    "interrupted": signal.SIGINT,
-    "terminated": signal.SIGTERM,
-}
+SIGNALS: dict[Reason, signal.Signals] = {"interrupted": signal.SIGINT, "terminated": signal.SIGTERM}
 
-_REASONS: dict[int, Reason] = {
-    signal.SIGINT: "interrupted",
-    **dict.fromkeys(ENDING, "terminated"),
-}
+_REASONS: dict[int, Reason] = {signal.SIGINT: "interrupted", **dict.fromkeys(ENDING, "terminated")}
 
 
 class StopRequest:
@@ -66,9 +60,7 @@ class StopRequest:
             nothing, so that a run which is continued again and again gets on.
     """
 
-    def __init__(
-        self, max_seconds: float | None = None, hosts: Hosts = ONE_HOST
-    ) -> None:
+    def __init__(self, max_seconds: float | None = None, hosts: Hosts = ONE_HOST) -> None:
         self.has_progress = False
         self._hosts = hosts
         self._reason: Reason | None = None

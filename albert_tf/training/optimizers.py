@@ -214,9 +214,7 @@ class Optimizer:
         names = self.of_kernel if role_of(path) is Role.KERNEL else MOMENTS
         return [f"{path}/{name}" for name in names]
 
-    def zeros(
-        self, weights: Mapping[str, Any], zeros_like: Callable[[Any], Any]
-    ) -> dict[str, Any]:
+    def zeros(self, weights: Mapping[str, Any], zeros_like: Callable[[Any], Any]) -> dict[str, Any]:
         """The state of weights before the first step, all by path."""
         return {
             state_path: zeros_like(weight)

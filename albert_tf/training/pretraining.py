@@ -20,14 +20,7 @@ from albert_tf.runs.metrics import Sums, means
 from albert_tf.runs.progress import QUIET, Progress
 from albert_tf.training.budget import PAUSES, pause_after, refilled
 from albert_tf.training.evaluate import HeldOutEvaluations, MetricsLog
-from albert_tf.training.loop import (
-    Reason,
-    Saver,
-    StopRequest,
-    seconds_left,
-    stop_requests,
-    train,
-)
+from albert_tf.training.loop import Reason, Saver, StopRequest, seconds_left, stop_requests, train
 from albert_tf.training.run import NOTHING, ResolvedRun, RunState, begin
 from albert_tf.training.steps import Counts, StepDone, TrainingSteps, pretraining_counts
 from albert_tf.training.timing import Pace, utilization_text
@@ -127,17 +120,13 @@ def train_with_pauses(work: "Pretraining", deadline: Deadline) -> Reason | None:
         if reason := train(work, until=pause):
             return reason
         pace = work.pace.settled_seconds
-        steps, fitting = refilled(
-            work.run, step=work.state.step, pace=pace, at=deadline.at
-        )
+        steps, fitting = refilled(work.run, step=work.state.step, pace=pace, at=deadline.at)
         if steps > fitting:
             work.ends_at = None
         if steps == work.config.steps:
             continue
         note = (
-            f"; at least {steps:,} are needed now, so it will end late"
-            if steps > fitting
-            else ""
+            f"; at least {steps:,} are needed now, so it will end late" if steps > fitting else ""
         )
         work.progress.say(
             f"At the pace so far {fitting:,} steps fit in the budget, not "
@@ -177,11 +166,7 @@ class Pretraining:
             run, steps.model, state, log=self.log, progress=progress
         )
         self.saver = Saver(
-            run.folder,
-            steps,
-            state,
-            every=run.config.checkpoint_every,
-            is_writer=run.is_writer,
+            run.folder, steps, state, every=run.config.checkpoint_every, is_writer=run.is_writer
         )
         self._landmarks = Landmarks()
         self._newest: StepDone | None = None
@@ -272,10 +257,7 @@ class Pretraining:
         if self.ends_at is None:
             steps = self.config.steps - self.state.step
             return f"the {steps:,} steps left will take about {duration(left)}"
-        return (
-            "the steps are counted again during the run, so that it ends in "
-            f"{duration(left)}"
-        )
+        return f"the steps are counted again during the run, so that it ends in {duration(left)}"
 
     def record(self, done: StepDone, seconds: float) -> str:
         """Count the step that was just done, and log the means now and then."""
@@ -329,8 +311,7 @@ class Pretraining:
             f"the checkpoints in {folder} are kept; start a run with another --output, "
             f"{remedy} and --init-from {shlex.quote(str(folder))}."
             if self.saver.saved_step > 0
-            else f"start again with {remedy}; what was measured is in "
-            f"{folder / METRICS}."
+            else f"start again with {remedy}; what was measured is in {folder / METRICS}."
         )
         return AlbertError(
             f"the {what} of step {self.state.step + 1} is {value}: the learning rate "

@@ -24,12 +24,7 @@ from albert_tf.training.first_weights import (
     starting_weights,
 )
 from albert_tf.training.optimizers import optimizer_of
-from albert_tf.training.steps import (
-    PRETRAINING,
-    TrainingLoss,
-    TrainingSteps,
-    micro_batch_size,
-)
+from albert_tf.training.steps import PRETRAINING, TrainingLoss, TrainingSteps, micro_batch_size
 from schemas.architecture import ModelConfig
 from schemas.config import OF_FIRST_WEIGHTS, ResolvedTrainConfig, TrainConfig
 from schemas.errors import AlbertError, SettingError
@@ -113,16 +108,13 @@ def check_can_recompute(config: TrainConfig) -> None:
         return
     name = keras.backend.backend()
     if name == "tensorflow" and config.xla:
-        raise SettingError(
-            "--xla undoes --recompute on TensorFlow; leave one of them out."
-        )
+        raise SettingError("--xla undoes --recompute on TensorFlow; leave one of them out.")
     if name == "jax":
         import jax
 
         if jax.default_backend() == "cpu":
             raise SettingError(
-                "--recompute saves nothing with JAX on a CPU; leave it out, or unset "
-                "KERAS_BACKEND."
+                "--recompute saves nothing with JAX on a CPU; leave it out, or unset KERAS_BACKEND."
             )
 
 
@@ -168,11 +160,7 @@ def training_steps(
     """
     if checkpoint is not None:
         assign_arrays(model.weights_by_path, checkpoint.weights)
-    settings: Any = {
-        "optimizer": optimizer_of(config),
-        "seed": config.seed,
-        "loss": loss,
-    }
+    settings: Any = {"optimizer": optimizer_of(config), "seed": config.seed, "loss": loss}
     steps: TrainingSteps
     if keras.backend.backend() == "jax":
         from albert_tf.training.jax_steps import JaxSteps
@@ -195,9 +183,7 @@ def begin(run: ResolvedRun, *, say: Say) -> tuple[TrainingSteps, RunState]:
     newest = load_newest(run.folder, say) if run.is_writer else None
     checkpoint = shared_checkpoint(newest, run.hosts)
     model = AlbertPretrainer(
-        run.model_config,
-        precision=run.config.precision,
-        recompute=run.config.recompute,
+        run.model_config, precision=run.config.precision, recompute=run.config.recompute
     )
     if checkpoint is None:
         return start(run, model, say=say)
@@ -225,16 +211,12 @@ def begin(run: ResolvedRun, *, say: Say) -> tuple[TrainingSteps, RunState]:
     return steps, state
 
 
-def start(
-    run: ResolvedRun, model: AlbertPretrainer, *, say: Say
-) -> tuple[TrainingSteps, RunState]:
+def start(run: ResolvedRun, model: AlbertPretrainer, *, say: Say) -> tuple[TrainingSteps, RunState]:
     """A run before its first step, with the files that never change."""
     if run.is_writer:
         give_first_weights(model, run.config, run.records(), say=say)
         if run.init_from is not None:
-            source = read_source(
-                run.init_from, manifest=run.manifest, data=run.data, say=say
-            )
+            source = read_source(run.init_from, manifest=run.manifest, data=run.data, say=say)
             start_from(model, source)
             say(f"Starting from the weights of {run.init_from}, step {source.step}.")
             for note in missing_heads(run.model_config, source):

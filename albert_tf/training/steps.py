@@ -75,26 +75,14 @@ class TrainingSteps(abc.ABC):
     num_devices: int
 
     def __init__(
-        self,
-        model: Model,
-        *,
-        optimizer: Optimizer,
-        seed: int,
-        loss: TrainingLoss = PRETRAINING,
+        self, model: Model, *, optimizer: Optimizer, seed: int, loss: TrainingLoss = PRETRAINING
     ) -> None:
         self.model, self.loss = model, loss
         self._optimizer, self._seed = optimizer, seed
         # What the loss adds up, in each call of `accumulate`, of each device `[N, C]`.
         self._sums: list[Tensor] = []
 
-    def accumulate(
-        self,
-        batch: Batch,
-        *,
-        counts: Counts,
-        step: int,
-        micro: int,
-    ) -> None:
+    def accumulate(self, batch: Batch, *, counts: Counts, step: int, micro: int) -> None:
         """Add up the gradients of N micro-batches, and what the loss adds up.
 
         Args:
@@ -225,6 +213,4 @@ def dropout_keys(seed: int, step: int, micro: int, *, number: int) -> Array:
         for one in range(micro, micro + number)
     ]
     halves = [(digest[:4], digest[4:8]) for digest in digests]
-    return np.array(
-        [[int.from_bytes(half, "big") >> 1 for half in pair] for pair in halves]
-    )
+    return np.array([[int.from_bytes(half, "big") >> 1 for half in pair] for pair in halves])

@@ -55,8 +55,7 @@ class TensorFlowSteps(TrainingSteps):
         # Of the first micro-batch of a step, and of the others.
         self._accumulate = {
             is_first: tf.function(
-                functools.partial(self._add_gradients, is_first=is_first),
-                autograph=False,
+                functools.partial(self._add_gradients, is_first=is_first), autograph=False
             )
             for is_first in (True, False)
         }
@@ -129,9 +128,7 @@ class TensorFlowSteps(TrainingSteps):
             if device.device_type == "GPU"
         ]
 
-    def _add_gradients(
-        self, batch: Batch, keys: Any, counts: Any, *, is_first: bool
-    ) -> tf.Tensor:
+    def _add_gradients(self, batch: Batch, keys: Any, counts: Any, *, is_first: bool) -> tf.Tensor:
         """What `accumulate` compiles: one graph, whose devices run side by side."""
         sums = []
         for number, replica in enumerate(self._replicas):
@@ -167,10 +164,7 @@ class TensorFlowSteps(TrainingSteps):
         with tf.device(first.device):
             norm, weights, state = self._optimizer.step(
                 {p: tf.convert_to_tensor(w) for p, w in first.weights.items()},
-                {
-                    p: tf.add_n([r.totals[p] for r in self._replicas])
-                    for p in first.totals
-                },
+                {p: tf.add_n([r.totals[p] for r in self._replicas]) for p in first.totals},
                 {path: v.value() for path, v in self.optimizer_state.items()},
                 scales=scales,
             )

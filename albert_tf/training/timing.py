@@ -19,12 +19,7 @@ from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.model.unpadding import unpadded
 from albert_tf.planning.cost import predictions_of, training_flops
 from albert_tf.training.run import training_steps
-from albert_tf.training.steps import (
-    Counts,
-    TrainingSteps,
-    micro_batch_size,
-    pretraining_counts,
-)
+from albert_tf.training.steps import Counts, TrainingSteps, micro_batch_size, pretraining_counts
 from schemas.architecture import ModelConfig
 from schemas.config import Precision, ResolvedDataConfig, TrainConfig
 from schemas.example import FIRST_ORDINARY_ID
@@ -74,9 +69,7 @@ class Pace:
     steps: int = 0
     seconds: float = 0.0
     waiting_seconds: float = 0.0
-    newest: deque[float] = dataclasses.field(
-        default_factory=lambda: deque(maxlen=NEWEST)
-    )
+    newest: deque[float] = dataclasses.field(default_factory=lambda: deque(maxlen=NEWEST))
 
     def add(self, seconds: float, *, waited: float) -> None:
         """Count a step."""
@@ -162,19 +155,14 @@ def fed_step_seconds(
         )
         with contextlib.closing(batches):
             mean += share * _timed(
-                steps,
-                batches,
-                batch_size=train.batch_size,
-                seconds=seconds * share,
+                steps, batches, batch_size=train.batch_size, seconds=seconds * share
             )
     return mean
 
 
 def _new_steps(config: ModelConfig, train: TrainConfig) -> TrainingSteps:
     """Steps of a model that nobody keeps."""
-    model = AlbertPretrainer(
-        config, precision=train.precision, recompute=train.recompute
-    )
+    model = AlbertPretrainer(config, precision=train.precision, recompute=train.recompute)
     initialize_weights(model, standard_deviation=config.initializer_range, seed=0)
     return training_steps(model, train)
 
@@ -232,9 +220,7 @@ def random_batch(
         "input_mask": mask,
         "segment_ids": (places >= length // 2) * mask,
         "masked_lm_positions": random.integers(1, length, masked, "int32"),
-        "masked_lm_ids": random.integers(
-            FIRST_ORDINARY_ID, vocab_size, masked, "int32"
-        ),
+        "masked_lm_ids": random.integers(FIRST_ORDINARY_ID, vocab_size, masked, "int32"),
         "masked_lm_weights": np.ones(masked, "float32"),
         "sentence_order_labels": random.integers(0, 2, rows, "int32"),
     }

@@ -102,12 +102,7 @@ def layers(
 
 
 def measure(
-    paths: list[Path],
-    *,
-    data: Path,
-    most: int,
-    checkpoint: "Which | None",
-    console: Console,
+    paths: list[Path], *, data: Path, most: int, checkpoint: "Which | None", console: Console
 ) -> tuple[int, Measured]:
     """How many examples were read, and the layers of each model.
 
@@ -133,9 +128,7 @@ def measure(
     with console:
         console.start("measuring", total=examples * len(models))
         return examples, {
-            path: layer_similarities(
-                model, records, examples=examples, progress=console
-            )
+            path: layer_similarities(model, records, examples=examples, progress=console)
             for path, model in models.items()
         }
 
@@ -144,8 +137,7 @@ def table(measured: Measured) -> str:
     """What was measured, for a person: a line a layer, the models side by side."""
     heading = f"{'L2 distance':>14}{'cosine':>9}{'degrees':>10}"
     lines = [
-        "layer"
-        + "".join(f"{_shortened(str(path)):>{len(heading)}}" for path in measured),
+        "layer" + "".join(f"{_shortened(str(path)):>{len(heading)}}" for path in measured),
         "     " + heading * len(measured),
     ]
     for number, rows in enumerate(itertools.zip_longest(*measured.values()), start=1):

@@ -116,8 +116,7 @@ _OF_RUNS = (
 @click.option(
     "--precision",
     type=click.Choice(get_args(Precision)),
-    help="Number format of the computation  [default: that of the run and its own "
-    "evaluations]",
+    help="Number format of the computation  [default: that of the run and its own evaluations]",
 )
 @column_options("text", "pair", "label")
 @checkpoint_option
@@ -158,8 +157,7 @@ def check_flags(run: Path, *, is_task: bool) -> None:
         data = recorded_settings(run).get("data")
         known = f"; {run} was trained on {shlex.quote(data)}" if data else ""
         raise SettingError(
-            "--data: give a data set to measure on, or --text with text of yours"
-            f"{known}."
+            f"--data: give a data set to measure on, or --text with text of yours{known}."
         )
     for name in ("language", "input_format"):
         if is_given(name) and not is_given("text"):
@@ -170,9 +168,7 @@ def check_flags(run: Path, *, is_task: bool) -> None:
         if is_given(name):
             raise SettingError(f"{run} is {what}; leave {flag_name(name)} out.")
     if is_given("pairs_per_paradigm") and not is_given("minimal_pairs"):
-        raise SettingError(
-            f"--pairs-per-paradigm limits {_PAIRS_FLAG}; give {_PAIRS_FLAG} too."
-        )
+        raise SettingError(f"--pairs-per-paradigm limits {_PAIRS_FLAG}; give {_PAIRS_FLAG} too.")
 
 
 def evaluate_run(run: Path, values: dict[str, Any], console: Console) -> "Metrics":
@@ -205,9 +201,7 @@ def evaluate_run(run: Path, values: dict[str, Any], console: Console) -> "Metric
     with contextlib.ExitStack() as held, console:
         if values["text"]:
             folder = held.enter_context(scratch_folder("evaluate"))
-            text = text_of(
-                values, model, tokenizer=tokenizer, console=console, folder=folder
-            )
+            text = text_of(values, model, tokenizer=tokenizer, console=console, folder=folder)
         found = text.records.manifest if text else data and read_manifest(data)
         if found and not text:
             say_of_data(model, found, data=data, console=console)
@@ -219,9 +213,7 @@ def evaluate_run(run: Path, values: dict[str, Any], console: Console) -> "Metric
     return {name: measured[name] for name in measured if name != WORD_LOSSES}
 
 
-def trained_files(
-    measured: DatasetManifest, trained: DatasetManifest | None
-) -> list[str]:
+def trained_files(measured: DatasetManifest, trained: DatasetManifest | None) -> list[str]:
     """The files whose held-out documents a run was trained on, all or some.
 
     Which documents are held out depends on their text alone, so that a smaller share of
@@ -356,9 +348,7 @@ def task_text(result: "Metrics", *, data: Path | str) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def find_pairs(
-    patterns: tuple[str, ...], *, maximum: int | None
-) -> "list[MinimalPair]":
+def find_pairs(patterns: tuple[str, ...], *, maximum: int | None) -> "list[MinimalPair]":
     """The pairs in all files at some paths, `maximum` of each paradigm or all."""
     with silent_stderr():
         from albert_tf.evaluation.minimal_pairs import (
@@ -373,8 +363,7 @@ def find_pairs(
         files = [path for path in paths if path.suffix in SUFFIXES]
         if not files:
             raise SettingError(
-                f"{_PAIRS_FLAG}: {pattern} has no files that end with "
-                f"{' or '.join(SUFFIXES)}."
+                f"{_PAIRS_FLAG}: {pattern} has no files that end with {' or '.join(SUFFIXES)}."
             )
         for path in files:
             pairs += read_minimal_pairs(path)

@@ -13,21 +13,8 @@ from cli.support.trained_model import check_sizes, checkpoint_option, read_vocab
 from schemas import __version__
 from schemas.errors import SettingError
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, SEP_ID
-from schemas.files import (
-    copy_whole,
-    json_text,
-    read_json,
-    whole_folder,
-    write_json,
-    write_text,
-)
-from schemas.layout import (
-    CONFIG,
-    EXPORT_RECORD,
-    MODEL_CARD,
-    MODEL_WEIGHTS,
-    vocabulary_file,
-)
+from schemas.files import copy_whole, json_text, read_json, whole_folder, write_json, write_text
+from schemas.layout import CONFIG, EXPORT_RECORD, MODEL_CARD, MODEL_WEIGHTS, vocabulary_file
 
 if TYPE_CHECKING:
     from albert_tf.model.trained_model import TrainedModel
@@ -35,9 +22,7 @@ if TYPE_CHECKING:
     from pipeline.vocabulary.wordpiece import Tokenizer
 
 
-def to_huggingface(
-    model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer"
-) -> None:
+def to_huggingface(model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer") -> None:
     """Write what transformers and, of a run, KerasHub read."""
     with silent_stderr():
         from albert_tf.convert.huggingface import (
@@ -62,15 +47,10 @@ def to_huggingface(
         write_json(folder / name, values)
 
 
-def to_saved_model(
-    model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer"
-) -> None:
+def to_saved_model(model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer") -> None:
     """Write what TensorFlow Serving reads."""
     with silent_stderr():
-        from albert_tf.convert.saved_model import (
-            write_saved_model,
-            write_task_saved_model,
-        )
+        from albert_tf.convert.saved_model import write_saved_model, write_task_saved_model
         from albert_tf.model.trained_model import pretrainer_of, task_model_of
 
         if model.task is None:
@@ -79,10 +59,7 @@ def to_saved_model(
             write_task_saved_model(task_model_of(model, is_compiled=False), folder)
 
 
-WRITERS: dict[str, Callable[..., None]] = {
-    "hf": to_huggingface,
-    "saved-model": to_saved_model,
-}
+WRITERS: dict[str, Callable[..., None]] = {"hf": to_huggingface, "saved-model": to_saved_model}
 
 
 # Where the record of an export has the names of all that it wrote.
@@ -210,9 +187,7 @@ def earlier_export(output: Path, *, overwrite: bool) -> dict[str, Any] | None:
     if not held:
         return None
     if EXPORT_RECORD not in held:
-        raise SettingError(
-            f"--output: {output} holds other files; give a new or empty folder."
-        )
+        raise SettingError(f"--output: {output} holds other files; give a new or empty folder.")
     record = read_json(output / EXPORT_RECORD)
     written = record.pop(WRITTEN, ())
     if overwrite and (others := [name for name in held if name not in written]):
@@ -223,9 +198,7 @@ def earlier_export(output: Path, *, overwrite: bool) -> dict[str, Any] | None:
     return record
 
 
-def card(
-    model: "TrainedModel", folder: Path, *, order: list[int] | None, target: str
-) -> str:
+def card(model: "TrainedModel", folder: Path, *, order: list[int] | None, target: str) -> str:
     """The card of an export, whose other files are there; a tuned model has its own."""
     from albert_tf.convert.model_card import model_card, task_card
 

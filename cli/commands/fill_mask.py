@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from albert_tf.runs.checkpoints import Which
     from pipeline.vocabulary.wordpiece import Tokenizer
 
-_NO_TEXT = (
-    f"Give a text with {MASK} in it, or send texts on standard input, one per line."
-)
+_NO_TEXT = f"Give a text with {MASK} in it, or send texts on standard input, one per line."
 
 
 @click.command(epilog='Example:  albert fill-mask run "The [MASK] crosses the river."')
@@ -68,10 +66,7 @@ def fill_mask(
 
     pretrainer = pretrainer_of(trained, is_compiled=False)
     for text, ids in encoded or lines:
-        answer = {
-            "text": text,
-            **filled(ids, pretrainer, tokenizer=tokenizer, top=top),
-        }
+        answer = {"text": text, **filled(ids, pretrainer, tokenizer=tokenizer, top=top)}
         click.echo(json.dumps(answer, ensure_ascii=False) if as_json else shown(answer))
     if lines.failed:
         raise click.exceptions.Exit(1)
@@ -113,9 +108,7 @@ def decoded(line: bytes) -> str:
         raise AlbertError("the text is not UTF-8; convert it first.") from None
 
 
-def encode(
-    text: str, tokenizer: "Tokenizer", *, longest: int | None = None
-) -> list[int]:
+def encode(text: str, tokenizer: "Tokenizer", *, longest: int | None = None) -> list[int]:
     """The token ids of a text; refused if it is longer than a loaded model reads."""
     from pipeline.encoding.queries import encode_masked, quoted
 
@@ -129,11 +122,7 @@ def encode(
 
 
 def filled(
-    input_ids: list[int],
-    model: "AlbertPretrainer",
-    *,
-    tokenizer: "Tokenizer",
-    top: int,
+    input_ids: list[int], model: "AlbertPretrainer", *, tokenizer: "Tokenizer", top: int
 ) -> dict[str, Any]:
     """The best pieces at each mask, and the text with the very best."""
     from albert_tf.model.trained_model import likeliest, mask_probabilities

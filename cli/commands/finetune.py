@@ -57,11 +57,7 @@ if TYPE_CHECKING:
     from pipeline.tasks.task_folders import TaskPaths
     from pipeline.vocabulary.wordpiece import Tokenizer
 
-_FILES: dict[str, Any] = {
-    "multiple": True,
-    "metavar": "FILE",
-    "type": UserPath(readable=False),
-}
+_FILES: dict[str, Any] = {"multiple": True, "metavar": "FILE", "type": UserPath(readable=False)}
 
 
 def is_measured(folder: Path | str, identity: Identity) -> bool:
@@ -98,8 +94,7 @@ WEIGHED: tuple[Kind, ...] = ("classify", "tag")
 
 
 @click.command(
-    epilog="Example:  albert finetune run --task classify --train reviews.csv --output "
-    "tuned"
+    epilog="Example:  albert finetune run --task classify --train reviews.csv --output tuned"
 )
 @click.argument("model", type=UserPath(path_type=Path))
 @click.option(
@@ -133,13 +128,10 @@ WEIGHED: tuple[Kind, ...] = ("classify", "tag")
 @click.option(
     "--keep-head",
     is_flag=True,
-    help="Keep the head of MODEL too, which must be a fine-tuned model with the same "
-    "labels.",
+    help="Keep the head of MODEL too, which must be a fine-tuned model with the same labels.",
 )
 @checkpoint_option
-@recipe_option(
-    TASK_RECIPES, help="those of ALBERT's paper for a task (Table 14), for wide models."
-)
+@recipe_option(TASK_RECIPES, help="those of ALBERT's paper for a task (Table 14), for wide models.")
 @config_options(FineTuneConfig)
 @common_options
 def finetune(
@@ -164,9 +156,7 @@ def finetune(
     data = read_task(paths, spec, say=say)
     source = read_start(model, data.spec, start=start, say=say)
     source = fitted(source, tokenizer, path=model, say=say)
-    job = make_job(
-        data, settings, source=source, tokenizer=tokenizer, output=output, say=say
-    )
+    job = make_job(data, settings, source=source, tokenizer=tokenizer, output=output, say=say)
     with output_folder.claim(
         output,
         FINETUNE,
@@ -193,9 +183,7 @@ def settings_of(values: dict[str, Any]) -> FineTuneConfig:
     return take_config(FineTuneConfig, values)
 
 
-def task_of_flags(
-    values: dict[str, Any], settings: FineTuneConfig
-) -> "tuple[TaskSpec, TaskPaths]":
+def task_of_flags(values: dict[str, Any], settings: FineTuneConfig) -> "tuple[TaskSpec, TaskPaths]":
     """The task, and the files to read: those that are named, else those of --data."""
     from cli.support.task_data import with_columns
     from pipeline.tasks.named_tasks import task_called
@@ -221,10 +209,7 @@ def task_of_flags(
 
 def recorded(model: Path, values: dict[str, Any]) -> dict[str, Any]:
     """The flags that are no settings, as config.json records them."""
-    files = {
-        name: [*map(from_anywhere, values[name])]
-        for name in ("train", "evaluation", "test")
-    }
+    files = {name: [*map(from_anywhere, values[name])] for name in ("train", "evaluation", "test")}
     folder = values["data"]
     data = from_anywhere(folder) if folder else None
     return {"model": os.path.abspath(model), **values, **files, "data": data}
@@ -287,18 +272,11 @@ def make_job(
         f"learning rate {config.learning_rate:g}."
     )
     return TuningJob(
-        record=record,
-        config=config,
-        source=source,
-        train=train,
-        held_out=held_out,
-        run=output,
+        record=record, config=config, source=source, train=train, held_out=held_out, run=output
     )
 
 
-def sequence_length(
-    spec: TaskSpec, source: "TrainedModel", asked: int | None, *, say: Say
-) -> int:
+def sequence_length(spec: TaskSpec, source: "TrainedModel", asked: int | None, *, say: Say) -> int:
     """Tokens in a sequence: as was asked for, else the task's, if the model reads them.
 
     Args:
@@ -345,9 +323,7 @@ def train_and_predict(
     console.say(f"On {result['examples']:,} held-out examples:")
     for line in (*text_lines(measures_table(result)), *verdict(result)):
         console.say(line)
-    console.say(
-        f"{job.run}: finished; its best checkpoint is of step {result['step']:,}"
-    )
+    console.say(f"{job.run}: finished; its best checkpoint is of step {result['step']:,}")
 
 
 def write_predictions(

@@ -46,23 +46,13 @@ _WEIGHTS = (
 IMPORT = Footprint(
     "import",
     what="an import",
-    writes=(
-        *VOCAB.writes,
-        WORDPIECE,
-        MODEL_CONFIG,
-        TASK,
-        CHECKPOINTS,
-        EVALUATION,
-        EVALUATIONS,
-    ),
+    writes=(*VOCAB.writes, WORDPIECE, MODEL_CONFIG, TASK, CHECKPOINTS, EVALUATION, EVALUATIONS),
     progress=(MANIFEST,),
     is_finished=VOCAB.is_finished,
 )
 
 
-@click.command(
-    "import", epilog="Example:  albert import ./albert-base-v2 --output imported"
-)
+@click.command("import", epilog="Example:  albert import ./albert-base-v2 --output imported")
 @click.argument("source", type=UserPath(path_type=Path))
 @click.option(
     "--vocab",
@@ -148,9 +138,7 @@ def take_vocabulary(source: Path, given: Path | None, rules: Rules) -> TakenVoca
     if not source.exists():
         raise SettingError(f"{source} does not exist; give a folder or a file.")
     if (source / MODEL_CONFIG).exists():
-        raise SettingError(
-            f"{source} is a run already; give it to albert pretrain as --init-from."
-        )
+        raise SettingError(f"{source} is a run already; give it to albert pretrain as --init-from.")
     wordpiece = wordpiece_of(source, given=given)
     if wordpiece is not None:
         return take_wordpiece(wordpiece, source, rules)
@@ -186,8 +174,7 @@ def take_wordpiece(path: Path, source: Path, rules: Rules) -> TakenVocabulary:
         raise SettingError(_useless(path))
     tokenizer = read_wordpiece(path, folder=source)
     kept = Normalization(
-        cased=not tokenizer.rules.do_lower_case,
-        keep_accents=not tokenizer.rules.drops_accents,
+        cased=not tokenizer.rules.do_lower_case, keep_accents=not tokenizer.rules.drops_accents
     )
     check_agrees(rules, kept, path)
     data = wordpiece_data(path)
@@ -257,15 +244,9 @@ def identity(taken: TakenVocabulary, *, model: "TrainedModel | None") -> dict[st
     }
 
 
-def write(
-    output: Path, taken: TakenVocabulary, *, model: "TrainedModel | None"
-) -> None:
+def write(output: Path, taken: TakenVocabulary, *, model: "TrainedModel | None") -> None:
     """Write weights and task, if there are any, and the vocabulary; manifest last."""
-    from pipeline.vocabulary.writing import (
-        MAX_LENGTH,
-        imported_manifest,
-        write_vocabulary,
-    )
+    from pipeline.vocabulary.writing import MAX_LENGTH, imported_manifest, write_vocabulary
 
     length = MAX_LENGTH
     if model is not None:
@@ -282,18 +263,14 @@ def write(
             write_record(output, model.task)
     write_vocabulary(
         taken.data,
-        imported_manifest(
-            taken.tokenizer, before=taken.before, config=taken.kept._asdict()
-        ),
+        imported_manifest(taken.tokenizer, before=taken.before, config=taken.kept._asdict()),
         tokenizer=taken.tokenizer,
         output=output,
         max_length=length,
     )
 
 
-def summary(
-    output: Path, taken: TakenVocabulary, *, model: "TrainedModel | None"
-) -> list[str]:
+def summary(output: Path, taken: TakenVocabulary, *, model: "TrainedModel | None") -> list[str]:
     """What was made, and what to type next."""
     size, typed = taken.tokenizer.vocab_size, shlex.quote(str(output))
     lines = list(model.notes) if model else []

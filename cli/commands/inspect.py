@@ -19,10 +19,7 @@ from schemas.readable import counted
 
 @click.command(epilog="Example:  albert inspect data --examples 2 --verify")
 @click.argument(
-    "data",
-    metavar="[DATA|RUN]",
-    type=UserPath(storage=True, path_type=Path),
-    required=False,
+    "data", metavar="[DATA|RUN]", type=UserPath(storage=True, path_type=Path), required=False
 )
 @input_options
 @click.option(
@@ -88,22 +85,16 @@ def inspect(
         )
     elif isinstance(data, Path) and kind_of(data) == "tuned":
         quoted = shlex.quote(str(data))
-        click.echo(
-            f"{data}: a fine-tuned model; albert report {quoted} shows its measures."
-        )
+        click.echo(f"{data}: a fine-tuned model; albert report {quoted} shows its measures.")
     elif isinstance(data, Path) and kind_of(data) == "run":
         from albert_tf.runs.run_record import standing
 
         click.echo("\n".join(standing(data)))
     else:
-        show_data_set(
-            data, examples=examples, split=split, epoch=epoch, is_verified=verify
-        )
+        show_data_set(data, examples=examples, split=split, epoch=epoch, is_verified=verify)
 
 
-def show_raw_text(
-    values: dict[str, Any], *, data: Path | str | None, documents: int
-) -> None:
+def show_raw_text(values: dict[str, Any], *, data: Path | str | None, documents: int) -> None:
     """Print the sentences of the first documents of files of raw text."""
     from pipeline.reading.read import show_sentences
 
@@ -142,9 +133,7 @@ def show_data_set(
         task = manifest.config.sentence_task
         click.echo(show_example(features, tokenizer.piece, task=task) + "\n")
     if is_verified:
-        click.echo(
-            f"{data} is whole: {counted(len(manifest.shards), 'file')} verified."
-        )
+        click.echo(f"{data} is whole: {counted(len(manifest.shards), 'file')} verified.")
 
 
 def copy_of_epoch(epoch: int, split: str, manifest: DatasetManifest) -> int:
@@ -152,8 +141,7 @@ def copy_of_epoch(epoch: int, split: str, manifest: DatasetManifest) -> int:
     if split == EVAL:
         if epoch:
             raise SettingError(
-                f"--epoch {epoch}: held-out examples are the same in every epoch; "
-                "leave it out."
+                f"--epoch {epoch}: held-out examples are the same in every epoch; leave it out."
             )
         return 0
     return epoch if manifest.has_documents else epoch % manifest.num_copies(TRAIN)

@@ -12,12 +12,7 @@ import click
 from cli.support import output_folder
 from cli.support.console import Console, hearing_interrupts, silent_logging
 from cli.support.data_summary import closing_lines, plan_lines, shown_progress
-from cli.support.inputs import (
-    find_given_inputs,
-    input_options,
-    input_settings,
-    refuse_stray,
-)
+from cli.support.inputs import find_given_inputs, input_options, input_settings, refuse_stray
 from cli.support.options import (
     ByTopic,
     UserPath,
@@ -84,9 +79,7 @@ TOPICS = {
         *("wikipedia", "books", "text", "vocab", "output", "overwrite", "config"),
     ),
     "How text is read": ("language", "input_format", "text_key"),
-    "Size and held-out text": (
-        *("plan", "eval_fraction", "eval_text", "examples", "dupe_factor"),
-    ),
+    "Size and held-out text": (*("plan", "eval_fraction", "eval_text", "examples", "dupe_factor"),),
     "What is left out": (
         *("near_duplicates", "max_line_repeats", "keep_languages", "repair_text"),
         "removed",
@@ -152,8 +145,7 @@ TOPICS = {
 @click.option(
     "--plan",
     is_flag=True,
-    help="Print what would be made, how large it is and how long it takes, and make "
-    "nothing.",
+    help="Print what would be made, how large it is and how long it takes, and make nothing.",
 )
 @click.argument("beam_options", nargs=-1, metavar="[-- BEAM OPTIONS]")
 @functools.partial(
@@ -214,9 +206,7 @@ def settings_of(values: dict[str, Any]) -> DataConfig:
     return config
 
 
-def take_runner(
-    values: dict[str, Any], *, output: Path | str | None
-) -> "Runner | None":
+def take_runner(values: dict[str, Any], *, output: Path | str | None) -> "Runner | None":
     """The cluster that runs the job, or None for this machine."""
     if output is not None and files.is_remote(str(output)):
         output_folder.check_can_write(str(output))
@@ -249,9 +239,7 @@ def take_runner(
     return runner
 
 
-def check_folders(
-    values: dict[str, Any], output: Path | str | None, *, overwrite: bool
-) -> None:
+def check_folders(values: dict[str, Any], output: Path | str | None, *, overwrite: bool) -> None:
     """Refuse folders that cannot be written, before text is read."""
     if output is None:
         raise SettingError("--output: name the folder to write.")
@@ -326,9 +314,7 @@ def gather(
     )
 
 
-def make(
-    task: Task, *, runner: "Runner | None", overwrite: bool, console: Console
-) -> bool:
+def make(task: Task, *, runner: "Runner | None", overwrite: bool, console: Console) -> bool:
     """Make the data set in its folder; whether there was anything to do."""
     from pipeline.job.spill import chunks_folder, forget_work
     from pipeline.job.worker_processes import WorkerProcesses

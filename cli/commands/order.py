@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from pipeline.encoding.queries import PassagePair
 
 
-@click.command(
-    epilog='Example:  albert order run "She opened the letter." "Then she read it."'
-)
+@click.command(epilog='Example:  albert order run "She opened the letter." "Then she read it."')
 @click.argument("model", type=UserPath(path_type=Path))
 @click.argument("first")
 @click.argument("second")
@@ -51,9 +49,7 @@ def order(
             f"{model} has no sentence-order head: its sentence task is {task}; give a "
             "model trained on pairs of --sentence-task sop."
         )
-    pair = pair_passages(
-        first, second, tokenizer, max_seq_length=trained.max_seq_length
-    )
+    pair = pair_passages(first, second, tokenizer, max_seq_length=trained.max_seq_length)
     if pair.tokens_read != pair.tokens:
         console.say(cut_text(pair, longest=trained.max_seq_length))
     from albert_tf.model.trained_model import in_order_probability, pretrainer_of

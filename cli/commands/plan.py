@@ -93,9 +93,7 @@ def plan(data: Path | str | None, measure: bool, as_json: bool, **values: Any) -
     plan_budget(data, values, data_as_given=given, as_json=as_json)
 
 
-def figures_of(
-    data: Path | None, values: dict[str, Any], *, is_measured: bool
-) -> dict[str, Any]:
+def figures_of(data: Path | None, values: dict[str, Any], *, is_measured: bool) -> dict[str, Any]:
     """The figures of a run without a budget."""
     from albert_tf.data.data_check import check_has_training_examples, check_model_fits
     from albert_tf.planning.cost import plan as make_plan
@@ -114,16 +112,12 @@ def figures_of(
             )
     else:
         if given := [flag_name(name) for name in DATA_FIELDS if is_given(name)]:
-            raise SettingError(
-                f"{given[0]} follows from --data; leave one of them out."
-            )
+            raise SettingError(f"{given[0]} follows from --data; leave one of them out.")
         check_model_fits(config, manifest, data=data)
         check_has_training_examples(manifest, data=data)
         examples, length = manifest.config, round(manifest.statistics["mean_length"])
     train = TrainConfig(**{name: values[name] for name in TRAIN_FIELDS})
-    machines = _machines(
-        config, examples, train, length=length, is_measured=is_measured
-    )
+    machines = _machines(config, examples, train, length=length, is_measured=is_measured)
     figures = make_plan(config, examples, train, machines, length=length)
     if manifest is not None:
         number = manifest.num_examples(TRAIN)
@@ -131,9 +125,7 @@ def figures_of(
     return figures
 
 
-def plan_budget(
-    data: Path, values: dict[str, Any], *, data_as_given: str, as_json: bool
-) -> None:
+def plan_budget(data: Path, values: dict[str, Any], *, data_as_given: str, as_json: bool) -> None:
     """Tell what a budget is best spent on, and the command that does it."""
     from albert_tf.data.data_check import check_data, check_settings_fit
 
@@ -187,9 +179,7 @@ def command_for(asked: Asked) -> str:
     for name in ("batch_size", "precision"):
         if name in asked.given:
             words += [flag_name(name), str(getattr(asked.config, name))]
-    return shlex.join(
-        [*words, "--data", asked.data_as_given, "--output", unused("run")]
-    )
+    return shlex.join([*words, "--data", asked.data_as_given, "--output", unused("run")])
 
 
 def _machines(
@@ -209,9 +199,7 @@ def _machines(
         from albert_tf.training.timing import step_seconds
 
         rate = train.batch_size / step_seconds(config, shape, train, length=length)
-    flops = rate * training_flops(
-        config, length=length, predictions=predictions_of(shape, length)
-    )
+    flops = rate * training_flops(config, length=length, predictions=predictions_of(shape, length))
     speed = f"{rounded(rate)} sequences/s, {prefixed(flops, 'FLOP')}/s"
     return {f"this machine, {speed}": flops}
 

@@ -36,9 +36,7 @@ _MOST_SHOWN = 5
 _BLOCK_BYTES = 1 << 16
 
 
-@click.command(
-    epilog="Example:  albert predict tuned 'The plot is thin, but the songs are good.'"
-)
+@click.command(epilog="Example:  albert predict tuned 'The plot is thin, but the songs are good.'")
 @click.argument("model", type=UserPath(path_type=Path))
 @click.argument("first", metavar="[TEXT]", required=False)
 @click.argument("second", required=False)
@@ -67,9 +65,7 @@ _BLOCK_BYTES = 1 << 16
 @json_option("Print one JSON object per line.")
 @quiet_option("Print the predictions and errors only.")
 @debug_option
-def predict(
-    model: Path, first: str | None, second: str | None, quiet: bool, **values: Any
-) -> None:
+def predict(model: Path, first: str | None, second: str | None, quiet: bool, **values: Any) -> None:
     """Show what a fine-tuned model predicts for texts.
 
     TEXT is the text; SECOND is the second text of a pair or, if TEXT is a passage, the
@@ -90,9 +86,7 @@ def predict(
         texts = typed(first, second, is_divided=spec.kind != "tag")
         groups = examples_of(texts, spec, options=options)
     is_json = values["as_json"] or output is not None
-    lines = predicted_lines(
-        tuned, groups, tokenizer=tokenizer, is_json=is_json, say=say
-    )
+    lines = predicted_lines(tuned, groups, tokenizer=tokenizer, is_json=is_json, say=say)
     if output is None:
         for line in lines:
             click.echo(line)
@@ -137,24 +131,17 @@ def predicted_lines(
 
 
 def check_source(
-    source: str | None,
-    text: str | None,
-    *,
-    options: tuple[str, ...],
-    output: Path | None,
+    source: str | None, text: str | None, *, options: tuple[str, ...], output: Path | None
 ) -> None:
     """Refuse flags that contradict each other or would have no effect."""
     if source is None:
         for name in ("text_column", "pair_column"):
             if is_given(name):
-                raise SettingError(
-                    f"{flag_name(name)} names a column of --input; give that too."
-                )
+                raise SettingError(f"{flag_name(name)} names a column of --input; give that too.")
         return
     if text is not None or options:
         raise SettingError(
-            "Give either a TEXT (and --option where the model chooses) or --input, not "
-            "both."
+            "Give either a TEXT (and --option where the model chooses) or --input, not both."
         )
     if output is not None and output.resolve() == Path(source).resolve():
         raise SettingError(f"--output: {output} is the file to read; give another one.")
@@ -164,9 +151,7 @@ def check_source(
 Typed = tuple[str, str | None]
 
 
-def typed(
-    text: str | None, second: str | None, *, is_divided: bool
-) -> Iterator[list[Typed]]:
+def typed(text: str | None, second: str | None, *, is_divided: bool) -> Iterator[list[Typed]]:
     """What was typed: TEXT with SECOND, or lines of standard input as they come."""
     if text is not None:
         yield [(text, second)]
@@ -221,9 +206,7 @@ def examples_of(
     from pipeline.tasks.table_examples import words_of
 
     if spec.kind == "choose" and len(options) < 2:
-        raise SettingError(
-            f"{spec.name} chooses between options; give two or more with --option."
-        )
+        raise SettingError(f"{spec.name} chooses between options; give two or more with --option.")
     if spec.kind != "choose" and options:
         raise SettingError(f"--option: {spec.name} does not choose; leave it out.")
     number = 0
@@ -252,8 +235,7 @@ def check_pairs(seconds: Sequence[str | None], spec: TaskSpec) -> None:
         raise SettingError(f"{spec.name} tags the words of a TEXT; leave SECOND out.")
     if spec.kind == "answer" and None in seconds:
         raise SettingError(
-            f"{spec.name} answers questions: give the passage as TEXT and the question "
-            "as SECOND."
+            f"{spec.name} answers questions: give the passage as TEXT and the question as SECOND."
         )
     if spec.kind in ("tag", "answer", "choose") or spec.columns.text is None:
         return
@@ -264,14 +246,10 @@ def check_pairs(seconds: Sequence[str | None], spec: TaskSpec) -> None:
             "in a line after a tab."
         )
     if not learned_pairs and any(second is not None for second in seconds):
-        raise SettingError(
-            "The model learned from single texts; leave the second one out."
-        )
+        raise SettingError("The model learned from single texts; leave the second one out.")
 
 
-def shown_lines(
-    spec: TaskSpec, example: TaskExample, prediction: dict[str, Any]
-) -> Iterator[str]:
+def shown_lines(spec: TaskSpec, example: TaskExample, prediction: dict[str, Any]) -> Iterator[str]:
     """One prediction for a person."""
     if spec.kind == "regress":
         yield f"{prediction['score']:.4f}"

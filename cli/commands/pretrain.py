@@ -54,9 +54,7 @@ LONG_SECONDS = 7 * 86_400
 
 # The flags by topic, in the order of a person's questions.
 TOPICS = {
-    "What is read and written": (
-        *("data", "output", "init_from", "overwrite", "config"),
-    ),
+    "What is read and written": (*("data", "output", "init_from", "overwrite", "config"),),
     "How large and how long": (
         *("budget", "model", "overrides", "recipe", "steps", "batch_size"),
         *("micro_batch_size", "max_time", "may_be_long"),
@@ -68,9 +66,7 @@ TOPICS = {
         *("beta1", "beta2", "epsilon", "bias_correction", "clip_norm"),
     ),
     "First weights": ("initializer", "unigram_bias", "pmi_embeddings"),
-    "Examples made on the fly": (
-        *("max_seq_length", "masked_lm_prob", "sentence_task"),
-    ),
+    "Examples made on the fly": (*("max_seq_length", "masked_lm_prob", "sentence_task"),),
     "Speed and memory": ("precision", "recompute", "xla"),
     "Several hosts": ("num_hosts", "host_index", "coordinator"),
 }
@@ -142,15 +138,11 @@ def pretrain(
     """
     from albert_tf.hosts.hosts import host_setting
 
-    place = host_setting(
-        coordinator=coordinator, num_hosts=num_hosts, host_index=host_index
-    )
+    place = host_setting(coordinator=coordinator, num_hosts=num_hosts, host_index=host_index)
     if values["budget"] is not None:
         check_beside_budget(values["recipe"], is_several_hosts=place is not None)
     asked = asked_of(
-        values,
-        is_writer=place is None or place.host_index == 0,
-        console=Console(quiet=quiet),
+        values, is_writer=place is None or place.host_index == 0, console=Console(quiet=quiet)
     )
     with several_hosts.joined(place, debug=debug) as hosts:
         console = Console(quiet=quiet or hosts.index > 0)
@@ -287,11 +279,7 @@ def follow(asked: Asked, *, hosts: "Hosts", console: Console) -> "TrainResult | 
 
 
 def train(
-    run: "ResolvedRun",
-    asked: Asked,
-    *,
-    deadline: "Deadline | None",
-    console: Console,
+    run: "ResolvedRun", asked: Asked, *, deadline: "Deadline | None", console: Console
 ) -> "TrainResult":
     """Train in a folder that is claimed, as long as the command may take."""
     with silent_stderr():
@@ -314,9 +302,7 @@ def train(
         )
 
 
-def check_duration(
-    seconds: float, asked: Asked, *, is_alone: bool, console: Console
-) -> None:
+def check_duration(seconds: float, asked: Asked, *, is_alone: bool, console: Console) -> None:
     """Ask for --yes in a terminal before a run of more than a week; else say it.
 
     Args:
@@ -328,8 +314,7 @@ def check_duration(
     days = float(f"{seconds / 86_400:.2g}")
     long = f"this run would take about {days:,.0f} days on this machine"
     shorter = (
-        "with --budget 1h, and without --model, --recipe and --steps, it is what suits "
-        "an hour"
+        "with --budget 1h, and without --model, --recipe and --steps, it is what suits an hour"
     )
     if is_alone and is_watched():
         raise SettingError(f"{long}; give --yes to start it all the same; {shorter}.")

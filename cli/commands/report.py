@@ -16,11 +16,7 @@ from schemas.report import Section
 
 @click.command(epilog="Example:  albert report data run --output report.html")
 @click.argument(
-    "paths",
-    metavar="PATH...",
-    nargs=-1,
-    required=True,
-    type=UserPath(storage=True, path_type=Path),
+    "paths", metavar="PATH...", nargs=-1, required=True, type=UserPath(storage=True, path_type=Path)
 )
 @click.option(
     "--output",
@@ -37,9 +33,7 @@ from schemas.report import Section
     help="Examples to show of each data set.",
 )
 @debug_option
-def report(
-    paths: tuple[Path | str, ...], output: Path, examples: int, debug: bool
-) -> None:
+def report(paths: tuple[Path | str, ...], output: Path, examples: int, debug: bool) -> None:
     """Write one HTML page about data and runs.
 
     PATH is the folder of a data set, a fine-tuned model or a run, which may still be
@@ -54,9 +48,7 @@ def report(
     if os.path.isdir(output):
         raise SettingError(f"--output: {output} is a folder; give a file in it.")
     if not os.path.isdir(output.parent):
-        raise SettingError(
-            f"--output: the folder {output.parent} does not exist; make it first."
-        )
+        raise SettingError(f"--output: the folder {output.parent} does not exist; make it first.")
     wanted = first_files(TRAIN, copy=0, examples=max(SAMPLE, examples))
     folders = [data_here(path, Console(quiet=False), choose=wanted) for path in paths]
     sections = find_sections(tuple(folders), examples=examples)

@@ -55,13 +55,7 @@ def has_vocabulary(folder: Path | str, identity: Identity) -> bool:
 VOCAB = Footprint(
     "vocab",
     what="a vocabulary",
-    writes=(
-        SPM_MODEL,
-        SPM_VOCAB,
-        HF_TOKENIZER,
-        HF_TOKENIZER_CONFIG,
-        MANIFEST,
-    ),
+    writes=(SPM_MODEL, SPM_VOCAB, HF_TOKENIZER, HF_TOKENIZER_CONFIG, MANIFEST),
     progress=(MANIFEST,),
     is_finished=has_vocabulary,
 )
@@ -72,9 +66,7 @@ class IntegerOrAuto(click.types.IntParamType):
 
     name = "integer|auto"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Any:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number, or the word as it is."""
         return value if value == AUTO else super().convert(value, param, ctx)
 
@@ -87,8 +79,7 @@ FOR_A_SMALL_MODEL = "--max-seq-length 128 --examples on-the-fly"
 
 
 @click.command(
-    epilog="Example:  albert vocab --wikipedia enwiki.xml.bz2 --books novels/ "
-    "--output vocab",
+    epilog="Example:  albert vocab --wikipedia enwiki.xml.bz2 --books novels/ --output vocab",
     # For a sentence of our own about them.
     context_settings={"allow_extra_args": True},
 )
@@ -102,9 +93,7 @@ FOR_A_SMALL_MODEL = "--max-seq-length 128 --examples on-the-fly"
     help="Worker processes; never changes the result.",
 )
 @common_options
-def vocab(
-    output: Path, workers: int, overwrite: bool, quiet: bool, **values: Any
-) -> None:
+def vocab(output: Path, workers: int, overwrite: bool, quiet: bool, **values: Any) -> None:
     """Train a SentencePiece vocabulary on raw text.
 
     Writes spiece.model, which includes the text normalization, and the files that
@@ -145,9 +134,7 @@ def vocab(
         console.say(line)
 
 
-def closing_lines(
-    manifest: dict[str, Any], output: Path, seconds: float
-) -> Iterator[str]:
+def closing_lines(manifest: dict[str, Any], output: Path, seconds: float) -> Iterator[str]:
     """What was made, and what to know of its text."""
     from pipeline.core.documents import describe_counts
     from pipeline.noise.describe import look_lines
@@ -165,11 +152,7 @@ def closing_lines(
 
 
 def next_lines(
-    values: dict[str, Any],
-    output: Path | str,
-    *,
-    text: "SampledText",
-    files: Iterable["InputFile"],
+    values: dict[str, Any], output: Path | str, *, text: "SampledText", files: Iterable["InputFile"]
 ) -> Iterator[str]:
     """What to type next: the same text, made into data for a small model."""
     flags, documents = [], text.counts.documents

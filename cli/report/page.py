@@ -8,17 +8,7 @@ from cli.report.plots import draw, number, style_of
 from schemas import __version__
 from schemas.example import MASK, SPACE
 from schemas.readable import without_secrets
-from schemas.report import (
-    Bars,
-    Cell,
-    Curve,
-    Curves,
-    Example,
-    Plot,
-    Section,
-    Table,
-    Token,
-)
+from schemas.report import Bars, Cell, Curve, Curves, Example, Plot, Section, Table, Token
 
 # The maximum number of rows in the table of a curve.
 _MAX_ROWS = 25
@@ -123,11 +113,7 @@ def _key(section: Section) -> str:
 
 
 def _swatch(
-    colour: str,
-    *,
-    width: float,
-    dashes: tuple[float, ...] = (),
-    is_marked: bool = False,
+    colour: str, *, width: float, dashes: tuple[float, ...] = (), is_marked: bool = False
 ) -> str:
     pattern = ",".join(str(dash * width) for dash in dashes)
     dot = '<circle cx="14" cy="5" r="3.5"/>' if is_marked else ""
@@ -256,10 +242,7 @@ def _example(example: Example) -> str:
         f'<div class="segment"><b>{name}</b><p dir="auto">{text}</p></div>'
         for name, text in zip("AB", texts, strict=False)
     )
-    return (
-        f'<li><p class="label">{_escaped(example.label)}, {num_masked} masked</p>'
-        f"{segments}</li>"
-    )
+    return f'<li><p class="label">{_escaped(example.label)}, {num_masked} masked</p>{segments}</li>'
 
 
 def _token(token: Token) -> str:
@@ -271,7 +254,6 @@ def _token(token: Token) -> str:
     if token.shown == MASK:
         kind = "hidden"
     shown, original = (
-        _escaped(text.replace(SPACE, "") or SPACE)
-        for text in (token.shown, token.original)
+        _escaped(text.replace(SPACE, "") or SPACE) for text in (token.shown, token.original)
     )
     return f'{space}<ruby class="{kind}">{shown}<rt>{original}</rt></ruby>'

@@ -213,10 +213,7 @@ def _shorter(path: str) -> str:
 
 # The paper's Figure 1, what each layer does to its input: its files and its panels.
 FORMATS = (".svg", ".png")
-_PANELS = (
-    ("l2_distance", "L2 distance"),
-    ("degrees", "Cosine similarity (degrees)"),
-)
+_PANELS = (("l2_distance", "L2 distance"), ("degrees", "Cosine similarity (degrees)"))
 # A circle and a square, for a model each.
 _MARKERS = "os"
 

@@ -148,17 +148,13 @@ def parse_override(override: str) -> tuple[str, Any]:
     try:
         return name, kind(text) if kind in (int, float) else text
     except ValueError:
-        raise SettingError(
-            f"--set {name} must be of type {kind.__name__}, not {text!r}."
-        ) from None
+        raise SettingError(f"--set {name} must be of type {kind.__name__}, not {text!r}.") from None
 
 
 def check_budget_steps() -> None:
     """Refuse --steps typed with --budget, or in a file beside it."""
     if is_typed("steps") or (is_given("steps") and not is_typed("budget")):
-        raise SettingError(
-            "--budget chooses the steps; leave out one of --budget and --steps."
-        )
+        raise SettingError("--budget chooses the steps; leave out one of --budget and --steps.")
 
 
 def check_beside_budget(recipe: str, *, is_several_hosts: bool) -> None:
@@ -171,8 +167,7 @@ def check_beside_budget(recipe: str, *, is_several_hosts: bool) -> None:
         )
     if is_typed("recipe") and recipe != BUDGET_RECIPE:
         raise SettingError(
-            f"--budget uses the recipe {BUDGET_RECIPE}; leave out --budget or --recipe "
-            f"{recipe}."
+            f"--budget uses the recipe {BUDGET_RECIPE}; leave out --budget or --recipe {recipe}."
         )
 
 

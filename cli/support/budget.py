@@ -79,9 +79,7 @@ def characters_of(data: Path, manifest: DatasetManifest) -> int:
     return sum(len(piece) == 1 for piece in pieces)
 
 
-def models_to_choose_from(
-    asked: Asked, manifest: DatasetManifest
-) -> dict[ModelConfig, Asked]:
+def models_to_choose_from(asked: Asked, manifest: DatasetManifest) -> dict[ModelConfig, Asked]:
     """The model asked for, or those of the ladder that what --set says is valid for."""
     from albert_tf.data.data_check import manifests_of
     from albert_tf.training.budget import models_for
@@ -97,15 +95,11 @@ def models_to_choose_from(
         )
         found = [
             dataclasses.replace(
-                asked,
-                model=NEAREST,
-                overrides=(*overrides_of(rung), *asked.overrides),
+                asked, model=NEAREST, overrides=(*overrides_of(rung), *asked.overrides)
             )
             for rung in rungs
         ]
-    return {
-        resolve_model(each.model, each.overrides, made_first): each for each in found
-    }
+    return {resolve_model(each.model, each.overrides, made_first): each for each in found}
 
 
 def overrides_of(config: ModelConfig) -> tuple[str, ...]:
@@ -135,8 +129,7 @@ def record_of(choice: "BudgetChoice", *, seconds: float) -> dict[str, Any]:
                 "hidden_size": each.config.hidden_size,
                 "step_seconds": each.step_seconds,
                 "steps": each.steps,
-                "expected_loss": choice.counting
-                and each.expected_share * choice.counting,
+                "expected_loss": choice.counting and each.expected_share * choice.counting,
                 "interval": list(each.interval),
             }
             for each in choice.candidates
@@ -199,8 +192,7 @@ def _advice(choice: "BudgetChoice") -> Iterator[str]:
         )
     # vocab chose by all the text, part of which may be held out, and knew no tokens.
     suited, *near = (
-        suited_vocab_size(int(text_tokens * f), characters=choice.characters)
-        for f in (1, 0.5, 2)
+        suited_vocab_size(int(text_tokens * f), characters=choice.characters) for f in (1, 0.5, 2)
     )
     pieces = chosen.config.vocab_size
     if not any(1 / MUCH <= pieces / each <= MUCH for each in (suited, *near)):

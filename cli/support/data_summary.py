@@ -36,9 +36,7 @@ GREATEST_FRACTION = DataConfig.__dataclass_fields__["eval_fraction"].metadata["m
 LOOK_SECONDS = 0.5
 
 
-def plan_lines(
-    job: "Job", inputs: "Iterable[InputFile]", *, workers: int
-) -> Iterator[str]:
+def plan_lines(job: "Job", inputs: "Iterable[InputFile]", *, workers: int) -> Iterator[str]:
     """What is to be expected of a job, measured on a sample of its inputs.
 
     Both sizes are told, with stored examples and with examples on the fly.
@@ -64,8 +62,7 @@ def plan_lines(
     if config.examples == "on-the-fly":
         copies = counted(config.dupe_factor, "stored copy", "stored copies")
         made = (
-            f"{examples} an epoch, made of documents in {documents} ({copies} would "
-            f"take {stored})"
+            f"{examples} an epoch, made of documents in {documents} ({copies} would take {stored})"
         )
     waiting = prefixed(expected.waiting_bytes, "B")
     yield f"about {made}, and {waiting} of disk while it runs"
@@ -117,9 +114,7 @@ def shown_progress(job: "Job", console: Console) -> Iterator[None]:
         console.close()
 
 
-def closing_lines(
-    manifest: DatasetManifest, output: Path | str, seconds: float
-) -> Iterator[str]:
+def closing_lines(manifest: DatasetManifest, output: Path | str, seconds: float) -> Iterator[str]:
     """What was made, what to know of its text, and what to type next."""
     from pipeline.core.documents import describe_counts
     from pipeline.noise.describe import look_lines

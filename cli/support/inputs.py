@@ -80,8 +80,7 @@ input_options = stacked(
         "--input-format",
         type=click.Choice(FORMATS),
         metavar="FORMAT",
-        help=f"How the files are read: {', '.join(FORMATS)}  [default: "
-        "recognised from content]",
+        help=f"How the files are read: {', '.join(FORMATS)}  [default: recognised from content]",
     ),
     click.option(
         "--text-key",
@@ -173,9 +172,7 @@ def held_apart(
             "on; leave some out."
         )
     return training + [
-        known.get(real_path(file), file)._replace(is_held_out=True)
-        if not file.text_key
-        else file
+        known.get(real_path(file), file)._replace(is_held_out=True) if not file.text_key else file
         for file in held_out
     ]
 
@@ -194,17 +191,14 @@ def refuse_stray(arguments: Sequence[str], *, takes_options: bool = True) -> Non
         )
     if arguments and not takes_options:
         raise SettingError(
-            f"{arguments[0]!r} comes after --, where this command takes nothing; put "
-            "it before."
+            f"{arguments[0]!r} comes after --, where this command takes nothing; put it before."
         )
 
 
 def kind_of(path: Path) -> Literal["tuned", "run", "data"]:
     """What a folder is."""
     if not os.path.isdir(path):
-        raise SettingError(
-            f"{path} is not a folder; give that of a data set or of a run."
-        )
+        raise SettingError(f"{path} is not a folder; give that of a data set or of a run.")
     if (path / TASK).is_file():
         return "tuned"
     if any((path / name).exists() for name in (MODEL_CONFIG, METRICS)):
@@ -217,9 +211,7 @@ def kind_of(path: Path) -> Literal["tuned", "run", "data"]:
     return "data"
 
 
-def data_here(
-    data: Path | str, console: Console, *, choose: "Choice | None" = None
-) -> Path:
+def data_here(data: Path | str, console: Console, *, choose: "Choice | None" = None) -> Path:
     """The folder of a data set on this machine, with all files or those chosen."""
     if isinstance(data, Path):
         return data

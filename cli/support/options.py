@@ -37,9 +37,7 @@ class ByTopic(click.Command):
         super().__init__(*arguments, **named)
         self.topics = topics
 
-    def format_options(
-        self, ctx: click.Context, formatter: click.HelpFormatter
-    ) -> None:
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a list for each topic, and one of the flags in none."""
         records = {
             param.name: record
@@ -70,9 +68,7 @@ class UserPath(click.Path):
         super().__init__(**path)
         self._storage, self._is_any_name = storage, is_any_name
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Any:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path, as `click.Path` gives it; a string where it is an address."""
         if not isinstance(value, str):
             return super().convert(value, param, ctx)
@@ -82,9 +78,7 @@ class UserPath(click.Path):
             return value.rstrip("/")
         value = os.path.expanduser(value)
         if not self._is_any_name and any("\ud800" <= c <= "\udfff" for c in value):
-            self.fail(
-                f"{value!r} is not UTF-8; give the folder another name.", param, ctx
-            )
+            self.fail(f"{value!r} is not UTF-8; give the folder another name.", param, ctx)
         if not self.file_okay and os.path.isfile(value):
             self.fail(f"{value} is a file; give a folder.", param, ctx)
         if not self.dir_okay and os.path.isdir(value):
@@ -144,21 +138,14 @@ def load_config(context: click.Context, _: click.Parameter, path: str | None) ->
     if not os.path.exists(path):
         raise SettingError(f"--config: {path} does not exist.")
     # Flags are spelled with hyphens, settings with underscores.
-    values = {
-        name.replace("-", "_"): v
-        for name, v in read_json(path, may_be_pipe=True).items()
-    }
+    values = {name.replace("-", "_"): v for name, v in read_json(path, may_be_pipe=True).items()}
     if values.get("command", command) != command:
         raise SettingError(
             f"--config: {path} was written by albert {values['command']}; give one "
             f"of albert {command}."
         )
     # A written file has what its recipe said, and not the name of the recipe.
-    known = {
-        p.name: p
-        for p in context.command.params
-        if p.expose_value and p.name != "recipe"
-    }
+    known = {p.name: p for p in context.command.params if p.expose_value and p.name != "recipe"}
     values, ignored = without_gone(values, command=command, known=known, place=path)
     tell_ignored(ignored, path)
     settings: dict[str, Any] = {}
@@ -208,8 +195,7 @@ def _as_typed(parameter: click.Parameter, value: Any, *, path: str) -> Any:
             )
         elif not _TYPEABLE.fullmatch(each):
             raise SettingError(
-                f"{path}: {name} has a zero byte or half a character, which no "
-                "setting can have."
+                f"{path}: {name} has a zero byte or half a character, which no setting can have."
             )
     return value
 
@@ -347,10 +333,7 @@ _COLUMNS = {
 def column_options(*names: str) -> Callable[[Command], Command]:
     """The flags --text-column, --pair-column and --label-column, or some of them."""
     return stacked(
-        *(
-            click.option(f"--{name}-column", metavar="NAME", help=_COLUMNS[name])
-            for name in names
-        )
+        *(click.option(f"--{name}-column", metavar="NAME", help=_COLUMNS[name]) for name in names)
     )
 
 
@@ -379,7 +362,6 @@ def derived_settings(config: Any, resolved: Any) -> Iterator[str]:
     known = {name: value for name, value in values.items() if value is not None}
     if known:
         shown = (
-            f"{flag_name(n)} {v if isinstance(v, str) else json.dumps(v)}"
-            for n, v in known.items()
+            f"{flag_name(n)} {v if isinstance(v, str) else json.dumps(v)}" for n, v in known.items()
         )
         yield f"derived: {' '.join(shown)}"

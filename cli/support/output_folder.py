@@ -51,8 +51,8 @@ class Footprint(NamedTuple):
     evidence: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = MappingProxyType({})
     changeable: tuple[str, ...] = ()
-    check_change: Callable[[Path | str, Identity, Identity], None] = (
-        lambda folder, before, now: None
+    check_change: Callable[[Path | str, Identity, Identity], None] = lambda folder, before, now: (
+        None
     )
     remedy: str = "give another --output, or --overwrite to start over"
 
@@ -116,11 +116,7 @@ def recorded(folder: Path | str) -> dict[str, Any]:
 
 
 def write_record(
-    folder: Path | str,
-    footprint: Footprint,
-    *,
-    settings: dict[str, Any],
-    identity: Identity,
+    folder: Path | str, footprint: Footprint, *, settings: dict[str, Any], identity: Identity
 ) -> None:
     """Record the settings of a claimed run, and those with which it was begun.
 
@@ -182,9 +178,7 @@ def check_recognised(folder: Path | str, footprint: Footprint) -> None:
     names = map(files.file_name, files.find_below(folder, pattern))
     if any(name != layout.LOCK and TEMPORARY not in name for name in names):
         what = f"the output of albert {command}" if command else "other files"
-        raise SettingError(
-            f"--output: {folder} holds {what}; give a new or empty folder."
-        )
+        raise SettingError(f"--output: {folder} holds {what}; give a new or empty folder.")
 
 
 def check_is_not(folder: Path, source: Path | None, *, what: str) -> None:
@@ -218,9 +212,7 @@ def check_removed(removed: Path | str, output: Path | str) -> None:
         for path in (removed, output)
     )
     if folder.startswith(data) or data.startswith(folder):
-        raise SettingError(
-            f"--removed: {removed} must be neither in --output nor around it."
-        )
+        raise SettingError(f"--removed: {removed} must be neither in --output nor around it.")
     pattern = "*" if isinstance(removed, Path) else "**"
     names = list(map(files.file_name, files.find_below(removed, pattern)))
     # What a killed worker was writing has a name of its own.
@@ -243,10 +235,7 @@ def compare(folder: Path | str, footprint: Footprint, *, identity: Identity) -> 
     now = json.loads(json.dumps(record_without_secrets(identity)))
     old = recorded(folder).get("identity")
     old, ignored = without_gone(
-        old if isinstance(old, dict) else {},
-        command=footprint.command,
-        known=now,
-        place=folder,
+        old if isinstance(old, dict) else {}, command=footprint.command, known=now, place=folder
     )
     tell_ignored(ignored, folder)
     before = {**footprint.defaults, **old} if old else {}
@@ -256,8 +245,7 @@ def compare(folder: Path | str, footprint: Footprint, *, identity: Identity) -> 
         return footprint.is_finished(folder, identity)
     changes = described_changes(differing, before=before, now=now)
     raise SettingError(
-        f"{folder} holds {footprint.what} with other settings: {changes}; "
-        f"{footprint.remedy}."
+        f"{folder} holds {footprint.what} with other settings: {changes}; {footprint.remedy}."
     )
 
 
@@ -274,14 +262,11 @@ def described_changes(names: Iterable[str], *, before: Identity, now: Identity) 
         if name == "inputs":
             # No flag is called so, and a file is recorded with how it is read.
             changes.append(
-                "the files of its text, or how they are read (such as --language), "
-                "changed"
+                "the files of its text, or how they are read (such as --language), changed"
             )
             continue
         # Of what has 64 digits, a sha256, it is enough to know that it changed.
-        is_short = all(
-            isinstance(v, int | float | str) and len(str(v)) < 64 for v in (old, new)
-        )
+        is_short = all(isinstance(v, int | float | str) and len(str(v)) < 64 for v in (old, new))
         change = f" was {old} and is {new}" if is_short else " changed"
         changes.append(f"{flag_name(name)}{change}")
     return ", ".join(changes)
@@ -309,9 +294,7 @@ def lock(folder: Path, *, chosen_by: str = "--output") -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise SettingError(
-            f"{chosen_by}: {folder} cannot be made: {error.strerror}."
-        ) from error
+        raise SettingError(f"{chosen_by}: {folder} cannot be made: {error.strerror}.") from error
     path = folder / layout.LOCK
     with _open_lock(path, chosen_by=chosen_by) as file:
         file.truncate(0)
@@ -339,8 +322,7 @@ def _open_lock(path: Path, *, chosen_by: str) -> TextIO:
                 file.seek(0)
                 owner = file.read().strip() or "unknown"
             raise AlbertError(
-                f"{path.parent} is being written by process {owner}; "
-                "wait for it to end."
+                f"{path.parent} is being written by process {owner}; wait for it to end."
             ) from None
         except OSError:
             # Some network file systems have no locks; whoever writes there has to see

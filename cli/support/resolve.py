@@ -59,9 +59,7 @@ def resolve(
         run_config(folder)
         model = str(folder / MODEL_CONFIG)
         asked = dataclasses.replace(asked, model=model, is_model_given=True)
-    check = functools.partial(
-        checked_run, manifest=manifest, goes_on=goes_on, hosts=hosts
-    )
+    check = functools.partial(checked_run, manifest=manifest, goes_on=goes_on, hosts=hosts)
     source = asked.init_from
     if goes_on:
         asked = as_begun(asked)
@@ -107,9 +105,7 @@ def checked_run(
 def fitting(asked: Asked, manifest: DatasetManifest) -> Asked:
     """The same without those settings of the recipe that have no use here."""
     kept = useful(
-        asked.recipe,
-        has_documents=manifest.has_documents,
-        begins_anew=asked.init_from is None,
+        asked.recipe, has_documents=manifest.has_documents, begins_anew=asked.init_from is None
     )
     left_out = {
         name: getattr(TrainConfig, name)

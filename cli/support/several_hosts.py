@@ -22,8 +22,7 @@ host_options = stacked(
     click.option(
         "--coordinator",
         metavar="HOST:PORT",
-        help="Where the first of several hosts listens, on any free port; give all "
-        "hosts the same.",
+        help="Where the first of several hosts listens, on any free port; give all hosts the same.",
     ),
     click.option(
         "--num-hosts",

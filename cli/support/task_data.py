@@ -71,9 +71,7 @@ def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
         examples, spec = _read(path, spec, say=say)
         train += examples
     if paths.evaluation:
-        held_out = [
-            e for path in paths.evaluation for e in _read(path, spec, say=say)[0]
-        ]
+        held_out = [e for path in paths.evaluation for e in _read(path, spec, say=say)[0]]
     else:
         train, held_out = hold_out(train)
         say(f"A tenth of the training examples, {len(held_out):,}, is held out.")
@@ -81,9 +79,7 @@ def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
     check_examples(spec, train, evaluation=held_out)
     measures = " and ".join(spec.metrics)
     say(f"Task {spec.name}: it {task_of(spec).does}, measured by {measures}.")
-    say(
-        f"{len(train):,} examples to train on, {len(held_out):,} to choose the best by."
-    )
+    say(f"{len(train):,} examples to train on, {len(held_out):,} to choose the best by.")
     for line in summary(spec, train):
         say(line)
     for line in warnings_about(spec, train, evaluation=held_out):
@@ -172,11 +168,7 @@ def say_lost(given: TaskRows, record: TaskRecord, *, say: Say) -> None:
 
 
 def rows_to_train(
-    examples: Sequence[TaskExample],
-    record: TaskRecord,
-    *,
-    tokenizer: "Tokenizer",
-    say: Say,
+    examples: Sequence[TaskExample], record: TaskRecord, *, tokenizer: "Tokenizer", say: Say
 ) -> TaskRows:
     """Examples with those of their rows that can be trained on, two of them shown."""
     given = encode_examples(examples, record, tokenizer=tokenizer)
@@ -207,9 +199,7 @@ def say_divided(given: TaskRows, *, stride: int, say: Say) -> None:
         )
 
 
-def say_examples(
-    given: TaskRows, spec: TaskSpec, *, tokenizer: "Tokenizer", say: Say
-) -> None:
+def say_examples(given: TaskRows, spec: TaskSpec, *, tokenizer: "Tokenizer", say: Say) -> None:
     """Show two examples as the model reads them, with what it is to learn of each."""
     shown = dict.fromkeys(row.example for row in given.rows)
     for number in list(shown)[:_SHOWN_EXAMPLES]:
@@ -219,8 +209,7 @@ def say_examples(
             ids, first = list(sequence.token_ids), sequence.first_length
             texts = [ids[1 : first - 1], ids[first:-1]]
             parts.append(
-                "[CLS]"
-                + "".join(f" {tokenizer.decode(text)} [SEP]" for text in texts if text)
+                "[CLS]" + "".join(f" {tokenizer.decode(text)} [SEP]" for text in texts if text)
             )
         read = " | ".join(part[:_SHOWN_CHARACTERS] for part in parts)
         say(f"Example: {read:.{_SHOWN_CHARACTERS}} -> {_target_text(example, spec)}")
@@ -241,9 +230,7 @@ def _target_text(example: TaskExample, spec: TaskSpec) -> str:
     return ", ".join(labels_of(example)) or "no label"
 
 
-def identity(
-    job: "TuningJob", *, tests: dict[str, list[TaskExample]]
-) -> dict[str, Any]:
+def identity(job: "TuningJob", *, tests: dict[str, list[TaskExample]]) -> dict[str, Any]:
     """What decides the result: a run goes on only with the same."""
     from albert_tf.runs.checkpoints import arrays_sha256
 

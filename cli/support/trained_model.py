@@ -121,9 +121,7 @@ def open_model(
     return fitted(model, tokenizer, path=path, say=say)
 
 
-def open_tuned(
-    path: Path, *, which: "Which | None", say: Say
-) -> "tuple[TrainedModel, Tokenizer]":
+def open_tuned(path: Path, *, which: "Which | None", say: Say) -> "tuple[TrainedModel, Tokenizer]":
     """A fine-tuned model with its vocabulary, to read new text with."""
     with silent_stderr():
         from albert_tf.model.trained_model import read_tuned
@@ -180,11 +178,7 @@ def read_start(path: Path, spec: TaskSpec, *, start: Start, say: Say) -> "Traine
         from albert_tf.model.parameters import is_of_encoder
 
     model = read_model(
-        path,
-        which=start.checkpoint,
-        needs_head=False,
-        with_weights=not start.from_scratch,
-        say=say,
+        path, which=start.checkpoint, needs_head=False, with_weights=not start.from_scratch, say=say
     )
     if not start.keep_head:
         weights = {

@@ -152,9 +152,7 @@ def left_out(dropped: Mapping[str, int]) -> str:
     return f" (left out: {reasons})" if reasons else ""
 
 
-def describe_counts(
-    dropped: Mapping[str, int], changed: Mapping[str, int]
-) -> Iterator[str]:
+def describe_counts(dropped: Mapping[str, int], changed: Mapping[str, int]) -> Iterator[str]:
     """What reading counted, as it is printed at the end of a command.
 
     >>> list(describe_counts({"redirect": 2}, {}))

@@ -38,9 +38,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes, bytes]]:
         yield tag >> 3, message[place - size : place], message[start:place]
 
 
-def changed(
-    message: bytes, change: Callable[[int, int | bytes], bytes | None]
-) -> bytes:
+def changed(message: bytes, change: Callable[[int, int | bytes], bytes | None]) -> bytes:
     r"""A message with some fields rewritten and the others byte for byte as they were.
 
     Args:

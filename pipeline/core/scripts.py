@@ -99,9 +99,7 @@ _WRAP = re.compile(
 # Where a word goes on in the next line; at the last two characters it surely does.
 # Expressions that begin with the character itself are the quick ones.
 _DIVIDED = {
-    hyphen: re.compile(
-        rf"{hyphen}(?<=[^\W_].)[^\S\n]*\n[^\S\n]*(?=(?P<tail>[^\W_]+))", re.DOTALL
-    )
+    hyphen: re.compile(rf"{hyphen}(?<=[^\W_].)[^\S\n]*\n[^\S\n]*(?=(?P<tail>[^\W_]+))", re.DOTALL)
     for hyphen in "-\u2010\u058a\u2e17\xad¬"
 }
 _SURE_HYPHENS = "\xad¬"

@@ -43,8 +43,7 @@ def vocabulary_problem(dataset: Path, manifest: DatasetManifest) -> str:
         model = read_bytes(path)
         if hashlib.sha256(model).hexdigest() != manifest.vocabulary["sha256"]:
             return (
-                f"{SPM_MODEL} is not the vocabulary that the data was made with; put "
-                "that one back."
+                f"{SPM_MODEL} is not the vocabulary that the data was made with; put that one back."
             )
         check_model(model, path=path)
     except AlbertError as error:
@@ -79,10 +78,7 @@ def read_examples(
 
 
 def verify(
-    dataset: Path,
-    manifest: DatasetManifest,
-    *,
-    progress: Callable[[int], None] = lambda _: None,
+    dataset: Path, manifest: DatasetManifest, *, progress: Callable[[int], None] = lambda _: None
 ) -> Iterator[str]:
     """Every way in which the files differ from the manifest, one sentence each.
 
@@ -99,9 +95,7 @@ def verify(
         progress(done)
 
 
-def _verify_shard(
-    dataset: Path, shard: ShardFile, manifest: DatasetManifest
-) -> Iterator[str]:
+def _verify_shard(dataset: Path, shard: ShardFile, manifest: DatasetManifest) -> Iterator[str]:
     path = dataset / shard.name
     if not path.exists():
         yield f"{shard.name} is missing."
@@ -143,8 +137,7 @@ def view_example(
     originals = dict(zip(positions, features["masked_lm_ids"], strict=True))
     tokens = [
         Token(
-            shown=piece(token_id),
-            original=piece(originals[place]) if place in originals else None,
+            shown=piece(token_id), original=piece(originals[place]) if place in originals else None
         )
         for place, token_id in enumerate(ids)
     ]

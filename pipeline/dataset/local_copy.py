@@ -79,17 +79,13 @@ def fetch(copy: LocalCopy) -> Iterator[int]:
         shard = shards[path]
         digest = hashlib.sha256()
         (copy.folder / shard.name).parent.mkdir(parents=True, exist_ok=True)
-        with (
-            files.open_binary(path) as source,
-            whole_file(copy.folder / shard.name) as target,
-        ):
+        with files.open_binary(path) as source, whole_file(copy.folder / shard.name) as target:
             while block := source.read(_BLOCK_BYTES):
                 digest.update(block)
                 target.write(block)
             if digest.hexdigest() != shard.sha256:
                 raise AlbertError(
-                    f"{path} is not the file that the manifest describes; make the "
-                    "data again."
+                    f"{path} is not the file that the manifest describes; make the data again."
                 )
         return shard.bytes
 
@@ -101,8 +97,7 @@ def remove_damaged(folder: Path, manifest: DatasetManifest) -> bool:
     damaged = [
         folder / shard.name
         for shard in manifest.shards
-        if _is_here(folder / shard.name, shard)
-        and sha256_of(folder / shard.name) != shard.sha256
+        if _is_here(folder / shard.name, shard) and sha256_of(folder / shard.name) != shard.sha256
     ]
     for path in damaged:
         path.unlink()

@@ -54,18 +54,12 @@ def write_dataset(
 
 
 def write_held_out(
-    files: list[InputFile],
-    config: ResolvedDataConfig,
-    *,
-    tokenizer: Tokenizer,
-    output: Path,
+    files: list[InputFile], config: ResolvedDataConfig, *, tokenizer: Tokenizer, output: Path
 ) -> DatasetManifest:
     """Write the eval split of a data set that has no other; its manifest."""
     counts = ReadingCounts()
     documents = (
-        document
-        for chunk in plan_chunks(files)
-        for document in read_chunk(chunk, counts=counts)
+        document for chunk in plan_chunks(files) for document in read_chunk(chunk, counts=counts)
     )
     sidecar = write_shard(
         documents,
@@ -184,12 +178,9 @@ def realised(counts: Counts, config: ResolvedDataConfig) -> dict[str, Any]:
         "label_1_share": share(totals["swapped"], examples),
         "unknown_share": share(totals["unknown"], tokens),
         "mean_length": share(tokens, examples),
-        "ngram_shares": {
-            str(n): share(k, spans) for n, k in sorted(counts.spans.items())
-        },
+        "ngram_shares": {str(n): share(k, spans) for n, k in sorted(counts.spans.items())},
         "length_histogram": {
-            f"{low}-{low + LENGTH_BAR - 1}": n
-            for low, n in sorted(counts.lengths.items())
+            f"{low}-{low + LENGTH_BAR - 1}": n for low, n in sorted(counts.lengths.items())
         },
     }
 
@@ -246,10 +237,7 @@ def _text_table(look: dict[str, Any]) -> list[str]:
     lines = [
         f"| the text, on a sample of {sample} | share |",
         "|---|--:|",
-        *(
-            f"| {_cell(words)} | {percent(share)} |"
-            for words, share in look_facts(look)
-        ),
+        *(f"| {_cell(words)} | {percent(share)} |" for words, share in look_facts(look)),
         "",
     ]
     if look["repeated_lines"]:
@@ -279,10 +267,7 @@ def _input_row(described: dict[str, Any]) -> str:
     )
     if described.get("split") == EVAL:
         name += " (held out)"
-    return (
-        f"| {name} | {read_as} | {language} | {described['bytes']:,} "
-        f"| `{sha256[:12]}` |"
-    )
+    return f"| {name} | {read_as} | {language} | {described['bytes']:,} | `{sha256[:12]}` |"
 
 
 def _cell(text: str) -> str:

@@ -38,32 +38,22 @@ def plan_dataset(
 ) -> DatasetPlan:
     """The plan for some inputs, in whatever order they were given."""
     inputs = sorted(
-        (file.describe() for file in files),
-        key=lambda d: (d["kind"], d["sha256"], d["name"]),
+        (file.describe() for file in files), key=lambda d: (d["kind"], d["sha256"], d["name"])
     )
     return DatasetPlan(
         config=config,
         inputs=tuple(inputs),
-        vocabulary={
-            "file": SPM_MODEL,
-            "sha256": tokenizer.sha256,
-            "size": tokenizer.vocab_size,
-        },
+        vocabulary={"file": SPM_MODEL, "sha256": tokenizer.sha256, "size": tokenizer.vocab_size},
     )
 
 
-def tool_versions(
-    config: ResolvedDataConfig, *, tells_languages: bool = False
-) -> dict[str, str]:
+def tool_versions(config: ResolvedDataConfig, *, tells_languages: bool = False) -> dict[str, str]:
     """Versions of the tools on which the bytes depend, of those that are here.
 
     Args:
         tells_languages: Whether languages are told if they can be, as in a look.
     """
-    optional = {
-        "py3langid": config.keep_languages or tells_languages,
-        "ftfy": config.repair_text,
-    }
+    optional = {"py3langid": config.keep_languages or tells_languages, "ftfy": config.repair_text}
     versions = {}
     for tool in (tool for tool, is_used in optional.items() if is_used):
         with contextlib.suppress(PackageNotFoundError):
@@ -90,9 +80,7 @@ class Shard:
         """The name of one of its files, relative to the data set."""
         if self.is_documents:
             return part_file(DOCUMENTS, self.index, num_parts=self.num_shards)
-        return shard_file(
-            self.split, copy, shard=self.index, num_shards=self.num_shards
-        )
+        return shard_file(self.split, copy, shard=self.index, num_shards=self.num_shards)
 
 
 class ShardPlan(NamedTuple):
@@ -140,10 +128,7 @@ class ShardPlan(NamedTuple):
                 is_documents=self.has_documents,
             )
         return Shard(
-            split=EVAL,
-            index=number - self.train_shards,
-            num_shards=self.eval_shards,
-            copies=1,
+            split=EVAL, index=number - self.train_shards, num_shards=self.eval_shards, copies=1
         )
 
     def shard_numbers(self) -> range:
@@ -151,9 +136,7 @@ class ShardPlan(NamedTuple):
         return range(self.train_shards + self.eval_shards)
 
 
-def plan_shards(
-    config: ResolvedDataConfig, files: Iterable[InputFile] = ()
-) -> ShardPlan:
+def plan_shards(config: ResolvedDataConfig, files: Iterable[InputFile] = ()) -> ShardPlan:
     """The plan of a data set, of which some files may only be held out.
 
     >>> from schemas.config import DataConfig

@@ -6,12 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from pipeline.dataset.contents import (
-    LABELS,
-    load_vocabulary,
-    read_examples,
-    view_example,
-)
+from pipeline.dataset.contents import LABELS, load_vocabulary, read_examples, view_example
 from pipeline.examples.masking import KEEP_SHARE, MASK_SHARE
 from pipeline.noise.describe import look_facts
 from schemas.layout import TRAIN
@@ -46,9 +41,7 @@ def dataset_section(dataset: Path, *, title: str, examples: int) -> Section:
             _inputs(manifest),
             _settings(manifest),
         ),
-        examples=tuple(
-            view_example(record, piece, task=task) for record in sample[:examples]
-        ),
+        examples=tuple(view_example(record, piece, task=task) for record in sample[:examples]),
     )
 
 
@@ -103,9 +96,7 @@ def plots(manifest: DatasetManifest, sample: list[dict[str, Any]]) -> list[Plot]
         title = "The text, on a sample of its documents"
         about = f"Seen in {counted(look['sampled_documents'], 'document')}."
         ranked = list(look_facts(look))
-        found.append(
-            _ranking(title, about, heading="share of", ranked=ranked, unit="share")
-        )
+        found.append(_ranking(title, about, heading="share of", ranked=ranked, unit="share"))
     for title, counts in (
         ("Left out, by reason", manifest.dropped),
         ("Changed while reading", manifest.changed),
@@ -217,12 +208,7 @@ def _sources(manifest: DatasetManifest) -> Bars:
 
 
 def _ranking(
-    title: str,
-    about: str,
-    *,
-    heading: str,
-    ranked: list[tuple[str, Any]],
-    unit: Unit = "count",
+    title: str, about: str, *, heading: str, ranked: list[tuple[str, Any]], unit: Unit = "count"
 ) -> Bars:
     return Bars(
         title=title,
@@ -255,9 +241,7 @@ def _splits(manifest: DatasetManifest) -> Table:
 def _noise_tables(look: dict[str, Any]) -> list[Table]:
     """Lines that are repeated, and places that look like noise."""
     signs = (("html", "HTML"), ("mojibake", "wrong encoding"), ("list", "list"))
-    found = [
-        (words, text) for s, words in signs for text in look.get(f"{s}_examples", ())
-    ]
+    found = [(words, text) for s, words in signs for text in look.get(f"{s}_examples", ())]
     lines = tuple(tuple(line) for line in look.get("repeated_lines", ()))
     tables = []
     if lines:
@@ -275,8 +259,7 @@ def _inputs(manifest: DatasetManifest) -> Table:
     ordered = sorted(manifest.inputs, key=lambda i: (-i["bytes"], i["name"]))
     listed, rest = ordered[:MAX_INPUTS], ordered[MAX_INPUTS:]
     rows: list[tuple[str | int, ...]] = [
-        (i["name"], i["format"], i["language"], i["bytes"], i["sha256"][:12])
-        for i in listed
+        (i["name"], i["format"], i["language"], i["bytes"], i["sha256"][:12]) for i in listed
     ]
     if rest:
         size = sum(source["bytes"] for source in rest)

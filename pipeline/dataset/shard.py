@@ -20,11 +20,7 @@ from pipeline.core.documents import ShardDocument, number_of
 from pipeline.core.draws import happens, purpose_keys
 from pipeline.core.machine import keep_freed_memory
 from pipeline.dataset.plan import Shard
-from pipeline.examples.examples import (
-    ExampleBatch,
-    make_examples,
-    pack_copies,
-)
+from pipeline.examples.examples import ExampleBatch, make_examples, pack_copies
 from pipeline.examples.packing import Sequences, Tokens, cuttable, document_key
 from pipeline.records.documents import encode_documents
 from pipeline.records.tfrecord import RecordWriter, encode_rows
@@ -68,10 +64,7 @@ def write_shard(
     copies = pack_copies(tokens, copies=range(shard.copies), config=config)
     packed = np.unique(copies[0].chain).tolist()
     dropped[ONE_WORD] = len(encoded) - len(packed)
-    examples = [
-        counted_examples(copy, tokens, vocab_size=size, config=config)
-        for copy in copies
-    ]
+    examples = [counted_examples(copy, tokens, vocab_size=size, config=config) for copy in copies]
     if shard.is_documents:
         written = write_documents(
             encoded, tokens, examples[0], shard, vocab_size=size, output=output

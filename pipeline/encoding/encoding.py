@@ -17,13 +17,7 @@ from pipeline.encoding.sequences import (
 )
 from pipeline.vocabulary.wordpiece import Tokenizer
 from schemas.errors import SettingError
-from schemas.task import (
-    EncodedExample,
-    TaskExample,
-    TaskRecord,
-    TaskRows,
-    TokenSequence,
-)
+from schemas.task import EncodedExample, TaskExample, TaskRecord, TaskRows, TokenSequence
 
 # The last tokens of question and option together (google-research/albert, RACE).
 _MAX_QUESTION_AND_OPTION = 128
@@ -48,8 +42,7 @@ def encode_examples(
     """Examples with their rows, in their order."""
     if record.max_seq_length < MIN_SEQ_LENGTH:
         raise SettingError(
-            f"--max-seq-length must be at least {MIN_SEQ_LENGTH}, not "
-            f"{record.max_seq_length}."
+            f"--max-seq-length must be at least {MIN_SEQ_LENGTH}, not {record.max_seq_length}."
         )
     own = {"choose": _choices, "tag": _tagged, "answer": _questions}
     rows_of = own.get(record.spec.kind, _texts)
@@ -76,18 +69,13 @@ def _texts(
     firsts = _encoded([example.text for example in examples], tokenizer)
     seconds = _encoded([example.text_pair or "" for example in examples], tokenizer)
     numbers = {label: number for number, label in enumerate(record.spec.labels)}
-    for number, (example, first, second) in enumerate(
-        zip(examples, firsts, seconds, strict=True)
-    ):
+    for number, (example, first, second) in enumerate(zip(examples, firsts, seconds, strict=True)):
         is_pair = example.text_pair is not None
         sequence, cut = _fitted(
             first, second if is_pair else None, max_seq_length=record.max_seq_length
         )
         yield EncodedExample(
-            example=number,
-            sequences=(sequence,),
-            target=_target(example, numbers),
-            cut_tokens=cut,
+            example=number, sequences=(sequence,), target=_target(example, numbers), cut_tokens=cut
         )
 
 
@@ -97,9 +85,7 @@ def _encoded(texts: list[str], tokenizer: Tokenizer) -> Iterator[list[int]]:
         yield from tokenizer.encode(texts[first : first + _ENCODED_AT_ONCE])
 
 
-def _target(
-    example: TaskExample, numbers: dict[str, int]
-) -> int | float | tuple[int, ...] | None:
+def _target(example: TaskExample, numbers: dict[str, int]) -> int | float | tuple[int, ...] | None:
     if example.label is not None:
         return numbers[example.label]
     if example.labels is not None:
@@ -134,9 +120,7 @@ def _choices(
     article_of = functools.lru_cache(_RECENT)(lambda text: tokenizer.encode([text])[0])
     for number, example in enumerate(examples):
         article = article_of(example.text)
-        asked = tokenizer.encode(
-            [_asked(example.text_pair, option) for option in example.options]
-        )
+        asked = tokenizer.encode([_asked(example.text_pair, option) for option in example.options])
         kept = [ids[-asked_room:] for ids in asked]
         sequences = tuple(sequence_of(article[: room - len(k)], k) for k in kept)
         cut = sum(

@@ -64,9 +64,7 @@ class TaggedPart(NamedTuple):
     cut_tokens: int
 
 
-def word_encoder(
-    tokenizer: Tokenizer,
-) -> Callable[[Sequence[str]], list[list[int]]]:
+def word_encoder(tokenizer: Tokenizer) -> Callable[[Sequence[str]], list[list[int]]]:
     """What makes tokens of the words of a sentence; each word has at least one.
 
     There is a space between two words unless both are of scripts written without
@@ -86,9 +84,7 @@ def word_encoder(
     return encode
 
 
-def tagged_parts(
-    words: Sequence[Sequence[int]], *, max_seq_length: int
-) -> Iterator[TaggedPart]:
+def tagged_parts(words: Sequence[Sequence[int]], *, max_seq_length: int) -> Iterator[TaggedPart]:
     """The parts of a sentence, of whole words, none left out.
 
     >>> for part in tagged_parts([[7, 8], [9], [10, 11]], max_seq_length=5): print(part)
@@ -156,11 +152,7 @@ def best_windows(ranges: Sequence[range], length: int) -> list[int]:
 
 
 def passage_windows(
-    question: Sequence[int],
-    passage: TokenizedText,
-    *,
-    max_seq_length: int,
-    stride: int,
+    question: Sequence[int], passage: TokenizedText, *, max_seq_length: int, stride: int
 ) -> Iterator[PassageWindow]:
     """The windows of a passage."""
     room = max_seq_length - SPECIAL_OF_PAIR - len(question)
@@ -197,9 +189,7 @@ def answer_tokens(passage: TokenizedText, answer: Answer) -> tuple[int, int] | N
     return (first, last) if first <= last else None
 
 
-def best_answer(
-    passage: TokenizedText, answers: Sequence[Answer]
-) -> tuple[int, int] | None:
+def best_answer(passage: TokenizedText, answers: Sequence[Answer]) -> tuple[int, int] | None:
     """The tokens of the first answer that begins and ends where tokens do.
 
     An answer that is a part of a token comes back with more text around it. Some in

@@ -8,22 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.core.draws import (
-    Int,
-    Keys,
-    draws,
-    happens,
-    purpose_keys,
-)
+from pipeline.core.draws import Int, Keys, draws, happens, purpose_keys
 from pipeline.examples.masking import Masked, budgets, mask
-from pipeline.examples.packing import (
-    NextStart,
-    Places,
-    Sequences,
-    Tokens,
-    cutting_places,
-    pack,
-)
+from pipeline.examples.packing import NextStart, Places, Sequences, Tokens, cutting_places, pack
 from pipeline.examples.pairs import (
     Pairs,
     Rows,
@@ -35,9 +22,7 @@ from pipeline.examples.pairs import (
 from schemas.config import ResolvedDataConfig
 
 
-def pack_copies(
-    tokens: Tokens, *, copies: range, config: ResolvedDataConfig
-) -> list[Sequences]:
+def pack_copies(tokens: Tokens, *, copies: range, config: ResolvedDataConfig) -> list[Sequences]:
     """The sequences of some copies, each in the order in which they are written."""
     count = len(tokens.document_keys)
     ends = np.append(tokens.sentence_starts[1:], tokens.document_starts[-1])
@@ -66,9 +51,7 @@ def pack_copies(
     return written
 
 
-def put_back(
-    start: Int, end: Int, keys: Keys, *, tokens: Tokens, places: Places
-) -> Int:
+def put_back(start: Int, end: Int, keys: Keys, *, tokens: Tokens, places: Places) -> Int:
     """Where the next sequences start when B comes from another document.
 
     That is so with probability 1/2; then the second half of the sequence is not used
@@ -142,18 +125,12 @@ def make_examples(
             max_predictions_per_seq=config.max_predictions_per_seq,
         )
         masked = mask(
-            rows,
-            keys=pairs.keys,
-            vocab_size=vocab_size,
-            budget=budget,
-            max_ngram=config.max_ngram,
+            rows, keys=pairs.keys, vocab_size=vocab_size, budget=budget, max_ngram=config.max_ngram
         )
         yield ExampleBatch(batch, pairs, rows, masked)
 
 
-def make_pairs(
-    batch: Sequences, tokens: Tokens, *, config: ResolvedDataConfig
-) -> Pairs:
+def make_pairs(batch: Sequences, tokens: Tokens, *, config: ResolvedDataConfig) -> Pairs:
     """Make the pair of each sequence of a batch."""
     if config.sentence_task == "none":
         none = np.zeros_like(batch.start)

@@ -56,10 +56,7 @@ class Masked:
 
 
 def budgets(
-    lengths: Int,
-    *,
-    masked_lm_prob: float | npt.NDArray[np.float64],
-    max_predictions_per_seq: int,
+    lengths: Int, *, masked_lm_prob: float | npt.NDArray[np.float64], max_predictions_per_seq: int
 ) -> Int:
     """How many tokens of each row to mask, special tokens counted in its length, `[R]`.
 
@@ -137,8 +134,7 @@ class SpanChooser:
         # Only the budget of a very short row is less than max_ngram.
         self.longest = np.minimum(self.left, max_ngram).astype(np.int64)
         self.ngram_keys, self.place_keys, self.search_keys = (
-            purpose_keys(keys[active], purpose)
-            for purpose in ("ngram", "place", "search")
+            purpose_keys(keys[active], purpose) for purpose in ("ngram", "place", "search")
         )
         self.spans_done, self.failures = np.zeros((2, len(active)), np.int64)
         self.chosen: list[Spans] = []
@@ -174,9 +170,7 @@ class SpanChooser:
         # How long the next spans are to be, `[ROUNDS + 1, A]`. Span number n of a row
         # has the same length whichever round places it.
         counters = self.spans_done + np.arange(ROUNDS + 1)[:, None]
-        lengths = ngram_lengths(
-            draws(self.ngram_keys, counters), max_ngram=self.max_ngram
-        )
+        lengths = ngram_lengths(draws(self.ngram_keys, counters), max_ngram=self.max_ngram)
         lengths = np.minimum(lengths, self.longest)
         # Where the next length of each row stands in `lengths` as one row after the
         # other; a row further for each span placed.
@@ -221,9 +215,7 @@ class SpanChooser:
         tokens = _slices(self.word_at, first + wanted, count)
         tokens -= _slices(self.word_at, first, count)
         after = np.repeat(self.left[rows], count) - tokens
-        fits = _slices(self.free, first, count) >= np.repeat(
-            wanted.astype(np.uint8), count
-        )
+        fits = _slices(self.free, first, count) >= np.repeat(wanted.astype(np.uint8), count)
         for k in self.probes:
             fits &= _slices(self.free, first + np.minimum(k, wanted) - 1, count) > 0
         fits &= after >= 0
@@ -268,9 +260,7 @@ def run_lengths(values: Bool, *, most: int) -> npt.NDArray[np.uint8]:
     return lengths
 
 
-def mask(
-    rows: Rows, *, keys: Keys, vocab_size: int, budget: Int, max_ngram: int
-) -> Masked:
+def mask(rows: Rows, *, keys: Keys, vocab_size: int, budget: Int, max_ngram: int) -> Masked:
     """Mask spans of whole words and note what stood there.
 
     Args:
@@ -305,12 +295,7 @@ def mask(
 
 
 def replacements(
-    labels: Ids,
-    positions: Int,
-    *,
-    keys: Keys,
-    counts: Int,
-    vocab_size: int,
+    labels: Ids, positions: Int, *, keys: Keys, counts: Int, vocab_size: int
 ) -> tuple[Ids, Int]:
     """What stands at masked places: [MASK], the token itself, or any ordinary token.
 

@@ -169,7 +169,7 @@ def cutting_places(sentence_ends: Int, may_cut: Bool) -> Places:
     return Places(sentence_ends, np.concatenate([*cuts, end]))
 
 
-def pack(  # noqa: PLR0913 - what is packed, and how
+def pack(
     places: Places,
     first: Int,
     last: Int,
@@ -202,9 +202,7 @@ def pack(  # noqa: PLR0913 - what is packed, and how
         target, is_short = draw_targets(
             sequence_keys, max_tokens=max_tokens, short_seq_prob=short_seq_prob
         )
-        end = sequence_ends(
-            places, start, last[chain], target=target, max_tokens=max_tokens
-        )
+        end = sequence_ends(places, start, last[chain], target=target, max_tokens=max_tokens)
         following = next_start(start, end, sequence_keys) if next_start else end
         is_end, is_put_back = following == last[chain], following < end
         of_round = (chain, start, end, number, is_short, is_end, is_put_back)
@@ -224,9 +222,7 @@ def draw_targets(
     return np.where(is_short, short, max_tokens), is_short
 
 
-def sequence_ends(
-    places: Places, start: Int, last: Int, *, target: Int, max_tokens: int
-) -> Int:
+def sequence_ends(places: Places, start: Int, last: Int, *, target: Int, max_tokens: int) -> Int:
     """Where sequences end that begin at `start`, in documents that end at `last`.
 
     >>> places = cutting_places(np.array([2, 4, 6, 15]), np.ones(15, bool))

@@ -10,15 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.core.draws import (
-    Bool,
-    Ids,
-    Int,
-    Keys,
-    below,
-    happens,
-    purpose_keys,
-)
+from pipeline.core.draws import Bool, Ids, Int, Keys, below, happens, purpose_keys
 from schemas.example import CLS_ID, SEP_ID
 
 
@@ -60,14 +52,7 @@ class Rows:
     word_starts: Bool
 
 
-def split_points(
-    starts: Int,
-    ends: Int,
-    *,
-    sentence_starts: Int,
-    may_cut: Bool,
-    keys: Keys,
-) -> Int:
+def split_points(starts: Int, ends: Int, *, sentence_starts: Int, may_cut: Bool, keys: Keys) -> Int:
     """A random place inside each range: a sentence start, failing that a word start.
 
     Args:
@@ -107,7 +92,7 @@ def sentence_order_pairs(starts: Int, middles: Int, ends: Int, *, keys: Keys) ->
     )
 
 
-def other_segments(  # noqa: PLR0913 - what is wanted, and where to look for it
+def other_segments(
     documents: Int,
     lengths: Int,
     *,
@@ -139,18 +124,14 @@ def other_segments(  # noqa: PLR0913 - what is wanted, and where to look for it
     count = np.maximum(highest - lowest, 1)
     bits = purpose_keys(keys, "other sentence")
     starts: Int = sentence_starts[lowest + below(bits, count)]
-    ends = nearest_ends(
-        starts, starts + lengths, last, sentence_starts=sentence_starts, room=room
-    )
+    ends = nearest_ends(starts, starts + lengths, last, sentence_starts=sentence_starts, room=room)
     for row in np.flatnonzero(ends == starts):
         cuts = np.flatnonzero(may_cut[starts[row] + 1 : starts[row] + lengths[row] + 1])
         ends[row] = starts[row] + (1 + cuts[-1] if len(cuts) else lengths[row])
     return starts, ends
 
 
-def nearest_ends(
-    starts: Int, wanted: Int, last: Int, *, sentence_starts: Int, room: Int
-) -> Int:
+def nearest_ends(starts: Int, wanted: Int, last: Int, *, sentence_starts: Int, room: Int) -> Int:
     """The sentence end nearest to each wanted one; the start where there is no room.
 
     >>> nearest_ends(np.array([0, 0]), np.array([4, 7]), np.array([20, 20]),
@@ -181,12 +162,7 @@ def ranges(starts: Int, lengths: Int) -> Int:
     return numbers
 
 
-def assemble(
-    pairs: Pairs,
-    *,
-    ids: npt.NDArray[np.integer],
-    word_starts: Bool,
-) -> Rows:
+def assemble(pairs: Pairs, *, ids: npt.NDArray[np.integer], word_starts: Bool) -> Rows:
     """Write out [CLS] A [SEP] B [SEP] for every pair.
 
     Args:

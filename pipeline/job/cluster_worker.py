@@ -129,18 +129,14 @@ def users_of(peer: str, *, port: int) -> set[int]:
 
 
 @contextlib.contextmanager
-def worker_pool(
-    address: str, *, is_open: bool = False, debug: bool = False
-) -> Iterator[str]:
+def worker_pool(address: str, *, is_open: bool = False, debug: bool = False) -> Iterator[str]:
     """Start workers for whoever asks at `host:port` until the block ends.
 
     Port 0 is one that is free; yields the address with its port. An open pool works for
     other users too; with `debug` workers write to stderr.
     """
     options = [("grpc.so_reuseport", 0)]
-    server = grpc.server(
-        thread_pool_executor.shared_unbounded_instance(), options=options
-    )
+    server = grpc.server(thread_pool_executor.shared_unbounded_instance(), options=options)
     try:
         port = server.add_insecure_port(address)
     except RuntimeError:
@@ -209,9 +205,7 @@ def start_of(arguments: Sequence[str]) -> Start:
             )
     for name in ("id", "provision_endpoint"):
         if not given.get(name):
-            raise SettingError(
-                f"--{name} is missing: an engine that starts a worker gives it."
-            )
+            raise SettingError(f"--{name} is missing: an engine that starts a worker gives it.")
     return Start(**given)
 
 
@@ -226,12 +220,8 @@ def environment_of(start: Start, info: Any) -> dict[str, str]:
         "WORKER_ID": start.id,
         "PIPELINE_OPTIONS": json_format.MessageToJson(info.pipeline_options),
         "RUNNER_CAPABILITIES": " ".join(info.runner_capabilities),
-        "CONTROL_API_SERVICE_DESCRIPTOR": described(
-            info.control_endpoint, start.control_endpoint
-        ),
-        "LOGGING_API_SERVICE_DESCRIPTOR": described(
-            info.logging_endpoint, start.logging_endpoint
-        ),
+        "CONTROL_API_SERVICE_DESCRIPTOR": described(info.control_endpoint, start.control_endpoint),
+        "LOGGING_API_SERVICE_DESCRIPTOR": described(info.logging_endpoint, start.logging_endpoint),
         "STATUS_API_SERVICE_DESCRIPTOR": described(info.status_endpoint, ""),
     }
     return {name: value for name, value in environment.items() if value}
@@ -266,6 +256,4 @@ def boot(arguments: Sequence[str], *, debug: bool = False) -> None:
 
 
 if __name__ == "__main__":
-    boot(
-        [each for each in sys.argv[1:] if each != _DEBUG], debug=_DEBUG in sys.argv[1:]
-    )
+    boot([each for each in sys.argv[1:] if each != _DEBUG], debug=_DEBUG in sys.argv[1:])

@@ -215,11 +215,7 @@ def _write(
 ) -> tuple[dict[str, Any], float]:
     """The file of the first copy, and the CPU time of all, in seconds."""
     start = time.process_time()
-    shard = Shard(
-        split=TRAIN, index=0, num_shards=1, copies=copies, is_documents=is_documents
-    )
+    shard = Shard(split=TRAIN, index=0, num_shards=1, copies=copies, is_documents=is_documents)
     with scratch_folder("plan") as folder:
-        sidecar = write_shard(
-            documents, shard, tokenizer=tokenizer, config=config, output=folder
-        )
+        sidecar = write_shard(documents, shard, tokenizer=tokenizer, config=config, output=folder)
     return sidecar["files"][0], time.process_time() - start

@@ -159,9 +159,7 @@ def _of_a_server(causes: list[BaseException], runner: Runner) -> str | None:
                 "install Java 11 or 17."
             )
         if isinstance(cause, grpc.FutureTimeoutError):
-            return (
-                f"No job server answers at {where}; start it, or correct its address."
-            )
+            return f"No job server answers at {where}; start it, or correct its address."
         if "Service failed to start" in str(cause):
             return "The job server ended as it started; --debug shows what it said."
         if isinstance(cause, grpc.RpcError) and "UNAVAILABLE" in str(cause):

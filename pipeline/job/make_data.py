@@ -202,9 +202,7 @@ def _step_here(name: int) -> Step:
     return _steps_here[name]
 
 
-def run_here(
-    transform: beam.PTransform, job: Job, workers: WorkerProcesses | None
-) -> None:
+def run_here(transform: beam.PTransform, job: Job, workers: WorkerProcesses | None) -> None:
     """Run a job on this machine until it ends; an interrupt is raised as what it is."""
     with nothing_left_of_nothing(job), explained_errors(job):
         if workers is not None:
@@ -253,10 +251,7 @@ def AddGone(elements: beam.PCollection, job: Job) -> beam.PCollection:
         | "ByBand" >> beam.GroupByKey()
         | step(repeats.pairs_of_band)
     )
-    for name, compute in (
-        ("First", repeats.meetings),
-        ("Second", repeats.near_copies),
-    ):
+    for name, compute in (("First", repeats.meetings), ("Second", repeats.near_copies)):
         met = (
             (signed, met)
             | f"With{name}" >> beam.Flatten()

@@ -81,9 +81,7 @@ class _Signatures:
             np.load(output / chunk_file(chunk, "signatures.npy"), mmap_mode="r")
             for chunk in range(chunks)
         ]
-        self._sketches = [
-            output / chunk_file(chunk, "sketches.npy") for chunk in range(chunks)
-        ]
+        self._sketches = [output / chunk_file(chunk, "sketches.npy") for chunk in range(chunks)]
         self.ids = self.row(0)
         self._ends = self.row(1).astype(np.int64)
         self._starts_of_chunks = np.cumsum([0, *(t.shape[1] for t in self._tables)])
@@ -130,9 +128,7 @@ def all_but_signed(
         yield element
 
 
-def signed_documents(
-    element: tuple[int, tuple[Any, ...]], _: Job
-) -> Iterator[tuple[int, Signed]]:
+def signed_documents(element: tuple[int, tuple[Any, ...]], _: Job) -> Iterator[tuple[int, Signed]]:
     """Signed documents by their ids."""
     if element[0] == SIGNED:
         document = Signed(*element[1])
@@ -145,18 +141,14 @@ def bands_of(element: tuple[int, Signed], _: Job) -> Iterator[tuple[int, int]]:
     yield from ((key, number) for key in document.signature.bands.tolist())
 
 
-def pairs_of_band(
-    band: tuple[int, Iterable[int]], job: Job
-) -> Iterator[tuple[int, int]]:
+def pairs_of_band(band: tuple[int, Iterable[int]], job: Job) -> Iterator[tuple[int, int]]:
     """The pairs to compare of the documents of a band."""
     choice, is_held_out = job.near_duplicates, job.shards.is_held_out
     if choice:
         yield from pairs_to_check(band[1], choice, is_held_out=is_held_out)
 
 
-def meetings(
-    group: tuple[int, Iterable[Signed | int]], _: Job
-) -> Iterator[tuple[int, Signed]]:
+def meetings(group: tuple[int, Iterable[Signed | int]], _: Job) -> Iterator[tuple[int, Signed]]:
     """A document under the id of each with which it is to be compared.
 
     Args:
@@ -169,9 +161,7 @@ def meetings(
         yield from ((other, document) for other in others)
 
 
-def near_copies(
-    group: tuple[int, Iterable[Signed]], _: Job
-) -> Iterator[tuple[None, Pair]]:
+def near_copies(group: tuple[int, Iterable[Signed]], _: Job) -> Iterator[tuple[None, Pair]]:
     """The pairs that are near-copies of a document and of those that it meets."""
     number, documents = group
     own = next(one.signature for one in documents if one.id == number)
@@ -180,9 +170,7 @@ def near_copies(
             yield None, (other.id, number)
 
 
-def no_near_copies(
-    element: tuple[int, tuple[Any, ...]], _: Job
-) -> Iterator[tuple[None, None]]:
+def no_near_copies(element: tuple[int, tuple[Any, ...]], _: Job) -> Iterator[tuple[None, None]]:
     """No pair, so that what goes is written even if it is nothing."""
     if element[0] == COUNTS:
         yield None, None

@@ -25,10 +25,7 @@ from apache_beam.options.pipeline_options import (
     WorkerOptions,
 )
 from apache_beam.portability.api import beam_job_api_pb2
-from apache_beam.runners.portability.portable_runner import (
-    JobServiceHandle,
-    PortableRunner,
-)
+from apache_beam.runners.portability.portable_runner import JobServiceHandle, PortableRunner
 from apache_beam.runners.runner import PipelineRunner, create_runner
 
 from pipeline.job.cluster_worker import THIS_MACHINE
@@ -96,9 +93,7 @@ def choose_runner(name: str, flags: Sequence[str]) -> Runner:
         debug.add_experiment("disable_logging_submission_environment")
         # Left to itself Beam takes LOOPBACK for some, with workers of its own.
         portable.environment_type = environment_of(runner)
-        portable.environment_cache_millis = (
-            portable.environment_cache_millis or KEEP_WORKERS_MS
-        )
+        portable.environment_cache_millis = portable.environment_cache_millis or KEEP_WORKERS_MS
     _refuse_what_makes_nothing(name, options)
     return runner
 
@@ -112,8 +107,7 @@ def _refuse_what_makes_nothing(name: str, options: PipelineOptions) -> None:
         )
     if name == "PortableRunner" and not portable.job_endpoint:
         raise SettingError(
-            "--runner: PortableRunner needs a job server; give "
-            "--job_endpoint=HOST:PORT after --."
+            "--runner: PortableRunner needs a job server; give --job_endpoint=HOST:PORT after --."
         )
     spark = options.view_as(SparkRunnerOptions)
     if name == "SparkRunner" and spark.spark_submit_uber_jar:
@@ -195,8 +189,7 @@ def _check_dataflow(options: PipelineOptions) -> None:
         importlib.import_module("apache_beam.runners.dataflow.internal.apiclient")
     except ImportError:
         raise SettingError(
-            f"--runner: {DATAFLOW} needs another part of Beam; install "
-            "albert-pretraining[gcp]."
+            f"--runner: {DATAFLOW} needs another part of Beam; install albert-pretraining[gcp]."
         ) from None
     setup = options.view_as(SetupOptions)
     image = options.view_as(WorkerOptions).sdk_container_image

@@ -90,11 +90,7 @@ def forget_work(output: str | Path, *, is_here: bool) -> None:
 
 
 def write_spill(
-    documents: Iterable[ShardDocument],
-    chunk: int,
-    *,
-    plan: ShardPlan,
-    output: Path,
+    documents: Iterable[ShardDocument], chunk: int, *, plan: ShardPlan, output: Path
 ) -> int:
     """Write the documents of a chunk; returns the size of the file."""
     shards = [bytearray() for _ in plan.shard_numbers()]
@@ -137,9 +133,7 @@ def read_spills(chunks: int, shard: int, *, output: Path) -> Iterator[ShardDocum
         except OSError as error:
             raise AlbertError(f"{path} cannot be read: {error.strerror}.") from error
         except (EOFError, struct.error):
-            raise AlbertError(
-                f"{path} is cut off; run the same command again."
-            ) from None
+            raise AlbertError(f"{path} is cut off; run the same command again.") from None
 
 
 def _read_spill(file: BinaryIO, shard: int) -> Iterator[ShardDocument]:
@@ -289,8 +283,7 @@ def _read_mark(mark: Mapping[str, Any]) -> Progress:
             documents = int(mark["counts"]["documents"])
             return Progress(read_bytes=int(mark["text_bytes"]), documents=documents)
         examples, written = (
-            sum(int(file[key]) for file in mark["files"])
-            for key in ("examples", "bytes")
+            sum(int(file[key]) for file in mark["files"]) for key in ("examples", "bytes")
         )
         return Progress(shards=1, examples=examples, written_bytes=written)
     except (*_DAMAGED, ValueError):

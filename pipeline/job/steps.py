@@ -11,12 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from pipeline.core.documents import (
-    PASSED_OVER,
-    ReadingCounts,
-    ShardDocument,
-    number_of,
-)
+from pipeline.core.documents import PASSED_OVER, ReadingCounts, ShardDocument, number_of
 from pipeline.dataset.manifest import write_dataset
 from pipeline.dataset.shard import NEAR_COPY, write_shard
 from pipeline.job import repeats, spill
@@ -40,12 +35,7 @@ Result = tuple[None, dict[str, Any]]
 
 
 def read_documents(
-    chunk: Chunk,
-    job: Job,
-    found: list[Signed],
-    *,
-    counts: ReadingCounts,
-    looker: Looker,
+    chunk: Chunk, job: Job, found: list[Signed], *, counts: ReadingCounts, looker: Looker
 ) -> Iterator[ShardDocument]:
     """The documents of a chunk, which are looked at and signed as they pass.
 
@@ -176,9 +166,7 @@ def read_for_engine(chunk: Chunk, job: Job) -> Iterator[tuple[int, tuple[Any, ..
     write_whole(join(job.output, chunk_file(chunk.number, "json")), json_text(mark))
 
 
-def build_group(
-    group: tuple[int, Iterable[tuple[Any, ...]]], job: Job
-) -> Iterator[Result]:
+def build_group(group: tuple[int, Iterable[tuple[Any, ...]]], job: Job) -> Iterator[Result]:
     """The documents of a shard, grouped by the engine, become its files."""
     number, values = group
     # What is empty only makes a group of its own, or wait.
@@ -223,9 +211,7 @@ def _counted(by_chunk: dict[int, dict[str, Any]], job: Job) -> dict[str, Any]:
     return {"read": counts.to_dict(), "look": look}
 
 
-def finish_shard(
-    documents: Iterable[ShardDocument], number: int, job: Job
-) -> dict[str, Any]:
+def finish_shard(documents: Iterable[ShardDocument], number: int, job: Job) -> dict[str, Any]:
     """The sidecar of a shard, which is made unless an earlier attempt left it."""
     shard = job.shards.shard(number)
     path = join(job.output, sidecar_file(shard.split, shard.index))
@@ -246,9 +232,7 @@ def finish_shard(
     return sidecar
 
 
-def write_manifest(
-    results: tuple[None, Iterable[dict[str, Any]]], job: Job
-) -> Iterator[None]:
+def write_manifest(results: tuple[None, Iterable[dict[str, Any]]], job: Job) -> Iterator[None]:
     """All sidecars become the manifest, the last file of the data set."""
     sidecars, counts, look = [], ReadingCounts(), {}
     counts.dropped[PASSED_OVER] = job.passed_over

@@ -26,14 +26,7 @@ from pipeline.job.cluster_worker import worker_pool
 from pipeline.job.failures import explained_errors
 from pipeline.job.plan import Job
 from pipeline.job.runners import DATAFLOW, Runner, engine_of, environment_of
-from pipeline.storage.files import (
-    exists,
-    is_remote,
-    join,
-    read_whole,
-    remove,
-    write_whole,
-)
+from pipeline.storage.files import exists, is_remote, join, read_whole, remove, write_whole
 from schemas.errors import AlbertError
 from schemas.layout import EVAL, SIDECARS, SUBMITTED, TRAIN
 

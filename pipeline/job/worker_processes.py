@@ -139,9 +139,7 @@ def _work() -> None:
         return
 
 
-def _computed(
-    compute: Compute, element: Any, job: Any
-) -> tuple[list[Any], BaseException | None]:
+def _computed(compute: Compute, element: Any, job: Any) -> tuple[list[Any], BaseException | None]:
     """The results, or the error if there is one, in a form that can be pickled."""
     try:
         return list(compute(element, job)), None

@@ -213,15 +213,10 @@ def held_out_shares(
         float(np.isin(own, shingles[~held_out & kept]).mean())
         for kept in (np.ones_like(stays), stays)
     )
-    return {
-        "held_out_share_before": round(before, 6),
-        "held_out_share": round(after, 6),
-    }
+    return {"held_out_share_before": round(before, 6), "held_out_share": round(after, 6)}
 
 
-def look_lines(
-    look: Mapping[str, Any], inputs: Iterable[Mapping[str, Any]]
-) -> Iterator[str]:
+def look_lines(look: Mapping[str, Any], inputs: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """What a person should know of a text, in at most five lines.
 
     Args:
@@ -297,9 +292,7 @@ def _noise(look: Mapping[str, Any]) -> Iterator[str]:
     now, before = look.get("held_out_share", 0), look.get("held_out_share_before", 0)
     if max(now, before) >= LEAST:
         went = f" ({percent(before)} before near-copies went)" if before > now else ""
-        copies.append(
-            f"{percent(now)} of the held-out text is in the training text too{went}"
-        )
+        copies.append(f"{percent(now)} of the held-out text is in the training text too{went}")
     if copies:
         yield "; ".join(copies)
     found = [

@@ -74,9 +74,7 @@ class Looker:
         for document, language in texts:
             document_id = hash_document(document)
             self.see(number_of(document_id), document)
-            yield from shard_documents(
-                document, language=language, document_id=document_id
-            )
+            yield from shard_documents(document, language=language, document_id=document_id)
 
     def see(self, number: int, document: Document) -> None:
         """Look at the document of a number."""
@@ -112,9 +110,7 @@ class Looker:
 
     def result(self) -> dict[str, Any]:
         """What was seen, as a JSON object."""
-        shingles = np.concatenate(
-            [np.zeros((2, 0), np.uint64), *self._shingles], axis=1
-        )
+        shingles = np.concatenate([np.zeros((2, 0), np.uint64), *self._shingles], axis=1)
         return {
             "documents": self._documents,
             "characters": self._characters,
@@ -281,9 +277,7 @@ def misread(text: str) -> list[str]:
 
 def _was_utf8(part: str, encoding: str) -> bool:
     """Whether characters are bytes of UTF-8, as an encoding of one byte shows them."""
-    codes = (
-        bytes([ord(c)]) if "\x80" <= c <= "\x9f" else c.encode(encoding) for c in part
-    )
+    codes = (bytes([ord(c)]) if "\x80" <= c <= "\x9f" else c.encode(encoding) for c in part)
     try:
         decoded = b"".join(codes).decode("utf-8")
     except UnicodeDecodeError:
@@ -301,9 +295,7 @@ def is_list(paragraphs: Sequence[str]) -> bool:
     """
     if len(paragraphs) < _LIST_LINES:
         return False
-    short = sum(
-        len(line) < _LIST_CHARACTERS and not ends_sentence(line) for line in paragraphs
-    )
+    short = sum(len(line) < _LIST_CHARACTERS and not ends_sentence(line) for line in paragraphs)
     letter = next((c for line in paragraphs for c in line if c.isalpha()), "")
     is_short = short >= _LIST_SHARE * len(paragraphs)
     return is_short and script_of(letter) not in _UNMARKED

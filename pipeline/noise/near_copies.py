@@ -92,9 +92,7 @@ def jaccard(a: Sketch, b: Sketch) -> float:
     union = np.union1d(a, b)
     if max(len(a), len(b)) >= SKETCH:
         union = union[:SKETCH]
-    shared = np.isin(union, a, assume_unique=True) & np.isin(
-        union, b, assume_unique=True
-    )
+    shared = np.isin(union, a, assume_unique=True) & np.isin(union, b, assume_unique=True)
     return float(shared.mean())
 
 
@@ -235,8 +233,7 @@ def _letter(character: str) -> int:
 def _powers(bits: int) -> tuple[Keys, Keys]:
     """The first 2**bits powers of an odd number, and their inverses, modulo 2**64."""
     powers, inverses = (
-        np.full(2**bits, base, np.uint64)
-        for base in (_LETTER_BASE, pow(_LETTER_BASE, -1, 1 << 64))
+        np.full(2**bits, base, np.uint64) for base in (_LETTER_BASE, pow(_LETTER_BASE, -1, 1 << 64))
     )
     powers[0] = inverses[0] = 1
     return np.multiply.accumulate(powers), np.multiply.accumulate(inverses)

@@ -24,8 +24,7 @@ _START = re.compile(
 )
 _ANOTHER = re.compile(r"\*{3} ?START OF (?:THE|THIS) PROJECT GUTENBERG", re.IGNORECASE)
 _END = re.compile(
-    r"[ \t]*(?:\*{3} ?)?(?:END|ENDE|FIN|FINE)[ ,:][^\n]{0,20}?PROJE[CK]T GUTENBERG",
-    re.IGNORECASE,
+    r"[ \t]*(?:\*{3} ?)?(?:END|ENDE|FIN|FINE)[ ,:][^\n]{0,20}?PROJE[CK]T GUTENBERG", re.IGNORECASE
 )
 _GUTENBERG = ("Gutenberg", "GUTENBERG")
 # A file has one book, and what a second one has is not read.
@@ -51,10 +50,7 @@ _PICTURE = re.compile(
 
 
 def read_book(
-    blocks: Iterable[bytes],
-    *,
-    counts: ReadingCounts | None = None,
-    is_start: bool = True,
+    blocks: Iterable[bytes], *, counts: ReadingCounts | None = None, is_start: bool = True
 ) -> Iterator[Document | Dropped]:
     r"""The book in a file, as one document; a very long one as several.
 
@@ -107,9 +103,7 @@ def book_document(text: str) -> Document | Dropped:
     return _document(text[: find_footer(text)], has_header=True, is_record=True)
 
 
-def _document(
-    text: str, *, has_header: bool, is_record: bool = False
-) -> Document | Dropped:
+def _document(text: str, *, has_header: bool, is_record: bool = False) -> Document | Dropped:
     headers = [*_START.finditer(text, 0, _HEADER_CHARACTERS)] if has_header else []
     body = text[headers[-1].end() :] if headers else text
     paragraphs, lines = split_paragraphs(body, is_record=is_record)

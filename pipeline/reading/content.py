@@ -4,10 +4,7 @@ import re
 from contextlib import closing
 
 from pipeline.core.documents import ReadingCounts
-from pipeline.reading.encodings import (
-    refuse_escaped,
-    refuse_other_encoding,
-)
+from pipeline.reading.encodings import refuse_escaped, refuse_other_encoding
 from pipeline.reading.formats import FORMATS_OF, Format, Kind
 from pipeline.reading.marked_text import CUE_TIMES
 from pipeline.reading.markers import has_marker, is_title
@@ -24,13 +21,7 @@ from pipeline.reading.markup import (
     without_lead,
 )
 from pipeline.reading.plain_text import recognise_text
-from pipeline.storage.lines import (
-    MAX_RECORD_BYTES,
-    decode,
-    is_binary,
-    read_blocks,
-    read_lines,
-)
+from pipeline.storage.lines import MAX_RECORD_BYTES, decode, is_binary, read_blocks, read_lines
 
 # How subtitles begin.
 _CUE = re.compile(rf"\s*(?:WEBVTT\b|(?:\d+[^\S\n]*\n)?{CUE_TIMES})")
@@ -72,11 +63,7 @@ _BINARIES = (
     (rb"BOOKMOBI|.{60}BOOKMOBI", "a Mobipocket book", PANDOC),
     (rb"FEA1", "a Feather file of version 1", "write it as parquet"),
     (rb"GGUF|.{7}\0\{\"", "the weights of a model", "give text"),
-    (
-        rb"\x89PNG|\xff\xd8\xff|GIF8|II\*\0|MM\0\*|AT&TFORM",
-        "a picture",
-        "give its text",
-    ),
+    (rb"\x89PNG|\xff\xd8\xff|GIF8|II\*\0|MM\0\*|AT&TFORM", "a picture", "give its text"),
     (rb"ID3|OggS|fLaC|RIFF|.{4}ftyp|\x1aE\xdf\xa3", "sound or a film", "give its text"),
     (rb"\x04\x22\x4d\x18", "packed with lz4", "pack it with gz, bz2, xz or zst"),
     (rb"\x1f\x9d|LZIP", "packed with an old program", "pack it with gz or xz"),
@@ -181,8 +168,7 @@ def recognise(kind: Kind, head: bytes, *, path: str) -> Format:
         )
     if ending in MARKUP_NAMES:
         raise UnusableFile(
-            f"{path} is named like {MARKUP_NAMES[ending]}; {PANDOC}, or "
-            f"{as_it_stands(kind)}."
+            f"{path} is named like {MARKUP_NAMES[ending]}; {PANDOC}, or {as_it_stands(kind)}."
         )
     return _recognise_plain(kind, head, path=path)
 

@@ -138,9 +138,7 @@ for example with iconv -f WINDOWS-1251 -t UTF-8 or -f GB18030.
         )
 
 
-def refuse_foreign_bytes(
-    head: bytes, *, language: str, path: str, has_flag: bool = True
-) -> None:
+def refuse_foreign_bytes(head: bytes, *, language: str, path: str, has_flag: bool = True) -> None:
     """Refuse bytes that are not UTF-8 where Windows-1252 would read them wrongly.
 
     It would where it cannot write the language, or where what it reads is no letters
@@ -214,9 +212,7 @@ def _strange_within_words(text: bytes, encoding: str) -> int:
     """How often no letter, or a capital after a small letter, stands within a word."""
     decoded = text.decode(encoding, errors="replace")
     strange = 0
-    for before, character, after in zip(
-        decoded, decoded[1:], decoded[2:], strict=False
-    ):
+    for before, character, after in zip(decoded, decoded[1:], decoded[2:], strict=False):
         if character.isascii() or not (before.isalpha() and after.isalpha()):
             continue
         is_letter = unicodedata.category(character)[0] in "LM"

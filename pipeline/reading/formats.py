@@ -42,9 +42,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 FORMATS: tuple[Format, ...] = get_args(Format)
 MEANINGS: dict[Format, str] = {
     "mediawiki": "MediaWiki dump, one document a page, markup removed, segmented",
-    "wikiextractor": (
-        "wikiextractor output, one document a <doc>, title left out, segmented"
-    ),
+    "wikiextractor": ("wikiextractor output, one document a <doc>, title left out, segmented"),
     "jsonl": "JSON lines, one document a line, segmented",
     "jsonl-sentences": (
         "JSON lines, one sentence a line, documents made up of about 500 sentences"
@@ -56,23 +54,18 @@ MEANINGS: dict[Format, str] = {
     "csv": "CSV or TSV, one document a row, segmented",
     "wet": "WET (WARC), one document a page, a paragraph a line, segmented",
     "book": "book, one document a file, segmented",
-    "prose": (
-        "running prose, one document a file, a blank line ends a paragraph, segmented"
-    ),
+    "prose": ("running prose, one document a file, a blank line ends a paragraph, segmented"),
     "paragraphs": "one paragraph a line, a blank line between documents, segmented",
     "sentences": "one sentence a line, a blank line between documents",
     "bookcorpus": (
-        "one sentence a line without document boundaries, documents made up of about "
-        "500 sentences"
+        "one sentence a line without document boundaries, documents made up of about 500 sentences"
     ),
     "numbered": (
         "one numbered sentence a line in no order (Leipzig), documents made up of "
         "about 500 sentences; give make-data --sentence-task none"
     ),
     "lines": "one document a line, segmented",
-    "marked": (
-        "running prose, a line <|endoftext|>, </s> or ---- between documents, segmented"
-    ),
+    "marked": ("running prose, a line <|endoftext|>, </s> or ---- between documents, segmented"),
     "subtitles": "subtitles (SubRip, WebVTT), one document a file, segmented",
 }
 

@@ -20,11 +20,7 @@ from pipeline.reading.content import (
 )
 from pipeline.reading.encodings import refuse_foreign_bytes
 from pipeline.reading.formats import FORMATS_OF, Format, InputFile, Kind, LanguageSource
-from pipeline.reading.languages import (
-    DEFAULT_LANGUAGE,
-    known_language,
-    language_of_address,
-)
+from pipeline.reading.languages import DEFAULT_LANGUAGE, known_language, language_of_address
 from pipeline.reading.markup import UnusableFile
 from pipeline.reading.text_rows import inspect_csv, inspect_jsonl, inspect_parquet
 from pipeline.storage import files
@@ -48,18 +44,7 @@ _NO_TEXT_NAMES = re.compile(
 )
 _NO_TEXT_SUFFIXES = (
     *(".csv", ".tsv", ".md", ".rst", ".html", ".htm", ".css", ".js", ".py", ".log"),
-    *(
-        ".yaml",
-        ".yml",
-        ".toml",
-        ".ini",
-        ".sha256",
-        ".md5",
-        ".crc",
-        ".png",
-        ".jpg",
-        ".jpeg",
-    ),
+    *(".yaml", ".yml", ".toml", ".ini", ".sha256", ".md5", ".crc", ".png", ".jpg", ".jpeg"),
     *(".gif", ".svg", ".pdf", ".epub", ".mobi", ".doc", ".docx", ".zip", ".7z"),
     # The pieces of a vocabulary, of which a folder may hold one beside its texts.
     ".vocab",
@@ -116,9 +101,7 @@ def find_inputs(
         pattern, key = split_key(given_path)
         of_path: Reading = {**reading, "text_key": key or text_key}
         look = partial(_inspect_or_refuse, kind, **of_path)
-        for file in _inspect_all(
-            pattern, look, flag=f"--{kind}", on_passed_over=on_passed_over
-        ):
+        for file in _inspect_all(pattern, look, flag=f"--{kind}", on_passed_over=on_passed_over):
             place = kind, real_path(file)
             if file.path < found.setdefault(place, file).path:
                 found[place] = file
@@ -154,9 +137,7 @@ def find_held_out(
             # Rows with a key of their own have no format in common with others.
             of_path |= {"text_key": key, "input_format": None}
         look = partial(_inspect_held_out, flag=flag, **of_path)
-        for file in _inspect_all(
-            pattern, look, flag=flag, on_passed_over=on_passed_over
-        ):
+        for file in _inspect_all(pattern, look, flag=flag, on_passed_over=on_passed_over):
             found.setdefault((real_path(file), file.text_key), file)
     return sorted(found.values(), key=lambda f: (f.sha256, f.text_key, f.path))
 
@@ -229,9 +210,7 @@ def _inspect_or_refuse(
     is_beside = name.endswith(_NO_TEXT_SUFFIXES) or _NO_TEXT_NAMES.fullmatch(name)
     is_table = reading.get("input_format") == "csv" and name.endswith(_TABLE_SUFFIXES)
     if is_in_folder and is_beside and not is_table:
-        return UnusableFile(
-            f"{path} is not named like a text; give the file itself to read it."
-        )
+        return UnusableFile(f"{path} is not named like a text; give the file itself to read it.")
     try:
         return inspect(kind, path, **reading)
     except UnusableFile as error:
@@ -268,9 +247,7 @@ def inspect(
         refuse_binary(head, path=path)
     is_forced = input_format in FORMATS_OF[kind]
     found = (
-        cast(Format, input_format)
-        if is_forced
-        else recognise(kind, head[:HEAD_BYTES], path=path)
+        cast(Format, input_format) if is_forced else recognise(kind, head[:HEAD_BYTES], path=path)
     )
     size = files.file_size(path)
     sha256 = files.file_hash(path, on_bytes=on_hashed)

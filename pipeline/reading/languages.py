@@ -138,9 +138,7 @@ _ORDINAL = re.compile(
 )
 # Where the mark that opens a quotation was taken for the one that closes it.
 _FIRST_LETTER = re.compile(r"[\s\"'“„”«»‘’—–-]*([^\W\d_])")
-_OPENING_AT_END = re.compile(
-    r"(?:(?<=\s)[\"'«»„“”‘’(\[]+|(?<=[。！？])[“‘「『《（]+)(?=$)"
-)
+_OPENING_AT_END = re.compile(r"(?:(?<=\s)[\"'«»„“”‘’(\[]+|(?<=[。！？])[“‘「『《（]+)(?=$)")
 # Armenian's marks of a question or an exclamation stand within a word.
 _WITHIN_WORDS = "\u055b\u055c\u055e"
 
@@ -242,13 +240,10 @@ def unlike_language(text: str, language: str, *, is_default: bool) -> str:
         )
     if is_default and not text.isascii() and main_script(text) not in ("", "Latin"):
         return (
-            f"document mostly in {main_script(text)} letters, divided as English; "
-            "give --language"
+            f"document mostly in {main_script(text)} letters, divided as English; give --language"
         )
     if is_default and (seeming := _seeming_language(text)):
-        return (
-            f"document that reads like {seeming}, divided as English; give --language"
-        )
+        return f"document that reads like {seeming}, divided as English; give --language"
     return ""
 
 
@@ -260,10 +255,7 @@ def _seeming_language(text: str) -> str:
     'de'
     """
     words = collections.Counter(text.lower().split())
-    found = {
-        code: sum(words[word] for word in frequent)
-        for code, frequent in _FREQUENT.items()
-    }
+    found = {code: sum(words[word] for word in frequent) for code, frequent in _FREQUENT.items()}
     best, number = max(found, key=found.__getitem__), words.total()
     is_told = (
         number >= _LEAST_WORDS
@@ -305,9 +297,7 @@ def _codes_of_names() -> dict[str, str]:
         first, *others = re.split(r"[ \n]+(?=[a-z]{3}\b)", entry.strip())
         *middle, last = others
         code, name = last.split(maxsplit=1)
-        codes |= dict.fromkeys(
-            [first, *middle, code, " ".join(name.lower().split())], first
-        )
+        codes |= dict.fromkeys([first, *middle, code, " ".join(name.lower().split())], first)
     for entry in _OTHER_CODES.split(";"):
         first, *others = entry.split()
         codes |= dict.fromkeys(others, first)

@@ -144,10 +144,7 @@ def starts_document(sentence: str) -> bool:
     """
     if len(sentence) > _MAX_START_CHARACTERS:
         return False
-    if (
-        len(sentence) >= _MIN_START_CHARACTERS
-        and zlib.crc32(sentence.encode()) % _ONE_IN == 0
-    ):
+    if len(sentence) >= _MIN_START_CHARACTERS and zlib.crc32(sentence.encode()) % _ONE_IN == 0:
         return True
     lower = sentence.lower()
     # Most lines have none of these; the pattern alone would take ten times longer.

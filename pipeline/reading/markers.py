@@ -13,8 +13,7 @@ _NAMED_MARKER = re.compile(_MARKER_NAMES, re.IGNORECASE)
 # begins with one character, so that the search runs from one of these to the next.
 _ALONE = rb"[ \t]*" + _MARKER_NAMES + rb"[ \t]*(?=[\r\n]|\Z)"
 _BETWEEN = re.compile(
-    rb"<\|end_?of_?(?:text|document)\|>|\n" + _ALONE + rb"|\r" + _ALONE,
-    re.IGNORECASE,
+    rb"<\|end_?of_?(?:text|document)\|>|\n" + _ALONE + rb"|\r" + _ALONE, re.IGNORECASE
 )
 # A sentence speaks of a marker, here \0: in brackets, quotation marks or marks of
 # emphasis, or in mid sentence.
@@ -118,7 +117,5 @@ def _find_markers(data: bytes) -> Iterator[re.Match[bytes]]:
     for match in _BETWEEN.finditer(data):
         start, end = match.span()
         before, after = data[max(0, start - _NEARBY) : start], data[end : end + _NEARBY]
-        if data[start : start + 1] != b"<" or not _MENTION.search(
-            before + b"\0" + after
-        ):
+        if data[start : start + 1] != b"<" or not _MENTION.search(before + b"\0" + after):
             yield match

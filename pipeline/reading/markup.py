@@ -14,8 +14,7 @@ _HTML = re.compile(_LEAD + rb"<(?:!doctype\s++html|html)\b", re.IGNORECASE)
 # A tag that is not one of our formats, a marker of theirs, or of looks alone: with one
 # of these also subtitles begin.
 _ELEMENT = re.compile(
-    _LEAD
-    + rb"<(?!(?:s|doc|page|mediawiki|bos|eos|unk|sep|cls|pad|[biu]|em|strong|font)"
+    _LEAD + rb"<(?!(?:s|doc|page|mediawiki|bos|eos|unk|sep|cls|pad|[biu]|em|strong|font)"
     rb"\b)[a-zA-Z][\w:.-]*+(?:\s[^<>]*+)?>"
 )
 _CLOSING = re.compile(rb"</[a-zA-Z][\w:.-]*+\s*+>")
@@ -36,11 +35,7 @@ _MAIL = "a mail as it was sent"
 # How a file begins that is text for a program, what it is, and what to do about it.
 _STRUCTURED = (
     (rb"\[Script Info\]|\{\d+\}\{\d+\}", "subtitles", "convert them to SubRip (.srt)"),
-    (
-        rb"\[(?:\d\d:\d\d\.\d\d\]|(?:ar|ti|al):)",
-        "lyrics with times",
-        "give their text",
-    ),
+    (rb"\[(?:\d\d:\d\d\.\d\d\]|(?:ar|ti|al):)", "lyrics with times", "give their text"),
     (rb"INSERT INTO\b", "an SQL dump", "write its texts as JSON lines"),
     (rb"BEGIN:V(?:CALENDAR|CARD)", "a calendar or address book", "give its text"),
     (rb"@[a-zA-Z]+\{[^\s{}]+,\s*\n", "a bibliography", "write it as JSON lines"),
@@ -55,17 +50,11 @@ _STRUCTURED = (
         "give the text of its mails",
     ),
     (rb"(?:%s)[^\n]*\n(?:[ \t][^\n]*\n)*[\w-]+:" % _SENT, _MAIL, "give its text"),
-    (
-        rb"(?:(?:%s|%s)[^\n]*\n(?:[ \t][^\n]*\n)*){3}" % (_SENT, _WRITTEN),
-        _MAIL,
-        "give its text",
-    ),
+    (rb"(?:(?:%s|%s)[^\n]*\n(?:[ \t][^\n]*\n)*){3}" % (_SENT, _WRITTEN), _MAIL, "give its text"),
     (rb"%YAML\b|---\r?\n\w+:", "YAML", "write its texts as JSON lines"),
 )
 _JSON_ARRAY = re.compile(rb"\[\s*+\{\s*+\"")
-_JSON_TEXTS = re.compile(
-    rb'(?:\[\s*+)++"(?:[^"\\\n]|\\.)*+"\s*+(?:,|(?:\]\s*+)++(?:\Z|[,\[]))'
-)
+_JSON_TEXTS = re.compile(rb'(?:\[\s*+)++"(?:[^"\\\n]|\\.)*+"\s*+(?:,|(?:\]\s*+)++(?:\Z|[,\[]))')
 _JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\["\\/bfnrtu])*+"')
 
 # What lines of a text for programs or with markup have, the share that has it in the
@@ -97,12 +86,7 @@ _IN_LINES = (
         "code",
         "give text",
     ),
-    (
-        r"^#{1,6} \w|^```|\]\((?:https?:|[#/.])|^\|?(?=[ :-]*---)[ :-]*+\|",
-        0.1,
-        "Markdown",
-        PANDOC,
-    ),
+    (r"^#{1,6} \w|^```|\]\((?:https?:|[#/.])|^\|?(?=[ :-]*---)[ :-]*+\|", 0.1, "Markdown", PANDOC),
     (
         # A number and a sentence may be a verse of the Bible.
         r"^\W?(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4},?[T ]+|(?<=\W))\d{1,2}:\d\d\b"
@@ -171,8 +155,7 @@ def _refuse_json(head: bytes, *, path: str) -> None:
     """Refuse JSON that is not one record a line."""
     if _JSON_ARRAY.match(without_lead(head[:_MARKUP_BYTES])):
         raise UnusableFile(
-            f"{path} is a JSON array; write one object a line, "
-            f"for example with jq -c '.[]'."
+            f"{path} is a JSON array; write one object a line, for example with jq -c '.[]'."
         )
     if _JSON_TEXTS.match(without_lead(head)) or _are_json_texts(head):
         raise UnusableFile(
@@ -217,9 +200,7 @@ def refuse_marked_lines(kind: Kind, lines: list[str], *, path: str) -> None:
     for sign, share, name, advice in _IN_LINES:
         marked = sum(re.search(sign, line) is not None for line in full)
         if marked >= max(_FEWEST_MARKED, share * len(full)):
-            raise UnusableFile(
-                f"{path} looks like {name}; {advice}, or {as_it_stands(kind)}."
-            )
+            raise UnusableFile(f"{path} looks like {name}; {advice}, or {as_it_stands(kind)}.")
 
 
 def as_it_stands(kind: Kind) -> str:

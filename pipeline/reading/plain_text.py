@@ -57,9 +57,7 @@ _BLANK = b"\n\n"
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n")
 # A full stop with more text after it. "He came." she said is one sentence, and so is a
 # quotation with a full stop in it.
-_INNER_STOP = re.compile(
-    rf"\. (?=.)|[{SURE_ENDS}]\s*+(?=[^\s{re.escape(CLOSING_MARKS)}])"
-)
+_INNER_STOP = re.compile(rf"\. (?=.)|[{SURE_ENDS}]\s*+(?=[^\s{re.escape(CLOSING_MARKS)}])")
 
 
 def recognise_text(lines: list[str], *, is_whole: bool = True) -> TextFormat:
@@ -225,9 +223,7 @@ def prose_document(text: str, *, is_record: bool = False) -> Document | Dropped:
     return Document(tuple(paragraphs), lines=lines) if paragraphs else NO_TEXT
 
 
-def divide_bytes(
-    blocks: Iterable[bytes], *, limit: int = MAX_DOCUMENT_BYTES
-) -> Iterator[bytes]:
+def divide_bytes(blocks: Iterable[bytes], *, limit: int = MAX_DOCUMENT_BYTES) -> Iterator[bytes]:
     r"""A file whole, or a very long one in several parts, cut at blank lines.
 
     >>> list(divide_bytes([b"One.\n\nTwo.\n", b"\nThree."], limit=13))
@@ -338,9 +334,7 @@ def without_page_numbers(text: str) -> str:
     return "".join(pages)
 
 
-def _divide_paragraph(
-    paragraph: str, *, limit: int = MAX_PARAGRAPH_CHARACTERS
-) -> list[str]:
+def _divide_paragraph(paragraph: str, *, limit: int = MAX_PARAGRAPH_CHARACTERS) -> list[str]:
     """Parts of at most `limit` characters, cut at spaces.
 
     >>> _divide_paragraph("one two three", limit=8)

@@ -19,9 +19,7 @@ _MAX_CELLS = 1 << 20
 # White space after the mark that ends a cell.
 _PADDED = re.compile(r'"[^\S\t\n]+(?=[\t,;|\n])')
 # A mark that is the first inside a quoted cell begins a quotation.
-_QUOTED_WHOLE = re.compile(
-    r'"(?:[^"]*|(?:[^"]*(?<=[\s(\[{"“„«—–-]))?"(?=\S).*)"', re.DOTALL
-)
+_QUOTED_WHOLE = re.compile(r'"(?:[^"]*|(?:[^"]*(?<=[\s(\[{"“„«—–-]))?"(?=\S).*)"', re.DOTALL)
 _DOUBLED = re.compile('""')
 # Characters of a table that are read again where its marks do not fit together: of any
 # table, and for each of its own.
@@ -46,9 +44,7 @@ class RowLines:
 
     is_quoted: bool | None = None
 
-    def __init__(
-        self, lines: Iterable[str], delimiter: str, *, is_spaced: bool = False
-    ) -> None:
+    def __init__(self, lines: Iterable[str], delimiter: str, *, is_spaced: bool = False) -> None:
         self._lines = iter(lines)
         self._waiting: list[str] = []
         self._spare = _READ_AGAIN
@@ -196,9 +192,7 @@ def _marked_row(lines: RowLines, *, escape: str | None) -> Cells:
     return [] if '"' in cells else cells
 
 
-def _read_again(
-    lines: RowLines, *, escape: str | None, is_strict: bool
-) -> Cells | csv.Error:
+def _read_again(lines: RowLines, *, escape: str | None, is_strict: bool) -> Cells | csv.Error:
     lines.go_back()
     reader = _reader(lines, escape=escape, is_strict=is_strict)
     return _next_row(reader, lines) or []
@@ -210,9 +204,7 @@ def _are_all_rows(lines: RowLines, width: int, *, escape: str | None) -> bool:
         return False
     first, *between, last = lines.row
     have_cells = all(line.count(lines.delimiter) == width - 1 for line in (first, last))
-    if not have_cells or not all(
-        _is_unmarked_row(each, lines, width) for each in between
-    ):
+    if not have_cells or not all(_is_unmarked_row(each, lines, width) for each in between):
         return False
     is_quoted = _is_quoted(lines, width, escape=escape)
     if not _are_alike(lines.row, lines):
@@ -242,9 +234,7 @@ def _is_quoted(lines: RowLines, width: int, *, escape: str | None) -> bool:
     return lines.is_quoted
 
 
-def _strict_rows(
-    lines: RowLines, width: int, *, escape: str | None
-) -> Iterator[Cells | csv.Error]:
+def _strict_rows(lines: RowLines, width: int, *, escape: str | None) -> Iterator[Cells | csv.Error]:
     """All rows as they are if marks are of a program that quotes; these are noted."""
     reader = _reader(lines, escape=escape, is_strict=True)
     while (cells := _next_row(reader, lines)) is not None:
@@ -290,9 +280,7 @@ def _plain_cells(line: str, lines: RowLines) -> Cells:
 def _holds_lines(cells: Cells | csv.Error, lines: RowLines, width: int) -> bool:
     """Whether the lines of a row, or some of them, are none by themselves."""
     is_one = len(lines.row) > 1 and isinstance(cells, list) and len(cells) == width
-    return is_one and any(
-        line.count(lines.delimiter) != width - 1 for line in lines.row
-    )
+    return is_one and any(line.count(lines.delimiter) != width - 1 for line in lines.row)
 
 
 def _takes_rows_along(lines: RowLines, width: int) -> bool:
@@ -325,11 +313,8 @@ def unquoted_cells(line: str, delimiter: str, *, escape: str | None) -> Cells:
     """
     cells = line.removesuffix("\n").split(delimiter)
     if escape:
-        reader = csv.reader(
-            [line], delimiter=delimiter, escapechar=escape, quoting=csv.QUOTE_NONE
-        )
+        reader = csv.reader([line], delimiter=delimiter, escapechar=escape, quoting=csv.QUOTE_NONE)
         cells = next(reader, [])
     return [
-        _DOUBLED.sub('"', cell[1:-1]) if _QUOTED_WHOLE.fullmatch(cell) else cell
-        for cell in cells
+        _DOUBLED.sub('"', cell[1:-1]) if _QUOTED_WHOLE.fullmatch(cell) else cell for cell in cells
     ]

@@ -10,13 +10,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from pipeline.core.documents import (
-    Document,
-    Dropped,
-    ReadingCounts,
-    ShardDocument,
-    held_out_id,
-)
+from pipeline.core.documents import Document, Dropped, ReadingCounts, ShardDocument, held_out_id
 from pipeline.reading.books import read_book
 from pipeline.reading.formats import Format, InputFile
 from pipeline.reading.languages import unlike_language
@@ -30,16 +24,8 @@ from pipeline.reading.marked_text import (
     read_wet,
     starts_document,
 )
-from pipeline.reading.markers import (
-    is_marker,
-    is_named_marker,
-    split_at_markers,
-)
-from pipeline.reading.plain_text import (
-    read_paragraphs,
-    read_prose,
-    read_sentences,
-)
+from pipeline.reading.markers import is_marker, is_named_marker, split_at_markers
+from pipeline.reading.plain_text import read_paragraphs, read_prose, read_sentences
 from pipeline.reading.sentences import divide, split_sentences
 from pipeline.reading.text_rows import (
     csv_rows,
@@ -101,9 +87,7 @@ class Chunk(NamedTuple):
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def plan_chunks(
-    files: list[InputFile], *, chunk_bytes: int = CHUNK_BYTES
-) -> list[Chunk]:
+def plan_chunks(files: list[InputFile], *, chunk_bytes: int = CHUNK_BYTES) -> list[Chunk]:
     """Divide large files and group small ones, into chunks with the largest first.
 
     Runners give chunks to their workers in turn, so this order lets all workers end at
@@ -133,9 +117,7 @@ def divide_file(file: InputFile, chunk_bytes: int) -> Iterator[FilePart]:
         return
     if file.document_starts:
         ends = (*file.document_starts[1:], file.bytes)
-        sizes = [
-            end - start for start, end in zip(file.document_starts, ends, strict=True)
-        ]
+        sizes = [end - start for start, end in zip(file.document_starts, ends, strict=True)]
         for first, end, size in _join(sizes, chunk_bytes):
             stop = None if end == len(sizes) else ends[end - 1]
             yield FilePart(itself, file.document_starts[first], stop, size)
@@ -149,8 +131,7 @@ def divide_file(file: InputFile, chunk_bytes: int) -> Iterator[FilePart]:
             file=itself,
             start=file.bytes * number // count,
             end=None if is_last else file.bytes * (number + 1) // count,
-            text_bytes=file.text_bytes * (number + 1) // count
-            - file.text_bytes * number // count,
+            text_bytes=file.text_bytes * (number + 1) // count - file.text_bytes * number // count,
         )
 
 
@@ -181,9 +162,7 @@ def read_chunk(chunk: Chunk, *, counts: ReadingCounts) -> Iterator[ShardDocument
         yield from shard_documents(document, language=language)
 
 
-def read_texts(
-    chunk: Chunk, *, counts: ReadingCounts
-) -> Iterator[tuple[Document, str]]:
+def read_texts(chunk: Chunk, *, counts: ReadingCounts) -> Iterator[tuple[Document, str]]:
     """The documents of a chunk, each with the language whose rules divide it."""
     for part in chunk.parts:
         files.remember(part.file.path, size=part.file.bytes, sha256=part.file.sha256)
@@ -329,9 +308,7 @@ def _read_rows(part: FilePart, counts: ReadingCounts) -> Documents:
     file, start, end, _ = part
     key = file.text_key
     if file.format == "parquet-sentences":
-        return read_sentence_rows(
-            parquet_sentence_rows(file.path, key=key, start=start, end=end)
-        )
+        return read_sentence_rows(parquet_sentence_rows(file.path, key=key, start=start, end=end))
     if file.format == "parquet":
         rows = parquet_rows(file.path, key=key, start=start, end=end)
     elif file.format == "csv":

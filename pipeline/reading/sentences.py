@@ -137,9 +137,7 @@ def with_whole_numbers(found: list[str]) -> list[str]:
 @functools.cache
 def _missed_ends() -> str:
     """What ends a sentence for Unicode and not for the segmenter."""
-    return "".join(
-        mark for mark in SURE_ENDS if len(sentencex.segment("en", f"A{mark} B")) == 1
-    )
+    return "".join(mark for mark in SURE_ENDS if len(sentencex.segment("en", f"A{mark} B")) == 1)
 
 
 def cheap_parts(paragraph: str) -> Iterator[str]:
@@ -195,9 +193,7 @@ def split_long(sentence: str) -> list[str]:
     return _INNER_END.sub(r"\1\2\3\n", sentence.strip()).split("\n")
 
 
-def divide(
-    paragraphs: list[list[str]], *, maximum: int = MAX_SENTENCES
-) -> list[list[str]]:
+def divide(paragraphs: list[list[str]], *, maximum: int = MAX_SENTENCES) -> list[list[str]]:
     """Divide a long document at paragraph ends into parts of about equal size.
 
     A paragraph is divided only if it has more than `maximum` sentences itself.

@@ -10,13 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from pipeline.core.documents import Dropped, ReadingCounts
-from pipeline.reading.quoted_rows import (
-    Cells,
-    RowLines,
-    hold_together,
-    quoted_rows,
-    unquoted_cells,
-)
+from pipeline.reading.quoted_rows import Cells, RowLines, hold_together, quoted_rows, unquoted_cells
 from pipeline.storage.lines import MAX_RECORD_BYTES, TOO_LONG, decode, line_blocks
 from schemas.errors import AlbertError
 
@@ -76,9 +70,7 @@ def divide_lines(
     # As people write it: a space after each comma is no part of a cell.
     is_spaced = bare.count(f"{delimiter} ") == bare.count(delimiter) > 0
     of_rows = RowLines(
-        itertools.chain([header], lines),
-        delimiter,
-        is_spaced=is_spaced and not is_strict,
+        itertools.chain([header], lines), delimiter, is_spaced=is_spaced and not is_strict
     )
     escape = "\\" if quoting == "escaped" else None
     yield from quoted_rows(of_rows, start, escape=escape, is_strict=is_strict)
@@ -92,9 +84,7 @@ def _delimiter_of(header: str) -> str:
     return max("\t,;|", key=_QUOTED_NAME.sub("", header).count)
 
 
-def _with_closed_cells(
-    lines: Iterable[str], number: int, *, delimiter: str
-) -> Iterator[str]:
+def _with_closed_cells(lines: Iterable[str], number: int, *, delimiter: str) -> Iterator[str]:
     r"""Lines whose cells end where they were meant to, marks being escaped.
 
     A backslash that is the last character of a text stands before the closing mark, as
@@ -109,9 +99,7 @@ def _with_closed_cells(
     """
     for line, following in itertools.pairwise(itertools.chain(lines, [""])):
         is_open = len(_UNESCAPED.findall(line)) % 2 and line.endswith('\\"\n')
-        if is_open and (
-            not following or _has_cells(following, number, delimiter, escape="\\")
-        ):
+        if is_open and (not following or _has_cells(following, number, delimiter, escape="\\")):
             line = line[:-2] + '\\"\n'
         yield _BACKSLASH.sub(r"\\\\\1", line)
 
@@ -128,17 +116,12 @@ def column_names(header: Cells | csv.Error, *, path: str = "") -> tuple[str, ...
     names = () if isinstance(header, csv.Error) else tuple(map(str.strip, header))
     for name, count in Counter(names if path else ()).items():
         if count > 1 and name:
-            raise AlbertError(
-                f"{path} has {count} columns {name!r:.60}; rename all but one."
-            )
+            raise AlbertError(f"{path} has {count} columns {name!r:.60}; rename all but one.")
     return names
 
 
 def read_csv(
-    blocks: Iterable[bytes],
-    *,
-    counts: ReadingCounts | None = None,
-    quoting: Quoting = "doubled",
+    blocks: Iterable[bytes], *, counts: ReadingCounts | None = None, quoting: Quoting = "doubled"
 ) -> Iterator[dict[str, str] | Dropped]:
     r"""The cells of each row of CSV or TSV by the names of their columns.
 
@@ -160,16 +143,12 @@ def read_csv(
             yield dict(zip(names, cells, strict=False))
 
 
-def _csv_lines(
-    blocks: Iterable[bytes], *, counts: ReadingCounts | None = None
-) -> Iterator[str]:
+def _csv_lines(blocks: Iterable[bytes], *, counts: ReadingCounts | None = None) -> Iterator[str]:
     for block in line_blocks(blocks, limit=MAX_RECORD_BYTES):
         yield from io.StringIO(decode(block, counts=counts), newline="\n")
 
 
-def read_header(
-    head: bytes, *, path: str, quoting: Quoting = "doubled"
-) -> tuple[str, ...]:
+def read_header(head: bytes, *, path: str, quoting: Quoting = "doubled") -> tuple[str, ...]:
     r"""The names of the columns of a file that begins with these bytes.
 
     >>> read_header(b"id;text\n1;Ada\n", path="a.csv")
@@ -238,16 +217,12 @@ def _fits(lines: list[str], quoting: Quoting, *, is_whole: bool) -> bool:
     return len(widths) == 1 and widths != {0}
 
 
-def _has_cells(
-    line: str, number: int, delimiter: str, *, escape: str | None = None
-) -> bool:
+def _has_cells(line: str, number: int, delimiter: str, *, escape: str | None = None) -> bool:
     """Whether a line is this many cells, each quoted whole or not."""
     try:
         return all(
             len(cells) == number
-            for cells in csv.reader(
-                [line], delimiter=delimiter, escapechar=escape, strict=True
-            )
+            for cells in csv.reader([line], delimiter=delimiter, escapechar=escape, strict=True)
         )
     except csv.Error:
         return False

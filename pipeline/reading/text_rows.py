@@ -12,11 +12,7 @@ from pipeline.reading.books import book_document
 from pipeline.reading.column_files import ColumnTable, DamagedTable
 from pipeline.reading.content import HEAD_BYTES
 from pipeline.reading.formats import InputFile, Kind
-from pipeline.reading.languages import (
-    DEFAULT_LANGUAGE,
-    LANGUAGE_FIELDS,
-    language_of_record,
-)
+from pipeline.reading.languages import DEFAULT_LANGUAGE, LANGUAGE_FIELDS, language_of_record
 from pipeline.reading.marked_text import read_bookcorpus, starts_document
 from pipeline.reading.markup import UnusableFile
 from pipeline.reading.plain_text import prose_document
@@ -89,9 +85,7 @@ def read_rows(
         yield document
 
 
-def read_sentence_rows(
-    rows: Iterable[TextRow | Dropped],
-) -> Iterator[Document | Dropped]:
+def read_sentence_rows(rows: Iterable[TextRow | Dropped]) -> Iterator[Document | Dropped]:
     """Documents made up of rows of one sentence, as in BookCorpus."""
     lost: list[Dropped] = []
 
@@ -177,13 +171,9 @@ def parquet_rows(
             yield from group_rows(table, group, key=key)
 
 
-def group_rows(
-    table: ColumnTable, group: int, *, key: str
-) -> Iterator[TextRow | Dropped]:
+def group_rows(table: ColumnTable, group: int, *, key: str) -> Iterator[TextRow | Dropped]:
     """The rows of a group; after damage, `DAMAGED_GROUP` in place of all the rest."""
-    beside = [
-        name for name in ("title", *LANGUAGE_FIELDS) if name in table.text_columns
-    ]
+    beside = [name for name in ("title", *LANGUAGE_FIELDS) if name in table.text_columns]
     try:
         for record in table.records(group, columns=[key, *beside]):
             row = row_of(record, key)
@@ -236,8 +226,7 @@ def inspect_jsonl(
     records = [*islice(filter(None, parsed), _SAMPLE_ROWS)]
     if not records:
         raise UnusableFile(
-            f"{file.path} is JSON, but not one record a line; write its records as "
-            "jq -c does."
+            f"{file.path} is JSON, but not one record a line; write its records as jq -c does."
         )
     if len(records) == 1 and _has_columns(records[0]):
         raise UnusableFile(
@@ -277,21 +266,15 @@ def inspect_csv(file: InputFile, head: bytes, text_key: str | None) -> InputFile
     return with_language(file._replace(text_key=key, quoting=quoting), languages)
 
 
-def inspect_parquet(
-    file: InputFile, text_key: str | None, *, is_forced: bool
-) -> InputFile:
+def inspect_parquet(file: InputFile, text_key: str | None, *, is_forced: bool) -> InputFile:
     """Find the column of the text, and the sizes of the row groups."""
     with closing(files.open_binary(file.path)) as opened:
         table = ColumnTable(opened, path=file.path)
-        key = _choose_key(
-            file, table.text_columns, text_key, name="column", type_of=table.type_of
-        )
+        key = _choose_key(file, table.text_columns, text_key, name="column", type_of=table.type_of)
         sizes = tuple(table.group_bytes)
         rows = islice(group_rows(table, 0, key=key) if sizes else (), _SAMPLE_ROWS)
         found = [
-            row._replace(text=row.text[:HEAD_BYTES])
-            for row in rows
-            if isinstance(row, TextRow)
+            row._replace(text=row.text[:HEAD_BYTES]) for row in rows if isinstance(row, TextRow)
         ]
     _refuse_numbers(file, [row.text for row in found], key=key)
     is_sentences = are_sentences([row.text for row in found])

@@ -35,9 +35,7 @@ _RECORD = re.compile(rb"\n" + _NUMBER)
 _NOT_AN_EXAMPLE = "is not a tf.train.Example as albert make-data writes them"
 
 
-def problems(
-    records: list[bytes], config: ResolvedDataConfig, *, vocab_size: int
-) -> list[str]:
+def problems(records: list[bytes], config: ResolvedDataConfig, *, vocab_size: int) -> list[str]:
     """What is wrong with each record; empty if nothing is.
 
     Returns:
@@ -184,8 +182,7 @@ def _check_text(batch: _Batch, *, vocab_size: int) -> None:
 def _check_masks(batch: _Batch, *, vocab_size: int) -> None:
     places, labels = (batch.lengths(f"masked_lm_{n}") for n in ("positions", "ids"))
     batch.refuse(
-        places != labels,
-        lambda row: f"has {places[row]} masked places and {labels[row]} labels",
+        places != labels, lambda row: f"has {places[row]} masked places and {labels[row]} labels"
     )
     ids, offsets = batch.columns["masked_lm_ids"]
     batch.refuse(
@@ -204,9 +201,7 @@ def _check_masks(batch: _Batch, *, vocab_size: int) -> None:
     batch.refuse(is_bad, "has masked places that do not ascend")
 
 
-def split_example(
-    record: bytes, features: Sequence[Feature | DocumentFeature]
-) -> list[bytes]:
+def split_example(record: bytes, features: Sequence[Feature | DocumentFeature]) -> list[bytes]:
     r"""The packed values of each feature of a record.
 
     Args:
@@ -251,8 +246,7 @@ def _header(name: str) -> re.Pattern[bytes]:
     number = _NUMBER.replace(b"(", b"(?:")
     key = re.escape(varint(len(name)) + name.encode())
     return re.compile(
-        rb"\n%b\n%b\x12%b[\n\x12\x1a]%b(?:\n%b)?"
-        % (number, key, number, _NUMBER, _NUMBER)
+        rb"\n%b\n%b\x12%b[\n\x12\x1a]%b(?:\n%b)?" % (number, key, number, _NUMBER, _NUMBER)
     )
 
 

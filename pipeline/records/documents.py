@@ -35,9 +35,7 @@ def token_type(vocab_size: int) -> np.dtype[np.unsignedinteger]:
     return np.dtype("<u2" if vocab_size <= 1 << 16 else "<u4")
 
 
-def encode_documents(
-    tokens: Tokens, ids: Sequence[bytes], *, vocab_size: int
-) -> Iterator[bytes]:
+def encode_documents(tokens: Tokens, ids: Sequence[bytes], *, vocab_size: int) -> Iterator[bytes]:
     """The documents of a shard as records, in their order.
 
     Args:
@@ -75,8 +73,7 @@ def decode_documents(
     """
     values = list(map(_values, records))
     ids, lengths, tokens, bits = (
-        [of_record[place] for of_record in values]
-        for place in range(len(DOCUMENT_FEATURES))
+        [of_record[place] for of_record in values] for place in range(len(DOCUMENT_FEATURES))
     )
     sizes, is_cut = np.divmod(_sizes(tokens), token_type(vocab_size).itemsize)
     _refuse_if(is_cut > 0, _NOT_A_DOCUMENT)

@@ -32,8 +32,7 @@ from schemas.manifest import DatasetManifest, ShardFile
 
 # What to do about a damaged file.
 REMEDY = (
-    "delete the file and run the same albert make-data again: it makes the file anew, "
-    "byte for byte"
+    "delete the file and run the same albert make-data again: it makes the file anew, byte for byte"
 )
 
 # Records checked at a time: enough for array operations, little to wait for.
@@ -100,9 +99,7 @@ def _altered(path: Path, *, lost: int = 1) -> CorruptRecord:
     return CorruptRecord(path, None, 0, problem, lost)
 
 
-def read_shard(
-    dataset: Path, shard: ShardFile, manifest: DatasetManifest
-) -> Iterator[list[Item]]:
+def read_shard(dataset: Path, shard: ShardFile, manifest: DatasetManifest) -> Iterator[list[Item]]:
     """What a shard holds, some records at a time, in the order of the file.
 
     The records and the `lost` of the corrupt ones add up to `shard.examples`. A file
@@ -127,9 +124,7 @@ def read_shard(
         yield [CorruptRecord(path, number, 0, problem, lost)]
 
 
-def _corrupt(
-    records: Iterator[list[Item]], shard: ShardFile, *, path: Path
-) -> list[list[Item]]:
+def _corrupt(records: Iterator[list[Item]], shard: ShardFile, *, path: Path) -> list[list[Item]]:
     """What is wrong with a file that was altered: its corrupt records, and itself."""
     items = itertools.chain.from_iterable(records)
     corrupt = [item for item in items if isinstance(item, CorruptRecord)]
@@ -159,17 +154,13 @@ def _checked(
 ) -> list[Item]:
     """The records of some frames; the first has this number."""
     found = problems(
-        [frame.record for frame in frames],
-        manifest.config,
-        vocab_size=manifest.vocabulary["size"],
+        [frame.record for frame in frames], manifest.config, vocab_size=manifest.vocabulary["size"]
     )
     return [
         CorruptRecord(path, number, frame.offset, frame.problem or problem)
         if frame.problem or problem
         else frame.record
-        for number, (frame, problem) in enumerate(
-            zip(frames, found, strict=True), start=first
-        )
+        for number, (frame, problem) in enumerate(zip(frames, found, strict=True), start=first)
     ]
 
 
@@ -191,16 +182,11 @@ def read_copy(
         return
     sequences = sequences_of_epoch(tokens, copy, config=manifest.config)
     yield from records_of(
-        sequences,
-        tokens,
-        vocab_size=manifest.vocabulary["size"],
-        config=manifest.config,
+        sequences, tokens, vocab_size=manifest.vocabulary["size"], config=manifest.config
     )
 
 
-def sequences_of_epoch(
-    tokens: Tokens, epoch: int, *, config: ResolvedDataConfig
-) -> Sequences:
+def sequences_of_epoch(tokens: Tokens, epoch: int, *, config: ResolvedDataConfig) -> Sequences:
     """The sequences of a shard in an epoch, in the order of their records.
 
     There is one for each example; making it takes a twentieth of the example's time.
@@ -219,21 +205,13 @@ def records_of(
 ) -> Iterator[list[bytes]]:
     """The records of sequences of a shard, many at a time; as for `make_examples`."""
     for batch in make_examples(
-        sequences,
-        tokens,
-        vocab_size=vocab_size,
-        config=config,
-        masked_shares=masked_shares,
+        sequences, tokens, vocab_size=vocab_size, config=config, masked_shares=masked_shares
     ):
         yield encode_rows(batch.rows, batch.masked, batch.pairs.labels, config=config)
 
 
 def read_tokens(
-    dataset: Path,
-    shard: ShardFile,
-    manifest: DatasetManifest,
-    *,
-    config: ResolvedDataConfig,
+    dataset: Path, shard: ShardFile, manifest: DatasetManifest, *, config: ResolvedDataConfig
 ) -> Tokens | CorruptRecord:
     """The documents of a shard, or the first thing that is wrong with them.
 
@@ -252,14 +230,9 @@ def read_tokens(
     whole = [frame for frame in frames if not frame.problem]
     size = manifest.vocabulary["size"]
     try:
-        tokens = decode_documents(
-            [frame.record for frame in whole], vocab_size=size, config=config
-        )
+        tokens = decode_documents([frame.record for frame in whole], vocab_size=size, config=config)
     except ValueError:
-        frames = [
-            frame._replace(problem=_problem(frame, size, config=config))
-            for frame in frames
-        ]
+        frames = [frame._replace(problem=_problem(frame, size, config=config)) for frame in frames]
     for number, frame in enumerate(frames):
         if frame.problem:
             return CorruptRecord(path, number, frame.offset, frame.problem)
@@ -337,11 +310,7 @@ def unmasked(records: list[bytes], layout: RecordLayout) -> Unmasked:
 
 
 def read_unmasked(
-    dataset: Path,
-    manifest: DatasetManifest,
-    *,
-    split: str,
-    copy: int = 0,
+    dataset: Path, manifest: DatasetManifest, *, split: str, copy: int = 0
 ) -> Iterator[Unmasked]:
     """The text of a copy of a split in the order of its files, some rows at a time."""
     for shard in manifest.shard_files(split, copy):

@@ -77,9 +77,7 @@ _CODECS: dict[Compression, _Codec] = {
     "gz": _Codec(lambda: zlib.decompressobj(wbits=31), 8 << 10, is_bounded=False),
     "xz": _Codec(lzma.LZMADecompressor, 8 << 10, is_bounded=True),
     "zst": _Codec(
-        lambda: zstandard.ZstdDecompressor(
-            max_window_size=_MAX_ZSTD_WINDOW
-        ).decompressobj(),
+        lambda: zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW).decompressobj(),
         1 << 10,
         is_bounded=False,
     ),
@@ -87,10 +85,7 @@ _CODECS: dict[Compression, _Codec] = {
 
 
 def decompress(
-    blocks: Iterable[bytes],
-    compression: Compression,
-    *,
-    counts: ReadingCounts | None = None,
+    blocks: Iterable[bytes], compression: Compression, *, counts: ReadingCounts | None = None
 ) -> Iterator[bytes]:
     """Blocks of what was compressed, in any way but bz2, up to the first damage.
 
@@ -196,11 +191,7 @@ def is_multistream(file: BinaryIO) -> bool:
 
 
 def read_streams(
-    file: BinaryIO,
-    *,
-    start: int = 0,
-    end: int | None = None,
-    counts: ReadingCounts | None = None,
+    file: BinaryIO, *, start: int = 0, end: int | None = None, counts: ReadingCounts | None = None
 ) -> Iterator[bytes]:
     """Decompressed blocks of the streams that begin in a range of the file.
 

@@ -74,9 +74,7 @@ def _files_in(folder: Path) -> Iterator[Path]:
     """The files below a folder, links followed; what is there twice comes once."""
 
     def refuse(error: OSError) -> NoReturn:
-        raise AlbertError(
-            f"{error.filename} cannot be read: {error.strerror}."
-        ) from error
+        raise AlbertError(f"{error.filename} cannot be read: {error.strerror}.") from error
 
     seen = set()
     for parent, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
@@ -121,9 +119,7 @@ def _split_glob(pattern: str) -> tuple[str, str]:
     return f"{start}://{'/'.join(parts[:fixed])}", "/".join(parts[fixed:])
 
 
-def _list_matching(
-    folder: str, pattern: str, *, with_hidden: bool = False
-) -> dict[str, Entry]:
+def _list_matching(folder: str, pattern: str, *, with_hidden: bool = False) -> dict[str, Entry]:
     """The files below a remote folder whose names there match, by path."""
     parts = pattern.split("/")
     is_deep = len(parts) > 1 or parts == ["**"]
@@ -298,9 +294,7 @@ def remove(path: str) -> None:
         pass
 
 
-def each_of(
-    function: Callable[[str], Result], paths: Iterable[str]
-) -> Iterator[Result]:
+def each_of(function: Callable[[str], Result], paths: Iterable[str]) -> Iterator[Result]:
     """What a function that reads files gives for each, in order.
 
     Remote ones are read many at once, because each is waited for.
@@ -322,8 +316,7 @@ def _file_entry(path: str) -> Entry:
         raise AlbertError(f"{path} cannot be read: it does not exist.")
     if entry.bytes < 0:
         raise AlbertError(
-            f"{path} cannot be read: its server does not say how large it is; download "
-            "it."
+            f"{path} cannot be read: its server does not say how large it is; download it."
         )
     return entry
 

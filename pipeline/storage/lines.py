@@ -112,9 +112,7 @@ def decode_line(line: bytes, *, counts: ReadingCounts | None = None) -> str:
     return line.decode("cp1252", errors="replace") if text is None else text
 
 
-def line_blocks(
-    blocks: Iterable[bytes], *, limit: int = MAX_LINE_BYTES
-) -> Iterator[bytes]:
+def line_blocks(blocks: Iterable[bytes], *, limit: int = MAX_LINE_BYTES) -> Iterator[bytes]:
     r"""Blocks cut at line feeds, so that each holds whole lines.
 
     A line of more than `limit` bytes is cut at its last space before that.
@@ -209,9 +207,7 @@ def read_raw_lines(
         yield from text.removesuffix("\n").split("\n")
 
 
-def read_lines(
-    blocks: Iterable[bytes], *, counts: ReadingCounts | None = None
-) -> Iterator[str]:
+def read_lines(blocks: Iterable[bytes], *, counts: ReadingCounts | None = None) -> Iterator[str]:
     """The lines in some blocks, with single spaces and none at the ends."""
     for line in read_raw_lines(blocks, counts=counts):
         yield " ".join(line.split())
@@ -229,9 +225,7 @@ def read_blocks(
     # A read that starts mid-file needs only the magic bytes here.
     at_once = 0 if start else block_bytes
     with closing(open_binary(path, block_bytes=at_once)) as file:
-        yield from decompressed(
-            file, start=start, end=end, counts=counts, block_bytes=block_bytes
-        )
+        yield from decompressed(file, start=start, end=end, counts=counts, block_bytes=block_bytes)
 
 
 def decompressed(
@@ -290,10 +284,7 @@ def read_documents(
 
 
 def find_start(
-    blocks: Iterable[bytes],
-    starts: StartsDocument,
-    *,
-    following: Iterable[bytes] = (),
+    blocks: Iterable[bytes], starts: StartsDocument, *, following: Iterable[bytes] = ()
 ) -> int | None:
     r"""Where the first document begins that belongs to some bytes; None if none does.
 

@@ -116,9 +116,7 @@ def list_entries(folder: str, *, is_deep: bool = True) -> dict[str, Entry]:
         return {
             info["name"].removeprefix(start): _entry(info)
             for info in listed
-            if info["name"].startswith(start)
-            and info["name"] != start
-            and info["type"] == "file"
+            if info["name"].startswith(start) and info["name"] != start and info["type"] == "file"
         }
     return {}
 
@@ -254,8 +252,7 @@ def _rename(client: Any, temporary: str, there: str) -> None:
         # A job removes all temporary names at its end, for remnants of killed workers.
         if not client.exists(temporary):
             raise OSError(
-                "another job with the same output has removed it; run the same command "
-                "again"
+                "another job with the same output has removed it; run the same command again"
             ) from error
         if not client.exists(there):
             raise
@@ -271,9 +268,7 @@ def remove_file(path: str) -> None:
         client.rm_file(_inside(client, path))
 
 
-def at_once(
-    function: Callable[[Given], Result], given: Iterable[Given]
-) -> Iterator[Result]:
+def at_once(function: Callable[[Given], Result], given: Iterable[Given]) -> Iterator[Result]:
     """What a function that waits for storage gives for each, in order."""
     pool = ThreadPoolExecutor(_REQUESTS, thread_name_prefix="storage")
     try:

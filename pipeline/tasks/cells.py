@@ -15,9 +15,7 @@ _ITEM = re.compile(
     r"|-?[0-9]+(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?"
 )
 _NUMPY_LIST = re.compile(rf"\[\s*(?:{_ITEM.pattern})(?:\s+(?:{_ITEM.pattern}))+\s*\]")
-_WRAPPED = re.compile(
-    r"(?:array|tensor|frozenset)\((.*?)(?:,\s*dtype=[^()]+)?\)", re.DOTALL
-)
+_WRAPPED = re.compile(r"(?:array|tensor|frozenset)\((.*?)(?:,\s*dtype=[^()]+)?\)", re.DOTALL)
 
 # Of texts that only look like JSON or Python.
 _UNPARSED = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
@@ -114,7 +112,6 @@ def text_of_part(part: Any, *, place: str) -> str:
     text = part.get("text") if isinstance(part, dict) else part
     if not isinstance(text, str | int | float):
         raise AlbertError(
-            f"{place}: {part!r:.60} is neither a text nor an object with a text; "
-            "correct the row."
+            f"{place}: {part!r:.60} is neither a text nor an object with a text; correct the row."
         )
     return str(text)

@@ -60,11 +60,7 @@ _OPTION = re.compile(
 )
 
 # A question to choose an answer to may stand alone, as in ARC.
-_KIND_TEXTS = {
-    "choose": (*_PASSAGES, "question"),
-    "answer": _PASSAGES,
-    "tag": (*WORDS, "text"),
-}
+_KIND_TEXTS = {"choose": (*_PASSAGES, "question"), "answer": _PASSAGES, "tag": (*WORDS, "text")}
 _KIND_LABELS = {
     "classify": _LABELS,
     "multilabel": ("labels", "label", "tags", "categories", "target"),
@@ -78,9 +74,7 @@ _KIND_OTHERS = {"answer": ("is_impossible", "answer_start"), "tag": ("text",)}
 _FLAGS = {"text": "--text-column", "pair": "--pair-column", "label": "--label-column"}
 
 
-def find_columns(
-    table: Table, kind: Kind, *, given: Columns, is_labelled: bool
-) -> Columns:
+def find_columns(table: Table, kind: Kind, *, given: Columns, is_labelled: bool) -> Columns:
     """The columns of a table that a task reads.
 
     Args:
@@ -185,9 +179,7 @@ def _others(table: Table, found: Columns) -> list[str]:
     return [name for name in table.columns if name not in known]
 
 
-def _first(
-    table: Table, names: Sequence[str], *, without: str | None = None
-) -> str | None:
+def _first(table: Table, names: Sequence[str], *, without: str | None = None) -> str | None:
     """The first column with one of these names, as the table spells it, except one."""
     columns = {name.strip().lower(): name for name in reversed(table.columns)}
     found = (columns[name] for name in names if name in columns)
@@ -201,8 +193,7 @@ def _require(table: Table, *names: str | None, flag: str = "") -> None:
         return
     remedy = f"rename one{', or say which it is with ' if flag else ''}{flag}"
     raise SettingError(
-        f"{table.path} has no column {missing[0]!r:.60}; it has "
-        f"{_listed(table.columns)}; {remedy}."
+        f"{table.path} has no column {missing[0]!r:.60}; it has {_listed(table.columns)}; {remedy}."
     )
 
 

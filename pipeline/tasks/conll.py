@@ -58,12 +58,7 @@ class _Places(NamedTuple):
 
 
 def read_conll(
-    text: str,
-    *,
-    path: str,
-    columns: Columns,
-    has_tags: bool = True,
-    counts: Counter[str],
+    text: str, *, path: str, columns: Columns, has_tags: bool = True, counts: Counter[str]
 ) -> tuple[list[TaskExample], tuple[str, ...]]:
     r"""The sentences of a file of columns, and remarks on what is read.
 
@@ -112,9 +107,7 @@ def _language_of(blocks: list[Block], places: _Places) -> str:
     return found[0] if found and is_of_all and len(words) > 1 else ""
 
 
-def _sentences(
-    text: str, *, counts: Counter[str]
-) -> tuple[list[Block], tuple[str, ...], bool]:
+def _sentences(text: str, *, counts: Counter[str]) -> tuple[list[Block], tuple[str, ...], bool]:
     """The sentences, the names of the columns if known, and whether it is CoNLL-U."""
     lines = [(n, line.rstrip("\r")) for n, line in enumerate(text.split("\n"), 1)]
     named = _UD_NAMED.match(text)
@@ -130,9 +123,7 @@ def _sentences(
     return blocks, names, False
 
 
-def _examples(
-    blocks: list[Block], places: _Places, *, path: str
-) -> Iterator[TaskExample]:
+def _examples(blocks: list[Block], places: _Places, *, path: str) -> Iterator[TaskExample]:
     """The words of each sentence, with their tags unless these are not read."""
     has_tags = places.tag != places.word
     for number, block in enumerate(blocks):
@@ -201,10 +192,7 @@ def _universal_blocks(lines: list[tuple[int, str]]) -> Iterator[Block]:
 
 
 def _blocks(
-    lines: list[tuple[int, str]],
-    divided: Callable[[str], list[str]],
-    *,
-    counts: Counter[str],
+    lines: list[tuple[int, str]], divided: Callable[[str], list[str]], *, counts: Counter[str]
 ) -> Iterator[Block]:
     """The words of each sentence, without the comments that open it."""
     rows = [(n, line, divided(line) if line.strip(" \t") else []) for n, line in lines]
@@ -253,12 +241,7 @@ def _may_open(above: str, cells: list[str]) -> bool:
 
 
 def _places(
-    blocks: list[Block],
-    columns: Columns,
-    names: tuple[str, ...],
-    *,
-    path: str,
-    is_ontonotes: bool,
+    blocks: list[Block], columns: Columns, names: tuple[str, ...], *, path: str, is_ontonotes: bool
 ) -> _Places:
     """The columns that are read, as given or as the file shows them."""
     width = len(blocks[0][0][1])
@@ -325,9 +308,7 @@ def _remarks(blocks: list[Block], places: _Places, width: int) -> Iterator[str]:
             )
 
 
-def _check_lines(
-    blocks: list[Block], places: _Places, *, is_equal: bool, path: str
-) -> None:
+def _check_lines(blocks: list[Block], places: _Places, *, is_equal: bool, path: str) -> None:
     """Refuse lines that lack a column that is read, or have others than their sentence.
 
     Args:
@@ -352,9 +333,7 @@ def _check_lines(
 def _check_columns(blocks: list[Block], *, path: str, has_tabs: bool) -> None:
     """Refuse running text: only the first word of each line would be read."""
     width = len(blocks[0][0][1])
-    remedy = (
-        "give one word a line, or send running text to standard input, one text a line."
-    )
+    remedy = "give one word a line, or send running text to standard input, one text a line."
     for number, cells in itertools.chain.from_iterable(blocks):
         if len(cells) != width:
             raise AlbertError(

@@ -43,19 +43,13 @@ def _task(
     **more: Any,
 ) -> NamedTask:
     """A row of the table; `more` are other fields of `TaskSpec`."""
-    spec = TaskSpec(
-        name=name, kind=kind, metrics=metrics, max_seq_length=length, **more
-    )
+    spec = TaskSpec(name=name, kind=kind, metrics=metrics, max_seq_length=length, **more)
     return NamedTask(spec, files, header)
 
 
-def _glue(
-    name: str, metrics: tuple[Metric, ...], *submissions: str, **more: Any
-) -> NamedTask:
+def _glue(name: str, metrics: tuple[Metric, ...], *submissions: str, **more: Any) -> NamedTask:
     more = {"kind": "classify", "labels": _ZERO_ONE, **more}
-    return _task(
-        name, metrics=metrics, files=_GLUE_FILES, submissions=submissions, **more
-    )
+    return _task(name, metrics=metrics, files=_GLUE_FILES, submissions=submissions, **more)
 
 
 _ACCURACY: tuple[Metric, ...] = ("accuracy",)
@@ -68,10 +62,7 @@ _SQUAD_SUBMISSION = ("predictions.json",)
 
 _TASKS = (
     _glue(
-        "cola",
-        ("matthews", "accuracy"),
-        "CoLA.tsv",
-        header=("source", "label", "star", "sentence"),
+        "cola", ("matthews", "accuracy"), "CoLA.tsv", header=("source", "label", "star", "sentence")
     ),
     _glue("sst-2", _ACCURACY, "SST-2.tsv"),
     _glue("mrpc", _ACCURACY_F1, "MRPC.tsv"),
@@ -117,12 +108,7 @@ _TASKS = (
     _task("afqmc", "classify", _ACCURACY, labels=_ZERO_ONE),
     _task("chnsenticorp", "classify", _ACCURACY, labels=_ZERO_ONE, length=256),
     _task(
-        "trec",
-        "classify",
-        _ACCURACY,
-        labels=tuple("012345"),
-        length=64,
-        header=("label", "text"),
+        "trec", "classify", _ACCURACY, labels=tuple("012345"), length=64, header=("label", "text")
     ),
     _task("cluener", "tag", _ENTITIES),
     _task("msra-ner", "tag", _ENTITIES, length=256),
@@ -150,9 +136,7 @@ def task_called(name: str) -> TaskSpec:
             return task.spec
     for kind in KINDS:
         if kind == plain:
-            return TaskSpec(
-                name=kind, kind=kind, max_seq_length=_LENGTHS.get(kind, 128)
-            )
+            return TaskSpec(name=kind, kind=kind, max_seq_length=_LENGTHS.get(kind, 128))
     raise SettingError(
         f"--task {name!r:.60} is neither a kind ({', '.join(KINDS)}) nor a task that "
         f"is known by name ({', '.join(NAMED_TASKS)})."
@@ -167,9 +151,7 @@ _GLUE_HEADER = "index\tprediction\n"
 
 
 def submission_text(
-    task: TaskSpec,
-    examples: Sequence[TaskExample],
-    predictions: Sequence[str | float],
+    task: TaskSpec, examples: Sequence[TaskExample], predictions: Sequence[str | float]
 ) -> str:
     r"""A file of predictions, as GLUE or SQuAD takes it.
 

@@ -33,8 +33,7 @@ class Options(NamedTuple):
 def with_options(table: Table, columns: Columns) -> Table:
     """The table with what `options_in` a row are, read once."""
     rows = [
-        row._replace(cells={**row.cells, _OPTIONS: _options_of(row, columns)})
-        for row in table.rows
+        row._replace(cells={**row.cells, _OPTIONS: _options_of(row, columns)}) for row in table.rows
     ]
     return table._replace(rows=rows)
 
@@ -53,9 +52,7 @@ def _options_of(row: Row, columns: Columns) -> Options:
     cells, names = _named_options(row, columns)
     while cells and cells[-1] in (None, ""):
         cells.pop()
-    texts = tuple(
-        "" if cell is None else text_of_part(cell, place=row.place) for cell in cells
-    )
+    texts = tuple("" if cell is None else text_of_part(cell, place=row.place) for cell in cells)
     return Options(two_or_more(texts, place=row.place), [*map(str, names)])
 
 

@@ -63,8 +63,7 @@ def read_squad(value: Any, *, path: str, counts: Counter[str]) -> list[TaskExamp
         # Their predictions could not be told apart.
         if count > 1:
             raise AlbertError(
-                f"{path}: the id {identity!r:.60} comes {count} times; make the ids "
-                "different."
+                f"{path}: the id {identity!r:.60} comes {count} times; make the ids different."
             )
     return located(examples, counts)
 
@@ -89,9 +88,7 @@ def _either(record: dict[str, Any], key: str, of_cmrc: str) -> Any:
     return record[of_cmrc] if of_cmrc in record else record[key]
 
 
-def answers_of(
-    record: dict[str, Any], key: str = "answers"
-) -> tuple[Answer, ...] | None:
+def answers_of(record: dict[str, Any], key: str = "answers") -> tuple[Answer, ...] | None:
     """The answers to a question; None where they are withheld.
 
     >>> answers_of({"answers": {"text": ["Ada"], "answer_start": [4]}})
@@ -121,9 +118,7 @@ def answers_of(
     else:
         single = [found] if isinstance(found, str | dict) else found
         pairs = [
-            (each, -1)
-            if isinstance(each, str)
-            else (each["text"], each["answer_start"])
+            (each, -1) if isinstance(each, str) else (each["text"], each["answer_start"])
             for each in single
         ]
     answers = (Answer(as_text(text), int(start)) for text, start in pairs)
@@ -142,9 +137,7 @@ def located(examples: Sequence[TaskExample], counts: Counter[str]) -> list[TaskE
     moved = counts[MOVED] - before
     total = sum(len(example.answers or ()) for example in examples)
     if moved > _MAX_MOVED * total:
-        first = next(
-            old for old, new in zip(examples, result, strict=True) if old != new
-        )
+        first = next(old for old, new in zip(examples, result, strict=True) if old != new)
         raise AlbertError(
             f"{first.place}: the answer is not at its answer_start ({moved} of {total} "
             "in the file are not); count the characters before it."
@@ -200,9 +193,7 @@ def read_race(folder: str, *, counts: Counter[str]) -> list[TaskExample]:
         for row in table.rows:
             examples += race_questions(row, path.stem)
     if not examples:
-        raise AlbertError(
-            f"{folder} has no files of questions (.txt with JSON, as in RACE)."
-        )
+        raise AlbertError(f"{folder} has no files of questions (.txt with JSON, as in RACE).")
     return examples
 
 
@@ -307,6 +298,4 @@ def _of_hub(row: Row) -> Row:
             f"{row.place} is not in the form of ARC: a question has a stem and "
             "choices, which have text and label."
         ) from None
-    return row._replace(
-        cells={**row.cells, "question": question["stem"], "choices": choices}
-    )
+    return row._replace(cells={**row.cells, "question": question["stem"], "choices": choices})

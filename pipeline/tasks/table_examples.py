@@ -24,9 +24,7 @@ Known = dict[str, Any]
 NO_LABEL = "row without a label, left out"
 
 # What is counted of rows whose labels have no names.
-VECTOR = (
-    "row with 0 or 1 for each label, whose labels are called by their places from 0"
-)
+VECTOR = "row with 0 or 1 for each label, whose labels are called by their places from 0"
 
 # How SNLI and MNLI mark an example that annotators did not agree on, and in which
 # column; elsewhere the same sign is a label like others.
@@ -82,9 +80,7 @@ def examples_of_table(
     return located(examples, table.counts) if kind == "answer" else examples
 
 
-def _target_of(
-    table: Table, kind: Kind, columns: Columns, num_labels: int
-) -> Callable[..., Known]:
+def _target_of(table: Table, kind: Kind, columns: Columns, num_labels: int) -> Callable[..., Known]:
     """What reads the target of a row, as all rows together show it is written."""
     target, label = _TARGETS[kind], columns.label
     if kind == "choose":
@@ -155,9 +151,7 @@ def words_of(text: str) -> tuple[str, ...]:
     ('I', 'love', '寿', '司', 'a', 'lot')
     """
     return tuple(
-        word
-        for part in text.split()
-        for word in (part if any(map(is_unspaced, part)) else [part])
+        word for part in text.split() for word in (part if any(map(is_unspaced, part)) else [part])
     )
 
 
@@ -304,9 +298,7 @@ def _score(row: Row, name: str, _: Known) -> Known:
     except ValueError:
         score = math.nan
     if not math.isfinite(score):
-        raise AlbertError(
-            f"{row.place}: the score {value!r:.60} is not a number; correct the row."
-        )
+        raise AlbertError(f"{row.place}: the score {value!r:.60} is not a number; correct the row.")
     return {"score": score}
 
 
@@ -320,25 +312,17 @@ def _answers(row: Row, name: str, _: Known) -> Known:
         ) from None
 
 
-def _choice(
-    row: Row, name: str, known: Known, *, columns: Columns, are_places: bool
-) -> Known:
+def _choice(row: Row, name: str, known: Known, *, columns: Columns, are_places: bool) -> Known:
     answer, called = row.cells.get(name), options_in(row).names
     if str(answer) in called:
         return {"choice": called.index(str(answer))}
     choice = choice_of(
-        answer,
-        known["options"],
-        place=row.place,
-        first=columns.first_option,
-        are_places=are_places,
+        answer, known["options"], place=row.place, first=columns.first_option, are_places=are_places
     )
     return {"choice": choice}
 
 
-def _tags(
-    row: Row, name: str, known: Known, *, has_spans: bool, counts: Counter[str]
-) -> Known:
+def _tags(row: Row, name: str, known: Known, *, has_spans: bool, counts: Counter[str]) -> Known:
     texts = known["words"], known["text"]
     return {"tags": tags_of_row(row, name, *texts, has_spans=has_spans, counts=counts)}
 

@@ -37,8 +37,7 @@ _SAMPLE_ROWS = 100
 # cell, whole.
 _QUOTED, _ESCAPED = (
     re.compile(
-        rf'(?:(?<![^\t\n])"(?:{inside})*+(?:"(?=[\t\n]|\Z)|\Z)|[^"\t\n]++|[\t\n])*+',
-        re.DOTALL,
+        rf'(?:(?<![^\t\n])"(?:{inside})*+(?:"(?=[\t\n]|\Z)|\Z)|[^"\t\n]++|[\t\n])*+', re.DOTALL
     )
     for inside in (r'[^"]++|""', r'[^"\\]++|\\.|""')
 )
@@ -152,8 +151,7 @@ def parse_table(
         place = f"{path}, line {line}"
         if isinstance(cells, csv.Error):
             raise AlbertError(
-                f"{place}: the quotation marks do not fit together ({cells}); correct "
-                "the row."
+                f"{place}: the quotation marks do not fit together ({cells}); correct the row."
             )
         if not columns:
             columns = column_names(cells, path=path)
@@ -186,9 +184,7 @@ def _divided(
     # A carriage return ends a line of CSV alone.
     is_csv = not has_tabs or quoting is not None
     return divide_lines(
-        io.StringIO(text, newline="" if is_csv else "\n"),
-        quoting=quoting,
-        is_strict=True,
+        io.StringIO(text, newline="" if is_csv else "\n"), quoting=quoting, is_strict=True
     )
 
 
@@ -314,9 +310,7 @@ def json_records(text: str, path: str) -> Any:
         except (ValueError, RecursionError) as error:
             is_deep = isinstance(error, RecursionError)
             reason = "nested too deeply" if is_deep else str(error)
-            raise AlbertError(
-                f"{path} is not valid JSON: {reason}; correct the file."
-            ) from None
+            raise AlbertError(f"{path} is not valid JSON: {reason}; correct the file.") from None
     rows: list[Row] = []
     for number, line in lines:
         place = f"{path}, line {number}"
@@ -366,9 +360,7 @@ def by_rows(value: Any, *, words: Sequence[str] | None = None) -> Any:
         known = of_words or value.values()
         if not any(isinstance(each, dict) or _are(list, each) for each in known):
             return value
-    return [
-        dict(zip(value, cells, strict=True)) for cells in zip(*columns, strict=True)
-    ]
+    return [dict(zip(value, cells, strict=True)) for cells in zip(*columns, strict=True)]
 
 
 def _are(kind: type, values: Any) -> bool:
@@ -382,9 +374,7 @@ def table_of_records(value: Any, *, path: str) -> Table:
     if isinstance(value, dict):
         value = value["data"] if isinstance(value.get("data"), list) else [value]
     rows = [
-        record
-        if isinstance(record, Row)
-        else Row(f"{path}, record {number + 1}", record, number)
+        record if isinstance(record, Row) else Row(f"{path}, record {number + 1}", record, number)
         for number, record in enumerate(value if isinstance(value, list) else [])
     ]
     for row in rows:

@@ -32,9 +32,7 @@ NO_WORD = "span that has no word of its own, left out"
 _BRACKETED = re.compile(r"(?:\(([^()*\s]+))?(\*?)(\)?)")
 
 
-def in_iob2(
-    examples: Sequence[TaskExample], *, counts: Counter[str]
-) -> list[TaskExample]:
+def in_iob2(examples: Sequence[TaskExample], *, counts: Counter[str]) -> list[TaskExample]:
     """The examples of a file with tags in IOB2, whatever their convention.
 
     White space around a tag is no part of it.
@@ -82,9 +80,7 @@ def _of_brackets(marks: Sequence[re.Match[str] | None]) -> list[str]:
     return tags
 
 
-def in_scheme_of(
-    examples: Sequence[TaskExample], labels: Collection[str]
-) -> list[TaskExample]:
+def in_scheme_of(examples: Sequence[TaskExample], labels: Collection[str]) -> list[TaskExample]:
     """Examples in IOB2 with tags in the scheme of the labels of a task."""
     prefixed = with_prefixes(labels)
     if not labels or not are_entities(prefixed.values()) or are_iob2(labels):
@@ -98,11 +94,7 @@ def in_scheme_of(
 
 
 def tags_of_marked(
-    text: str,
-    words: Sequence[str],
-    spans: Iterable[tuple[int, int, str]],
-    *,
-    counts: Counter[str],
+    text: str, words: Sequence[str], spans: Iterable[tuple[int, int, str]], *, counts: Counter[str]
 ) -> tuple[str, ...]:
     """The tags of words, from spans of characters `[start, end)` with their types.
 
@@ -207,13 +199,7 @@ def _of_object(span: dict[str, Any]) -> tuple[Any, Any, Any]:
 
 
 def tags_of_row(
-    row: Row,
-    name: str,
-    words: Sequence[str],
-    text: str,
-    *,
-    has_spans: bool,
-    counts: Counter[str],
+    row: Row, name: str, words: Sequence[str], text: str, *, has_spans: bool, counts: Counter[str]
 ) -> tuple[str, ...]:
     """The tags of the words of a row: a list, a text with spaces, or marked spans."""
     value = marked_value(row.cells.get(name))

@@ -84,12 +84,7 @@ class TaskFile(NamedTuple):
     remarks: tuple[str, ...] = ()
 
 
-def read_task_file(
-    path: str,
-    task: TaskSpec,
-    *,
-    is_labelled: bool = True,
-) -> TaskFile:
+def read_task_file(path: str, task: TaskSpec, *, is_labelled: bool = True) -> TaskFile:
     """The examples of a file, or of a folder such as RACE's.
 
     Args:
@@ -183,17 +178,13 @@ def _of_words(
         and names_words(first, has_tags=is_labelled)
     ):
         table = parse_table(text, path=path)
-        columns = find_columns(
-            table, "tag", given=task.columns, is_labelled=is_labelled
-        )
+        columns = find_columns(table, "tag", given=task.columns, is_labelled=is_labelled)
         if _has_sentences(table, columns):
             return _of_table(table, task, is_labelled=is_labelled)
         # Without a column that tells sentences apart, empty lines may do so.
         places = _sentence_columns(table, columns, has_blocks="\n\n" in text.strip())
         if places:
-            return _of_words_in_rows(
-                table, columns, places=places, is_labelled=is_labelled
-            )
+            return _of_words_in_rows(table, columns, places=places, is_labelled=is_labelled)
     columns = task.columns
     if not is_labelled:
         # Tags that are not read may be in any column, or in none.
@@ -334,9 +325,7 @@ def _of_table(table: Table, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     if not table.rows:
         return TaskFile([], task.columns, table.counts)
     table = in_hub_form(table) if task.kind == "choose" else table
-    columns = find_columns(
-        table, task.kind, given=task.columns, is_labelled=is_labelled
-    )
+    columns = find_columns(table, task.kind, given=task.columns, is_labelled=is_labelled)
     if is_labelled and columns.label != _ANSWER:
         table = _accepted(table)
     if task.kind == "choose":
@@ -345,9 +334,7 @@ def _of_table(table: Table, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
         first = first_option_of(table, columns)
         columns = dataclasses.replace(columns, first_option=first)
     read = columns if is_labelled else dataclasses.replace(columns, label=None)
-    examples = examples_of_table(
-        table, task.kind, columns=read, num_labels=len(task.labels)
-    )
+    examples = examples_of_table(table, task.kind, columns=read, num_labels=len(task.labels))
     remarks = remarks_on_columns(table, task.kind, found=columns) if is_labelled else ()
     return TaskFile(examples, columns, table.counts, remarks)
 

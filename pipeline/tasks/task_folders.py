@@ -55,7 +55,6 @@ def find_task_files(folder: str, task: TaskSpec) -> TaskPaths:
             found[part].append(str(path))
     if not any(found.values()):
         raise SettingError(
-            f"{folder} has no files of {task.name}: their names have train, dev or "
-            "test in them."
+            f"{folder} has no files of {task.name}: their names have train, dev or test in them."
         )
     return TaskPaths(**found)

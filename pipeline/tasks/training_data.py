@@ -28,9 +28,7 @@ def with_labels(task: TaskSpec, train: Sequence[TaskExample]) -> TaskSpec:
     >>> with_labels(TaskSpec(name="classify", kind="classify"), examples).labels
     ('9', '10')
     """
-    found = {
-        label: example for example in reversed(train) for label in labels_of(example)
-    }
+    found = {label: example for example in reversed(train) for label in labels_of(example)}
     known = set(task.labels)
     for label, example in found.items() if known else ():
         if label not in known:
@@ -51,8 +49,7 @@ def with_labels(task: TaskSpec, train: Sequence[TaskExample]) -> TaskSpec:
         task,
         labels=labels,
         metrics=metrics,
-        has_unanswerable=task.has_unanswerable
-        or any(example.is_impossible for example in train),
+        has_unanswerable=task.has_unanswerable or any(example.is_impossible for example in train),
     )
 
 
@@ -173,14 +170,11 @@ def warnings_about(
             f"{len(evaluation):,}."
         )
     pairs = ((e.text, e.text_pair) for e in (*train, *evaluation))
-    if empty := sum(
-        not a.strip() or (b is not None and not b.strip()) for a, b in pairs
-    ):
+    if empty := sum(not a.strip() or (b is not None and not b.strip()) for a, b in pairs):
         yield f"Examples with an empty text: {empty:,}."
     if lost := len(_without_their_answers(train)):
         yield (
-            "Questions not trained on, because their answers are not in their "
-            f"passages: {lost:,}."
+            f"Questions not trained on, because their answers are not in their passages: {lost:,}."
         )
 
 
@@ -191,9 +185,7 @@ def _about_labels(task: TaskSpec, train: Sequence[TaskExample]) -> Iterator[str]
     if rare := [f"{name} {counts[name]}" for name in known if counts[name] < _RARE]:
         shown = listed(rare, most=_MOST_RARE)
         yield f"Labels with fewer than {_RARE} training examples: {shown}."
-    missing = [
-        f"{n} {counts[n]:,}" for n in known if counts[n] and n.lower() in _MISSING
-    ]
+    missing = [f"{n} {counts[n]:,}" for n in known if counts[n] and n.lower() in _MISSING]
     if missing and task.kind != "tag":
         yield (
             f"Labels that may say that there is none: {', '.join(missing)}; leave out "
@@ -231,9 +223,7 @@ def _key(example: TaskExample) -> tuple[str, str]:
 _SHARE = 0.1
 
 
-def hold_out(
-    examples: Sequence[TaskExample],
-) -> tuple[list[TaskExample], list[TaskExample]]:
+def hold_out(examples: Sequence[TaskExample]) -> tuple[list[TaskExample], list[TaskExample]]:
     """The training examples, and a tenth of each label that is held out of them.
 
     Which ones depends on the text alone: on neither the order of a file nor what else

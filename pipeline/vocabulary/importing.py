@@ -79,9 +79,7 @@ def read_external(source: Path, *, given: Path | None = None) -> ExternalVocabul
     tokenizer = folder / HF_TOKENIZER
     if source.is_file() or not tokenizer.exists():
         if path is None:
-            raise AlbertError(
-                f"{folder} has no SentencePiece model; give one with --vocab."
-            )
+            raise AlbertError(f"{folder} has no SentencePiece model; give one with --vocab.")
         model = checked_model(path)
         _check_tokens(folder, size=load_tokenizer(model).vocab_size)
         return ExternalVocabulary(path, model, _asked(folder), scores=None)
@@ -99,9 +97,7 @@ def read_external(source: Path, *, given: Path | None = None) -> ExternalVocabul
         return ExternalVocabulary(tokenizer, model, asked, scores)
     known = load_tokenizer(model)
     if [known.piece(i) for i in range(known.vocab_size)] != [p for p, _ in pieces]:
-        raise AlbertError(
-            f"{tokenizer} has other pieces than {path}; give the files of one model."
-        )
+        raise AlbertError(f"{tokenizer} has other pieces than {path}; give the files of one model.")
     return ExternalVocabulary(path, model, asked, scores)
 
 
@@ -259,9 +255,7 @@ def _steps(values: dict[str, Any], *, path: Path) -> list[dict[str, Any]]:
     return steps
 
 
-def _pieces(
-    values: dict[str, Any], *, path: Path
-) -> tuple[list[tuple[str, float]], bytes]:
+def _pieces(values: dict[str, Any], *, path: Path) -> tuple[list[tuple[str, float]], bytes]:
     """Pieces with their scores, and the compiled normalization, of `tokenizer.json`."""
     try:
         model = values["model"]

@@ -5,13 +5,7 @@ The numbers are those of the fields of `sentencepiece_model.proto`.
 
 from collections.abc import Sequence
 
-from pipeline.core.protobuf import (
-    bytes_field,
-    changed,
-    float_field,
-    nested,
-    number_field,
-)
+from pipeline.core.protobuf import bytes_field, changed, float_field, nested, number_field
 from schemas.example import PAD, PAD_ID, SPECIAL_TOKENS, UNK, UNK_ID
 
 # ModelProto
@@ -67,9 +61,7 @@ def _of_rules(model: bytes, number: int) -> list[bytes]:
     return [value for spec in specs for value in nested(spec, number)]
 
 
-def with_rules_and_scores(
-    model: bytes, *, charsmap: bytes, scores: Sequence[float]
-) -> bytes:
+def with_rules_and_scores(model: bytes, *, charsmap: bytes, scores: Sequence[float]) -> bytes:
     """A model with other rules and scores, all else byte for byte as it was."""
     of_pieces = iter(scores)
 

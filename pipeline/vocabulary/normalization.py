@@ -63,9 +63,7 @@ def composed_sequences(character: str) -> set[str]:
     return {full, unicodedata.normalize("NFC", full[:-1]) + full[-1]}
 
 
-def normalization_rules(
-    normalize: Callable[[str], str],
-) -> Iterator[tuple[str, str]]:
+def normalization_rules(normalize: Callable[[str], str]) -> Iterator[tuple[str, str]]:
     """Every source text that a normalization changes, and what it becomes.
 
     Args:
@@ -99,9 +97,7 @@ def rules_tsv(normalize: Callable[[str], str]) -> str:
 
 def albert_normalization(*, cased: bool, keep_accents: bool) -> Callable[[str], str]:
     """What a character becomes in the vocabularies made here."""
-    return functools.partial(
-        normalize_character, cased=cased, keep_accents=keep_accents
-    )
+    return functools.partial(normalize_character, cased=cased, keep_accents=keep_accents)
 
 
 # Characters without a form of their own (Default_Ignorable_Code_Point of Unicode), but
@@ -142,15 +138,11 @@ def normalization_of_text(
     for text in texts:
         total += len(text)
         if not text.isascii():
-            found += len(_FORMAT.findall(text)) + sum(
-                map(text.count, f"{_JOINERS}{dotted}")
-            )
+            found += len(_FORMAT.findall(text)) + sum(map(text.count, f"{_JOINERS}{dotted}"))
     has_case_of_its_own = not cased and language in f"{_WITH_DOTLESS_I} lt".split()
     if found <= _LEAST_SHARE * total and not has_case_of_its_own:
         return albert
-    return functools.partial(
-        normalize_in_language, albert, cased=cased, language=language
-    )
+    return functools.partial(normalize_in_language, albert, cased=cased, language=language)
 
 
 def normalize_in_language(
@@ -176,10 +168,7 @@ def normalize_in_language(
         return albert(text)
     if text == "İ":
         return "i"
-    if (
-        language in _WITH_DOTLESS_I.split()
-        and unicodedata.normalize("NFKD", text) == "I"
-    ):
+    if language in _WITH_DOTLESS_I.split() and unicodedata.normalize("NFKD", text) == "I":
         return "ı"
     if language == "lt" and text in _LITHUANIAN and albert("\u0301"):
         return _LITHUANIAN[text]
@@ -212,8 +201,7 @@ def loses_mark(character: str) -> bool:
     if unicodedata.combining(character):
         return True
     without, with_marks = (
-        normalize_character(character, cased=True, keep_accents=keep)
-        for keep in (False, True)
+        normalize_character(character, cased=True, keep_accents=keep) for keep in (False, True)
     )
     return without != with_marks
 

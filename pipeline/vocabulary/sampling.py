@@ -190,9 +190,7 @@ def sample_sentences(
     read = functools.partial(
         _read, size=config.sample_sentences, seed=config.seed, looked_at=looked_at
     )
-    for result in _map_chunks(
-        read, chunks, workers=workers, sample=train, on_progress=on_progress
-    ):
+    for result in _map_chunks(read, chunks, workers=workers, sample=train, on_progress=on_progress):
         train.add(result.train)
         held_out.add(result.held_out)
         counts.add(result.counts)
@@ -246,10 +244,7 @@ def processes(
     before = os.environ.get("PYTHONSAFEPATH", "")
     os.environ["PYTHONSAFEPATH"] = "1"
     pool = ProcessPoolExecutor(
-        max_workers=count,
-        mp_context=_SPAWN,
-        initializer=_begin,
-        initargs=(os.getpid(), read_bytes),
+        max_workers=count, mp_context=_SPAWN, initializer=_begin, initargs=(os.getpid(), read_bytes)
     )
     try:
         yield pool

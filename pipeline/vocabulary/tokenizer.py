@@ -150,9 +150,7 @@ class SentencePieceTokenizer:
     def _encoded(
         self, texts: Iterable[str], processor: sentencepiece.SentencePieceProcessor
     ) -> list[list[int]]:
-        ids: list[list[int]] = processor.Encode(
-            list(texts), out_type=int, num_threads=1
-        )
+        ids: list[list[int]] = processor.Encode(list(texts), out_type=int, num_threads=1)
         return ids
 
     def encode_after(self, text: str) -> list[int]:
@@ -183,9 +181,7 @@ class SentencePieceTokenizer:
         if read != text:
             places = _places_of(read, text)
             ends = [places[end - 1] + 1 if end else 0 for end in ends]
-            starts = [
-                min(places[start], end) for start, end in zip(starts, ends, strict=True)
-            ]
+            starts = [min(places[start], end) for start, end in zip(starts, ends, strict=True)]
         return TokenizedText(list(found["ids"]), starts, ends)
 
     def decode(self, ids: list[int]) -> str:
@@ -233,9 +229,7 @@ def read_model(vocab: str | Path) -> bytes:
     if path.is_dir():
         path = vocabulary_file(path)
     if not path.exists():
-        raise SettingError(
-            f"{path} does not exist; make a vocabulary with albert vocab."
-        )
+        raise SettingError(f"{path} does not exist; make a vocabulary with albert vocab.")
     return checked_model(path)
 
 

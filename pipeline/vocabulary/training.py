@@ -62,19 +62,14 @@ def train_vocabulary(
         # The sample is in random order.
         some = sentences[:_LOOKED_AT]
         normalize = normalization_of_text(
-            some,
-            cased=config.cased,
-            keep_accents=config.keep_accents,
-            language=language,
+            some, cased=config.cased, keep_accents=config.keep_accents, language=language
         )
         (folder / _RULES).write_text(rules_tsv(normalize), encoding="utf-8")
         is_unspaced = is_unspaced_text(some)
         if is_unspaced:
             sentences = list(map(without_loose_spaces, sentences))
         with whole_file(folder / _SENTENCES) as file:
-            file.writelines(
-                part + b"\n" for text in sentences for part in trainable(text)
-            )
+            file.writelines(part + b"\n" for text in sentences for part in trainable(text))
         with processes(1) as pool:
             training = pool.submit(_train, folder, config)
             while not finished_of([training], pool):

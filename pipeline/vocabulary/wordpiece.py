@@ -92,9 +92,7 @@ class WordPiece:
         if self.rules.effective() != by_pieces.effective():
             digest.update(json.dumps(self.rules.effective()).encode())
         self.sha256 = digest.hexdigest()
-        self.word_starts: Bool = np.array(
-            [not piece.startswith(_INSIDE) for piece in self._pieces]
-        )
+        self.word_starts: Bool = np.array([not piece.startswith(_INSIDE) for piece in self._pieces])
 
     def starts(self, ids: Ids) -> Bool:
         """Whether each token of a text starts a word, `[T]`."""
@@ -147,13 +145,7 @@ Tokenizer = SentencePieceTokenizer | WordPiece
 def _bert_tokenizer(pieces: list[str], rules: Rules, *, path: str) -> Any:
     """The tokenizer of google-research/bert with these pieces and rules."""
     try:
-        from tokenizers import (
-            AddedToken,
-            Tokenizer,
-            models,
-            normalizers,
-            pre_tokenizers,
-        )
+        from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers
     except ImportError:
         raise AlbertError(
             f"{path} is a WordPiece vocabulary, which needs a package that is not "
@@ -185,8 +177,7 @@ def read_wordpiece(path: Path, *, folder: Path | None = None) -> WordPiece:
         others = wordpieces_of(read_json(tokenizer), source=tokenizer)
         if others is not None and others != pieces:
             raise AlbertError(
-                f"{tokenizer} has other pieces than {path}; give the files of one "
-                "model."
+                f"{tokenizer} has other pieces than {path}; give the files of one model."
             )
     return WordPiece(data, path=str(path), rules=read_rules(folder, pieces))
 

@@ -92,12 +92,7 @@ class Rules(NamedTuple):
     def effective(self) -> list[Any]:
         """The rules as values that are equal where they do the same."""
         added = [list(token) for token in self.added]
-        return [
-            self.do_lower_case,
-            self.drops_accents,
-            self.tokenize_chinese_chars,
-            added,
-        ]
+        return [self.do_lower_case, self.drops_accents, self.tokenize_chinese_chars, added]
 
     def config(self) -> dict[str, Any]:
         """The fields of `tokenizer_config.json`, without those left at defaults."""
@@ -125,9 +120,7 @@ def read_rules(folder: Path, pieces: Sequence[str]) -> Rules:
     tokenizer = read_json(tokenizer_file) if tokenizer_file.exists() else None
     if config is None and tokenizer is None:
         return Rules(do_lower_case=not has_capitals(pieces))
-    check_post_processing(
-        folder, SPECIAL_PIECES, list(map(pieces.index, SPECIAL_PIECES))
-    )
+    check_post_processing(folder, SPECIAL_PIECES, list(map(pieces.index, SPECIAL_PIECES)))
     found = []
     if config is not None:
         name = tokenizer_class(config, default=_OF_BERT[0])
@@ -206,9 +199,7 @@ def _of_normalizer(tokenizer: Mapping[str, Any], *, source: Path) -> Rules:
     )
 
 
-def added_tokens(
-    config: Mapping[str, Any], tokenizer: Mapping[str, Any]
-) -> Iterator[AddedToken]:
+def added_tokens(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> Iterator[AddedToken]:
     """The tokens that a folder's two files add to those of the model."""
     for token in tokenizer.get("added_tokens") or ():
         yield _token(int(token["id"]), token)
@@ -240,11 +231,7 @@ def named_tokens(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def _added(
-    config: Mapping[str, Any],
-    tokenizer: Mapping[str, Any],
-    pieces: Sequence[str],
-    *,
-    folder: Path,
+    config: Mapping[str, Any], tokenizer: Mapping[str, Any], pieces: Sequence[str], *, folder: Path
 ) -> tuple[AddedToken, ...]:
     """Added tokens in order, without those that every vocabulary has."""
     found = {token.content: token for token in added_tokens(config, tokenizer)}
@@ -286,9 +273,7 @@ def tokenizer_class(config: Mapping[str, Any], *, default: str) -> str:
     return str(config.get("tokenizer_class") or default).removesuffix("Fast")
 
 
-def check_post_processing(
-    folder: Path, special: Sequence[str], ids: Sequence[int]
-) -> None:
+def check_post_processing(folder: Path, special: Sequence[str], ids: Sequence[int]) -> None:
     """Refuse a tokenizer that puts other tokens around a text than ALBERT's does.
 
     Args:
@@ -312,8 +297,7 @@ def check_post_processing(
         if not _is_of_albert(processor or {}, cls=cls, sep=sep):
             two = f"{cls[0]} A {sep[0]} B {sep[0]}"
             raise _other(
-                path,
-                f"its post_processor does not make {two} of two texts, B in segment 1",
+                path, f"its post_processor does not make {two} of two texts, B in segment 1"
             )
 
 
@@ -328,16 +312,12 @@ def _checked_config(folder: Path, special: Sequence[str]) -> dict[str, Any]:
             if found not in (None, expected):
                 raise _other(path, f"its {name} is {found!r:.60} and not {expected!r}")
         if config.get("truncation_side", "right") != "right":
-            raise _other(
-                path, "it cuts long texts at their beginning (truncation_side)"
-            )
+            raise _other(path, "it cuts long texts at their beginning (truncation_side)")
     return config
 
 
 def _other(path: Path, reason: str) -> AlbertError:
-    return AlbertError(
-        f"{path}: {reason}; give a model whose tokenizer does what ALBERT's does."
-    )
+    return AlbertError(f"{path}: {reason}; give a model whose tokenizer does what ALBERT's does.")
 
 
 def _is_of_albert(
@@ -349,11 +329,7 @@ def _is_of_albert(
     if processor.get("type") != "TemplateProcessing":
         return False
     single, pair = (
-        [
-            (value["id"], value["type_id"])
-            for part in processor[which]
-            for value in part.values()
-        ]
+        [(value["id"], value["type_id"]) for part in processor[which] for value in part.values()]
         for which in ("single", "pair")
     )
     first = [(cls[0], 0), ("A", 0), (sep[0], 0)]
@@ -361,7 +337,6 @@ def _is_of_albert(
         single == first
         and pair == [*first, ("B", 1), (sep[0], 1)]
         and all(
-            processor["special_tokens"][token]["ids"] == [number]
-            for token, number in (cls, sep)
+            processor["special_tokens"][token]["ids"] == [number] for token, number in (cls, sep)
         )
     )

@@ -20,18 +20,7 @@ from pipeline.vocabulary.normalization import QUOTES
 from pipeline.vocabulary.sampling import SampledText
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from pipeline.vocabulary.wordpiece import Tokenizer, WordPiece
-from schemas.example import (
-    CLS,
-    CLS_ID,
-    MASK,
-    PAD,
-    SEP,
-    SEP_ID,
-    SPACE,
-    SPECIAL_TOKENS,
-    UNK,
-    UNK_ID,
-)
+from schemas.example import CLS, CLS_ID, MASK, PAD, SEP, SEP_ID, SPACE, SPECIAL_TOKENS, UNK, UNK_ID
 from schemas.files import whole_file, write_json, write_text
 from schemas.layout import (
     HF_TOKENIZER,
@@ -46,12 +35,7 @@ from schemas.vocab_config import VocabConfig
 # As the published ALBERTs have it.
 MAX_LENGTH = 512
 
-_METASPACE = {
-    "type": "Metaspace",
-    "replacement": SPACE,
-    "prepend_scheme": "always",
-    "split": True,
-}
+_METASPACE = {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": True}
 _CLS, _SEP, _SEP_OF_B = (
     {"SpecialToken": {"id": token, "type_id": segment}}
     for token, segment in ((CLS, 0), (SEP, 0), (SEP, 1))
@@ -71,9 +55,7 @@ _POST_PROCESSOR = {
 def tokenizer_json(model: bytes) -> dict[str, Any]:
     """`tokenizer.json` for a SentencePiece model made by `albert vocab`."""
     tokenizer = load_tokenizer(model)
-    pieces = [
-        [tokenizer.piece(i), tokenizer.score(i)] for i in range(tokenizer.vocab_size)
-    ]
+    pieces = [[tokenizer.piece(i), tokenizer.score(i)] for i in range(tokenizer.vocab_size)]
     return {
         "version": "1.0",
         "truncation": None,
@@ -96,12 +78,7 @@ def tokenizer_json(model: bytes) -> dict[str, Any]:
         | {"prepend_scheme": "never" if is_of_unspaced_text(model) else "always"},
         "post_processor": _POST_PROCESSOR,
         "decoder": _METASPACE,
-        "model": {
-            "type": "Unigram",
-            "unk_id": UNK_ID,
-            "vocab": pieces,
-            "byte_fallback": False,
-        },
+        "model": {"type": "Unigram", "unk_id": UNK_ID, "vocab": pieces, "byte_fallback": False},
     }
 
 
@@ -188,8 +165,7 @@ def vocabulary_listing(model: bytes) -> str:
     """`spiece.vocab`: each piece and its score, one a line."""
     tokenizer = load_tokenizer(model)
     return "".join(
-        f"{tokenizer.piece(i)}\t{tokenizer.score(i):g}\n"
-        for i in range(tokenizer.vocab_size)
+        f"{tokenizer.piece(i)}\t{tokenizer.score(i):g}\n" for i in range(tokenizer.vocab_size)
     )
 
 

@@ -27,9 +27,7 @@ _TOKEN = re.compile(
 )
 
 # Nearly all links need no stack. A colon before the bar may end a namespace.
-_PLAIN_LINK = re.compile(
-    r"\[\[(?:[^\[\]{}|\n:<]{1,300}+\|)?+([^\[\]{}|\n:]{1,1000}+)\]\]"
-)
+_PLAIN_LINK = re.compile(r"\[\[(?:[^\[\]{}|\n:<]{1,300}+\|)?+([^\[\]{}|\n:]{1,1000}+)\]\]")
 
 _MEDIA_FILE = re.compile(
     r"\.(?:jpe?g|png|svg|gif|tiff?|webp|xcf|djvu?|pdf|og[agv]|webm|mp3|mid|wav|flac"

@@ -14,14 +14,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 
-from pipeline.core.documents import (
-    CUT_OFF,
-    NO_TEXT,
-    NOT_PROSE,
-    Document,
-    Dropped,
-    ReadingCounts,
-)
+from pipeline.core.documents import CUT_OFF, NO_TEXT, NOT_PROSE, Document, Dropped, ReadingCounts
 from pipeline.core.scripts import ends_sentence
 from pipeline.storage.lines import decode
 from pipeline.wikipedia.html import decode_entities
@@ -189,9 +182,7 @@ def article_paragraphs(lines: Iterable[str], *, title: str) -> Iterator[str]:
             is_text = min_words > 0 and is_after_title and is_running(line)
             least = 0 if is_text else min_words
             yield _prose_of(line.removeprefix(_ITEM), min_words=least)
-            is_after_title = is_text or (
-                min_words > 0 and _TITLE.fullmatch(line) is not None
-            )
+            is_after_title = is_text or (min_words > 0 and _TITLE.fullmatch(line) is not None)
 
 
 def _prose_of(line: str, *, min_words: int) -> str:

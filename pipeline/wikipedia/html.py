@@ -41,9 +41,7 @@ _OTHER_TAG = re.compile(
 _LINE_BREAK = re.compile(r"<[/\\]?br\b(?:[^<>]*+>)?+", re.IGNORECASE)
 
 # Written as entities, these characters are text to every later step.
-_AS_ENTITIES = {
-    ord(character): f"&#{ord(character)};" for character in "[]{}|'<=*#:;_-"
-}
+_AS_ENTITIES = {ord(character): f"&#{ord(character)};" for character in "[]{}|'<=*#:;_-"}
 
 
 def remove_elements(text: str) -> str:

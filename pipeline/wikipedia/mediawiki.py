@@ -36,9 +36,7 @@ _MAX_HEAD_BYTES = 4 << 20
 
 _PAGE_START = re.compile(rb"<page[\s>]")
 _PAGE_END = b"</page>"
-_NAMESPACE_NAME = re.compile(
-    r"<namespace\s(?>[^<>]*?key=\"(-?\d{1,9})\")[^<>/]*+>([^<]+)<"
-)
+_NAMESPACE_NAME = re.compile(r"<namespace\s(?>[^<>]*?key=\"(-?\d{1,9})\")[^<>/]*+>([^<]+)<")
 
 
 @dataclass(frozen=True)
@@ -88,10 +86,7 @@ def read_siteinfo(blocks: Iterable[bytes]) -> SiteInfo:
 
 
 def read_pages(
-    blocks: Iterable[bytes],
-    *,
-    siteinfo: SiteInfo,
-    counts: ReadingCounts | None = None,
+    blocks: Iterable[bytes], *, siteinfo: SiteInfo, counts: ReadingCounts | None = None
 ) -> Iterator[Document | Dropped]:
     """Each page of a dump as a document, or the reason why it is left out.
 
@@ -216,13 +211,7 @@ def _reason_in_head(head: bytes, *, siteinfo: SiteInfo) -> Dropped | None:
 
 
 _CHARACTER_REFERENCE = re.compile(r"&#(\d{1,7}|[xX][0-9a-fA-F]{1,6});")
-_XML_ENTITIES = (
-    ("&lt;", "<"),
-    ("&gt;", ">"),
-    ("&quot;", '"'),
-    ("&apos;", "'"),
-    ("&amp;", "&"),
-)
+_XML_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
 
 
 def _unescape(text: str) -> str:
@@ -293,8 +282,7 @@ def _is_disambiguation(text: str) -> bool:
     True
     """
     names = {
-        " ".join(name.replace("_", " ").split()).lower()
-        for name in _TEMPLATE_NAME.findall(text)
+        " ".join(name.replace("_", " ").split()).lower() for name in _TEMPLATE_NAME.findall(text)
     }
     if not names.isdisjoint(DISAMBIGUATION_TEMPLATES):
         return True

@@ -169,9 +169,7 @@ def _convert(arguments: Arguments) -> str:
             continue
         shown += " " + UNITS.get(part.lower(), part)
         following = parts[position + 1 : position + 2]
-        if not (
-            following and part in _PARTED_UNITS and _NUMBER.fullmatch(following[0])
-        ):
+        if not (following and part in _PARTED_UNITS and _NUMBER.fullmatch(following[0])):
             break
     return shown.strip() or HOLE
 

@@ -43,10 +43,7 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 
 
 def strip_wikitext(
-    text: str,
-    *,
-    prefixes: Collection[str] = HIDDEN_PREFIXES,
-    counts: ReadingCounts | None = None,
+    text: str, *, prefixes: Collection[str] = HIDDEN_PREFIXES, counts: ReadingCounts | None = None
 ) -> list[str]:
     r"""The paragraphs of plain text of a page.
 

@@ -11,13 +11,7 @@ import pytest
 
 from schemas.files import scratch_folder
 from schemas.layout import LOCK
-from tests.processes import (
-    await_end_of,
-    children_of,
-    ended,
-    needs_proc,
-    wait_until,
-)
+from tests.processes import await_end_of, children_of, ended, needs_proc, wait_until
 
 
 @pytest.fixture
@@ -83,9 +77,7 @@ def killed_while_it_trains(albert, arguments, scratch):
 
 
 @needs_proc
-def test_a_killed_vocab_leaves_no_process_and_no_folder_to_the_next(
-    albert, small, tmp_path
-):
+def test_a_killed_vocab_leaves_no_process_and_no_folder_to_the_next(albert, small, tmp_path):
     scratch, output = tmp_path / "scratch", tmp_path / "d"
     children = killed_while_it_trains(albert, vocab(small, output), scratch)
     await_end_of(children)
@@ -94,9 +86,7 @@ def test_a_killed_vocab_leaves_no_process_and_no_folder_to_the_next(
     said = ended(command)
     assert command.returncode == 0, said
     assert list(scratch.iterdir()) == []
-    assert (output / "spiece.model").read_bytes() == (
-        small / "vocab" / "spiece.model"
-    ).read_bytes()
+    assert (output / "spiece.model").read_bytes() == (small / "vocab" / "spiece.model").read_bytes()
 
 
 @needs_proc
@@ -155,8 +145,7 @@ COMMANDS = {
 }
 
 ADDRESS_SPACE = (
-    "import resource\n"
-    "resource.setrlimit(resource.RLIMIT_AS, ({0}, resource.RLIM_INFINITY))\n"
+    "import resource\nresource.setrlimit(resource.RLIMIT_AS, ({0}, resource.RLIM_INFINITY))\n"
 )
 THREADS = (
     "import _thread, itertools, threading\n"
@@ -186,9 +175,7 @@ OFTEN = {("300 MiB", "vocab"), ("2 threads", "two workers")}
         for case in itertools.product(LIMITS, COMMANDS)
     ],
 )
-def test_a_limit_of_memory_or_threads_ends_a_command(
-    albert, small, tmp_path, limit, name
-):
+def test_a_limit_of_memory_or_threads_ends_a_command(albert, small, tmp_path, limit, name):
     """With one sentence and 1, neither never nor in a crash."""
     command = albert(*COMMANDS[name](small, tmp_path / "d"), before=LIMITS[limit])
     said = ended(command)

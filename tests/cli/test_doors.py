@@ -53,9 +53,7 @@ COMMANDS = {
         *("--output", "out-data"),
         *("--max-seq-length", 32, "--workers", 2),
     ),
-    "make-data --plan": (
-        *("make-data", "--text", "text", "--vocab", "vocab", "--plan"),
-    ),
+    "make-data --plan": (*("make-data", "--text", "text", "--vocab", "vocab", "--plan"),),
     "pretrain": (
         *("pretrain", "--data", "data", "--output", "out-run", *LITTLE_MODEL),
         *("--steps", 1, "--batch-size", 2, "--eval-examples", 2),
@@ -68,9 +66,7 @@ COMMANDS = {
     "finetune": ("finetune", "run", *OF_TASK, "--steps", 1, "--output", "out-tuned"),
     "predict": ("predict", "tuned", "Dull."),
     "export": ("export", "run", "--to", "hf", "--output", "out-hf"),
-    "export a SavedModel": (
-        *("export", "run", "--to", "saved-model", "--output", "out-saved"),
-    ),
+    "export a SavedModel": (*("export", "run", "--to", "saved-model", "--output", "out-saved"),),
     "import": ("import", "hf", "--output", "out-import"),
     "plan": ("plan", "--data", "data", *LITTLE_MODEL, "--measure"),
     "analyze": ("analyze", "layers", "run", "--data", "data"),
@@ -107,11 +103,7 @@ def sockets_of(session):
         for name in ("tcp", "tcp6")
         for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
     ]
-    return [
-        line[1]
-        for line in lines
-        if line[3] == LISTENS and f"socket:[{line[9]}]" in opened
-    ]
+    return [line[1] for line in lines if line[3] == LISTENS and f"socket:[{line[9]}]" in opened]
 
 
 def start(folder, *arguments, **streams):
@@ -132,10 +124,7 @@ def test_every_command_is_here():
 @needs_proc
 @pytest.mark.parametrize(
     "name",
-    [
-        name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow)
-        for name in COMMANDS
-    ],
+    [name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow) for name in COMMANDS],
 )
 def test_a_command_opens_no_port_and_runs_nothing_of_the_folder(folder, name):
     said = folder / "said"
@@ -154,10 +143,7 @@ def test_a_command_opens_no_port_and_runs_nothing_of_the_folder(folder, name):
 @pytest.fixture
 def pool():
     """The address of what starts workers, and a channel to it."""
-    with (
-        worker_pool("localhost:0") as address,
-        grpc.insecure_channel(address) as channel,
-    ):
+    with worker_pool("localhost:0") as address, grpc.insecure_channel(address) as channel:
         yield address, channel
 
 
@@ -183,10 +169,7 @@ def test_no_element_is_unpickled_by_a_pool_of_workers(pool):
     data = beam_fn_api_pb2_grpc.BeamFnDataStub(pool[1])
     element = beam_fn_api_pb2.Elements()
     element.data.add(instruction_id="1", transform_id="1", data=b"cos\nsystem\n.")
-    assert (
-        refusal(lambda: list(data.Data(iter([element]))))
-        == grpc.StatusCode.UNIMPLEMENTED
-    )
+    assert refusal(lambda: list(data.Data(iter([element])))) == grpc.StatusCode.UNIMPLEMENTED
 
 
 def test_a_held_connection_keeps_nobody_waiting(folder):
@@ -226,9 +209,7 @@ else:
 
 
 @needs_proc
-@pytest.mark.parametrize(
-    ("options", "answer"), [((), "PERMIS"), (("--open",), "SERVED")]
-)
+@pytest.mark.parametrize(("options", "answer"), [((), "PERMIS"), (("--open",), "SERVED")])
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user")
 def test_another_user_gets_a_worker_only_of_an_open_pool(folder, options, answer):
     """A worker runs what it is told to, as the user of the pool."""

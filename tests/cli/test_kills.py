@@ -61,9 +61,7 @@ COMMANDS = {
 }
 
 # What is written anew each time: when and where a run was made, and how fast it was.
-OF_THE_CLOCK = {
-    *("environment", "sha256", "seconds", "window_seconds", "sequences_per_second")
-}
+OF_THE_CLOCK = {*("environment", "sha256", "seconds", "window_seconds", "sequences_per_second")}
 # TensorFlow's: what is only to be looked at, and a number of its own for each export.
 OF_TENSORFLOW = {"tensorboard", "fingerprint.pb"}
 
@@ -74,9 +72,7 @@ def inputs(models, tmp_path_factory):
     folder = tmp_path_factory.mktemp("kills") / "inputs"
     shutil.copytree(models, folder)
     words = ("good", "fine", "great", "bad", "poor", "dull")
-    rows = "".join(
-        f"It was {word} {n}\t{word in words[3:]}\n" for n in range(20) for word in words
-    )
+    rows = "".join(f"It was {word} {n}\t{word in words[3:]}\n" for n in range(20) for word in words)
     (folder / "rows.tsv").write_text(f"text\tlabel\n{rows}", encoding="utf-8")
     return folder
 
@@ -141,8 +137,7 @@ class Place:
     def start(self):
         self.said.unlink(missing_ok=True)
         process = self._processes.Process(
-            target=command,
-            args=(self._arguments, self._inputs, self.scratch, self.said),
+            target=command, args=(self._arguments, self._inputs, self.scratch, self.said)
         )
         process.start()
         return process
@@ -182,9 +177,7 @@ class Place:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_killed_command_loses_nothing_and_leaves_nothing(
-    processes, inputs, tmp_path, name
-):
+def test_a_killed_command_loses_nothing_and_leaves_nothing(processes, inputs, tmp_path, name):
     arguments = COMMANDS[name]
     place = Place(processes, arguments, inputs=inputs, folder=tmp_path)
     first, whole = place.finish()

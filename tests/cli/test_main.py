@@ -49,9 +49,7 @@ def test_a_closed_terminal_does_not_end_what_nohup_began(ended):
         ("xyz", "No such command 'xyz'."),
     ],
 )
-def test_a_command_that_is_not_there_is_answered_with_one_that_is(
-    ended, capsys, typed, sentence
-):
+def test_a_command_that_is_not_there_is_answered_with_one_that_is(ended, capsys, typed, sentence):
     with pytest.raises(SystemExit) as end:
         cli.main([typed])
     assert end.value.code == 2

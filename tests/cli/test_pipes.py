@@ -51,9 +51,7 @@ def alarm():
 
 @pytest.mark.parametrize("kind", ["pipe", "device"])
 @pytest.mark.parametrize(("what", "name"), CASES, ids=map("/".join, CASES))
-def test_what_never_ends_is_not_waited_for(
-    whole, tmp_path, monkeypatch, alarm, what, name, kind
-):
+def test_what_never_ends_is_not_waited_for(whole, tmp_path, monkeypatch, alarm, what, name, kind):
     monkeypatch.chdir(tmp_path)
     for folder in whole.iterdir():
         copy = shutil.copytree if folder.name == what else os.symlink

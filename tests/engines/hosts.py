@@ -107,9 +107,7 @@ def flink_on(made, folder, environment):
     Gives the options that lead to it, and whether so many TaskManagers are there.
     """
     manager_host, *made = made
-    own = dict.fromkeys(
-        ("jobmanager.rpc.address", "rest.address"), manager_host.address
-    )
+    own = dict.fromkeys(("jobmanager.rpc.address", "rest.address"), manager_host.address)
     # Its server of jars answers nowhere else.
     own |= dict.fromkeys(("jobmanager.bind-host", "rest.bind-address"), "0.0.0.0")
     shared = start.flink_settings(folder) | own | _SOON
@@ -127,9 +125,7 @@ def flink_on(made, folder, environment):
             worker = (*start.PYTHON, "-c", start.ALBERT, "worker", "--address", POOL)
             held.enter_context(
                 start.running(
-                    *(*host.before, *worker),
-                    log=place / "pool.log",
-                    environment=environment,
+                    *(*host.before, *worker), log=place / "pool.log", environment=environment
                 )
             )
         address = f"{manager_host.address}:{shared['rest.port']}"

@@ -55,9 +55,7 @@ def download(package: str) -> Path:
     """The source distribution of a package of PyPI's."""
     folder = FOLDER / "sdists"
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-    subprocess.run(
-        [*pip, "--no-binary=:all:", "--dest", str(folder), package], check=True
-    )
+    subprocess.run([*pip, "--no-binary=:all:", "--dest", str(folder), package], check=True)
     name = package.partition("==")[0].replace("-", "?")
     (found,) = folder.glob(f"{name}-*.tar.gz")
     return found

@@ -12,14 +12,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from tests.engines.install import (
-    FLINK,
-    OPENED,
-    PRISM,
-    SERVERS,
-    SPARK,
-    jar_of,
-)
+from tests.engines.install import FLINK, OPENED, PRISM, SERVERS, SPARK, jar_of
 from tests.servers import HERE, free_port
 
 PYTHON = (sys.executable, "-W", "ignore")
@@ -85,10 +78,7 @@ def wait_until(holds, process, log, *, ended=False):
 
 def answers(url, wanted):
     """Whether a server's answer has a text."""
-    with (
-        contextlib.suppress(OSError),
-        urllib.request.urlopen(url, timeout=5) as answer,
-    ):
+    with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5) as answer:
         return wanted in answer.read().decode()
     return False
 
@@ -106,10 +96,7 @@ def pool_process(folder, *, before=(), environment=()):
     command = (*PYTHON, "-c", ALBERT, "worker", "--address", f"localhost:{port}")
     with running(*before, *command, log=log, environment=environment) as process:
         await_port(port, process, log)
-        options = (
-            "--environment_type=EXTERNAL",
-            f"--environment_config=localhost:{port}",
-        )
+        options = ("--environment_type=EXTERNAL", f"--environment_config=localhost:{port}")
         yield options, process
 
 
@@ -125,10 +112,7 @@ def started_workers(folder):
     boot = folder / "boot"
     boot.write_text(f"#!/bin/sh\nexec {' '.join(PYTHON)} -c '{ALBERT}' worker \"$@\"\n")
     boot.chmod(0o755)
-    return (
-        "--environment_type=PROCESS",
-        f'--environment_config={{"command":"{boot}"}}',
-    )
+    return ("--environment_type=PROCESS", f'--environment_config={{"command":"{boot}"}}')
 
 
 # Workers of the command that submits the job.
@@ -231,17 +215,12 @@ def flink_cluster(folder, task_managers=2, *, heap=TASK_HEAP):
         for number in range(task_managers):
             held.enter_context(task_manager(folder, number, heap=heap))
         rest = settings["rest.port"]
-        url, found = (
-            f"http://localhost:{rest}/overview",
-            f'"taskmanagers":{task_managers}',
-        )
+        url, found = (f"http://localhost:{rest}/overview", f'"taskmanagers":{task_managers}')
         wait_until(lambda: answers(url, found), manager, log)
         master = f"--flink-master=localhost:{rest}"
         # Not what the cluster says, for it is the job server that plans the job.
         options = (f"--parallelism={task_managers}",)
-        yield held.enter_context(
-            job_server(folder, "flink-1.19", master, job_options=options)
-        )
+        yield held.enter_context(job_server(folder, "flink-1.19", master, job_options=options))
 
 
 def job_manager(folder, *, log, before=()):
@@ -299,11 +278,7 @@ def spark_cluster(folder, workers=2, *, heap=EXECUTOR_HEAP, tasks=2):
         options = (f"--files_to_stage={jar_of('spark-3')}",)
         master = f"--spark-master-url={url}"
         yield held.enter_context(
-            job_server(
-                *(folder, "spark-3", master),
-                properties=properties,
-                job_options=options,
-            )
+            job_server(*(folder, "spark-3", master), properties=properties, job_options=options)
         )
 
 

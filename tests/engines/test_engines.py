@@ -27,10 +27,7 @@ def engine(request):
     if request.param in CLUSTERS:
         yield request.getfixturevalue(request.param).options
         return
-    with (
-        start.short_folder() as folder,
-        start.EMBEDDED[request.param](folder) as options,
-    ):
+    with start.short_folder() as folder, start.EMBEDDED[request.param](folder) as options:
         yield options
 
 
@@ -79,8 +76,7 @@ def lines_of(folder):
 
 # With each environment one of both; pages take stages of their own.
 @pytest.mark.parametrize(
-    ("environment", "what"),
-    [("LOOPBACK", "pages"), ("EXTERNAL", "texts"), ("PROCESS", "pages")],
+    ("environment", "what"), [("LOOPBACK", "pages"), ("EXTERNAL", "texts"), ("PROCESS", "pages")]
 )
 def test_an_engine_writes_the_bytes_of_one_process(
     small, pages, tmp_path, expected, engine, pool, *, environment, what
@@ -124,9 +120,7 @@ def assert_same(output, expected):
         ),
     ],
 )
-def test_an_option_that_the_server_does_not_know_is_refused(
-    small, tmp_path, option, sentence
-):
+def test_an_option_that_the_server_does_not_know_is_refused(small, tmp_path, option, sentence):
     with start.prism(tmp_path) as options:
         code, said = run_there(small, tmp_path / "data", (*options, option))
     assert (code, said.splitlines()[-1]) == (2, f"Error: {sentence}")
@@ -137,9 +131,7 @@ def test_an_error_in_a_worker_is_one_sentence(small, tmp_path, name):
     text = tmp_path / "text.txt"
     text.write_text("word\n")
     with start.EMBEDDED[name](tmp_path) as options:
-        code, said = run_there(
-            small, tmp_path / "data", options, given=("--text", text)
-        )
+        code, said = run_there(small, tmp_path / "data", options, given=("--text", text))
     assert code == 1, said
     assert not [line for line in said.splitlines() if is_of_beam(line)]
     assert said.splitlines()[-1].startswith("Error: The inputs give no document to ")
@@ -171,11 +163,7 @@ def run_there(small, output, options, *, given=None):
         *options,
     ]
     with subprocess.Popen(
-        [*map(str, command)],
-        cwd=HERE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
+        [*map(str, command)], cwd=HERE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as job:
         said = job.communicate(timeout=400)[1]
     # A worker of LOOPBACK ends a moment after the engine has let it go.

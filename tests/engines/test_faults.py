@@ -46,10 +46,7 @@ def expected(texts, tmp_path_factory):
 
 def arguments(texts, output):
     text, vocab = texts
-    return (
-        *("make-data", "--text", text, "--vocab", vocab, "--output", output),
-        *SETTINGS,
-    )
+    return (*("make-data", "--text", text, "--vocab", vocab, "--output", output), *SETTINGS)
 
 
 class Job:
@@ -128,18 +125,14 @@ def is_at_work(engine, folder):
     """Whether a cluster works for any job."""
     if engine == "spark_cluster":
         return bool(processes("CoarseGrainedExecutorBackend", folder))
-    port = re.search(r"^rest.port: (\d+)", (folder / "config.yaml").read_text(), re.M)[
-        1
-    ]
+    port = re.search(r"^rest.port: (\d+)", (folder / "config.yaml").read_text(), re.M)[1]
     with urllib.request.urlopen(f"http://localhost:{port}/jobs/overview") as answer:
         jobs = json.load(answer)["jobs"]
     return any(job["state"] not in ("FAILED", "CANCELED", "FINISHED") for job in jobs)
 
 
 @pytest.mark.parametrize("engine", ["flink_cluster", "spark_cluster"])
-def test_a_worker_that_is_killed_costs_no_byte(
-    request, start_job, tmp_path, expected, engine
-):
+def test_a_worker_that_is_killed_costs_no_byte(request, start_job, tmp_path, expected, engine):
     options = request.getfixturevalue(engine).options
     with start.pool_process(tmp_path) as (there, pool):
         job = start_job((*options, *there))
@@ -177,9 +170,7 @@ def test_a_task_manager_that_is_killed_costs_no_byte(start_job, pool, expected):
     assert_same(job.output, expected)
 
 
-def test_an_executor_that_is_killed_costs_no_byte(
-    spark_cluster, start_job, pool, expected
-):
+def test_an_executor_that_is_killed_costs_no_byte(spark_cluster, start_job, pool, expected):
     # Executors are of one job: the cluster stays whole.
     folder, options = spark_cluster
     wait_until(lambda: not is_at_work("spark_cluster", folder), seconds=SECONDS)
@@ -229,9 +220,7 @@ def test_a_pool_that_is_killed_is_named(flink_cluster, start_job, tmp_path):
     assert said.startswith("Error: No workers answer at localhost:")
 
 
-def test_a_worker_with_tools_of_another_version_is_refused(
-    flink_server, start_job, tmp_path
-):
+def test_a_worker_with_tools_of_another_version_is_refused(flink_server, start_job, tmp_path):
     other = tmp_path / "sentencepiece-9.9.dist-info"
     other.mkdir()
     (other / "METADATA").write_text("Metadata-Version: 2.1\nVersion: 9.9\n")
@@ -239,9 +228,7 @@ def test_a_worker_with_tools_of_another_version_is_refused(
     with start.pool_process(tmp_path, environment=elsewhere) as (there, _):
         code, said = start_job((*flink_server, *there)).end()
     assert code == 1, said
-    assert said.startswith(
-        "Error: A worker has sentencepiece 9.9, but the job was made"
-    )
+    assert said.startswith("Error: A worker has sentencepiece 9.9, but the job was made")
 
 
 def other_place(options, folder):
@@ -253,9 +240,7 @@ def other_place(options, folder):
     return ("unshare", "--mount", "sh", "-c", mounted, "sh")
 
 
-def test_a_worker_that_does_not_see_the_output_is_refused(
-    flink_server, start_job, tmp_path
-):
+def test_a_worker_that_does_not_see_the_output_is_refused(flink_server, start_job, tmp_path):
     before = other_place("size=9m", tmp_path / "data")
     with start.pool_process(tmp_path, before=before) as (there, _):
         code, said = start_job((*flink_server, *there)).end()
@@ -303,9 +288,7 @@ def test_a_pool_that_is_not_there_is_named(flink_server, start_job, tmp_path):
     assert said.startswith(f"Error: No workers answer at {address}; start albert ")
 
 
-def test_an_engine_without_memory_for_a_shard_names_shards_and_heap(
-    small, start_job, tmp_path
-):
+def test_an_engine_without_memory_for_a_shard_names_shards_and_heap(small, start_job, tmp_path):
     path = tmp_path / "long.jsonl"
     sentences = "It was late when he came home, and nobody was there any more. " * 120
     with path.open("w") as file:

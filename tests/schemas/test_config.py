@@ -15,11 +15,7 @@ CONFIGS = [VocabConfig, DataConfig, TrainConfig, ModelConfig]
 @pytest.mark.parametrize(
     ("config_class", "values", "message"),
     [
-        (
-            DataConfig,
-            {"max_seq_length": 7},
-            "--max-seq-length must be at least 8, not 7.",
-        ),
+        (DataConfig, {"max_seq_length": 7}, "--max-seq-length must be at least 8, not 7."),
         (
             DataConfig,
             {"masked_lm_prob": float("nan")},
@@ -34,8 +30,7 @@ CONFIGS = [VocabConfig, DataConfig, TrainConfig, ModelConfig]
         (
             DataConfig,
             {"max_seq_length": 128, "max_predictions_per_seq": 126},
-            "--max-predictions-per-seq must be at most --max-seq-length - 3 = 125, "
-            "not 126.",
+            "--max-predictions-per-seq must be at most --max-seq-length - 3 = 125, not 126.",
         ),
         (
             TrainConfig,
@@ -116,10 +111,7 @@ def test_the_bounds_themselves_are_allowed(values):
         ({"max_seq_length": True}, "max_seq_length must be of type int, not True."),
         ({"max_seq_length": None}, "max_seq_length must be of type int, not None."),
         ({"sentence_task": 1}, "sentence_task must be of type str, not 1."),
-        (
-            {"masked_lm_prob": "0.15"},
-            "masked_lm_prob must be of type float, not '0.15'.",
-        ),
+        ({"masked_lm_prob": "0.15"}, "masked_lm_prob must be of type float, not '0.15'."),
     ],
 )
 def test_a_json_value_of_the_wrong_kind_is_one_sentence(values, message):
@@ -144,9 +136,7 @@ def test_every_setting_has_a_help_text(config_class):
     assert all(helps)
 
 
-@pytest.mark.parametrize(
-    ("max_seq_length", "predictions"), [(512, 77), (128, 19), (8, 1)]
-)
+@pytest.mark.parametrize(("max_seq_length", "predictions"), [(512, 77), (128, 19), (8, 1)])
 def test_predictions_follow_from_the_length(max_seq_length, predictions):
     config = DataConfig(max_seq_length=max_seq_length).resolved(input_bytes=0)
     assert config.max_predictions_per_seq == predictions
@@ -226,15 +216,10 @@ def test_the_settings_of_table_14_are_settings_of_fine_tuning():
     [
         ({"epochs": 1, "steps": 5}, "--epochs and --steps both say how long to train"),
         ({"steps": 5, "warmup_steps": 6}, "--warmup-steps must be at most"),
-        (
-            {"batch_size": 8, "micro_batch_size": 9},
-            "--micro-batch-size must be at most",
-        ),
+        ({"batch_size": 8, "micro_batch_size": 9}, "--micro-batch-size must be at most"),
     ],
 )
-def test_settings_of_fine_tuning_that_contradict_each_other_are_refused(
-    values, sentence
-):
+def test_settings_of_fine_tuning_that_contradict_each_other_are_refused(values, sentence):
     with pytest.raises(SettingError, match=sentence):
         FineTuneConfig(**values).resolved(rows=64, width=32, max_seq_length=32)
 

@@ -226,10 +226,7 @@ NO_OBJECT = "must hold a JSON object, not a list or a value"
         (b'{"a": ', f"{NO_JSON}Expecting value: line 1 column 7 (char 6)"),
         (b"", f"{NO_JSON}Expecting value: line 1 column 1 (char 0)"),
         (b'{"a": "\xff"}', f"{NO_JSON}'utf-8' codec can't decode byte 0xff"),
-        (
-            b'{"a": ' + b"[" * 100_000,
-            f"{NO_JSON}its lists and objects are nested too deeply",
-        ),
+        (b'{"a": ' + b"[" * 100_000, f"{NO_JSON}its lists and objects are nested too deeply"),
         (b'{"a": {"b": 1, "b": 2}}', f"{NO_JSON}the key 'b' comes twice in one object"),
         (b'{"a": 1' + b"0" * 5000 + b"}", f"{NO_JSON}Exceeds the limit (4300 digits)"),
         *((data, NO_OBJECT) for data in (b"[]", b"1", b"null", b'"text"')),
@@ -270,9 +267,7 @@ def test_json_may_come_through_a_pipe(tmp_path):
     writer.join()
 
 
-def test_more_values_than_any_file_of_this_program_has_take_no_memory(
-    tmp_path, monkeypatch
-):
+def test_more_values_than_any_file_of_this_program_has_take_no_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("schemas.files._MAX_VALUES", 100)
     path = tmp_path / "a.json"
     path.write_text('{"a": [' + "[]," * 40 + "[]]}")
@@ -281,8 +276,7 @@ def test_more_values_than_any_file_of_this_program_has_take_no_memory(
     with pytest.raises(AlbertError) as caught:
         read_json(path)
     assert str(caught.value) == (
-        f"{path} is larger than any such file of this program; correct the file or "
-        "make it again."
+        f"{path} is larger than any such file of this program; correct the file or make it again."
     )
 
 

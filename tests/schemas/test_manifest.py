@@ -10,11 +10,7 @@ from hypothesis import strategies as st
 
 from schemas.errors import AlbertError
 from schemas.files import json_text, read_json, write_json
-from schemas.manifest import (
-    fingerprint_of,
-    parse_manifest,
-    read_manifest,
-)
+from schemas.manifest import fingerprint_of, parse_manifest, read_manifest
 from tests.manifests import places, with_fingerprint
 
 GOLDEN = Path(__file__).parent / "golden" / "manifest-1.json"
@@ -58,15 +54,11 @@ def of_documents(**changes):
     """The manifest of the same data set with examples on the fly, and its changes."""
     documents = tuple(
         dataclasses.replace(
-            shard,
-            name=shard.name.replace("copy-00", "documents"),
-            bytes=2 * shard.examples,
+            shard, name=shard.name.replace("copy-00", "documents"), bytes=2 * shard.examples
         )
         for shard in MANIFEST.shard_files("train", 0)
     )
-    train = MANIFEST.splits["train"] | {
-        "copies": MANIFEST.splits["train"]["copies"][:1]
-    }
+    train = MANIFEST.splits["train"] | {"copies": MANIFEST.splits["train"]["copies"][:1]}
     given = {
         "config": dataclasses.replace(MANIFEST.config, examples="on-the-fly"),
         "splits": MANIFEST.splits | {"train": train},
@@ -97,22 +89,15 @@ def test_a_manifest_of_documents_names_them_for_every_epoch(dataset):
             "of copy train/00",
         ),
         (
-            {
-                "shards": tuple(
-                    dataclasses.replace(s, bytes=7) for s in of_documents().shards
-                )
-            },
+            {"shards": tuple(dataclasses.replace(s, bytes=7) for s in of_documents().shards)},
             "train/documents/part-00000-of-00002.tfrecord cannot hold 4 examples",
         ),
     ],
 )
-def test_a_manifest_of_documents_that_contradicts_itself_is_refused(
-    dataset, changes, found
-):
+def test_a_manifest_of_documents_that_contradicts_itself_is_refused(dataset, changes, found):
     write_json(dataset / "manifest.json", of_documents(**changes).to_dict())
     assert error_of(dataset) == (
-        f"{dataset}/manifest.json is damaged: {found}; make the data again with "
-        "--overwrite."
+        f"{dataset}/manifest.json is damaged: {found}; make the data again with --overwrite."
     )
 
 
@@ -207,10 +192,7 @@ EDITS = [
     (leave_out(*COPY, "examples"), "it has no 'examples'"),
     (leave_out("shards", 1, "sha256"), "'sha256'"),
     (put("config", "num_shards", to=None), "num_shards must be of type int, not None"),
-    (
-        put("config", "max_seq_length", to=7),
-        "--max-seq-length must be at least 8, not 7",
-    ),
+    (put("config", "max_seq_length", to=7), "--max-seq-length must be at least 8, not 7"),
     (put("vocabulary", "size", to="400"), "vocabulary.size must be of type int"),
     (put("splits", "train", "copies", to=[]), "train has 0 copies"),
     (put("shards", 0, "examples", to="4"), "examples must be of type int, not '4'"),
@@ -252,9 +234,7 @@ def refusal(values):
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("edit", "found"), EDITS, ids=[edit.__name__ for edit, _ in EDITS]
-)
+@pytest.mark.parametrize(("edit", "found"), EDITS, ids=[edit.__name__ for edit, _ in EDITS])
 def test_an_edited_manifest_is_refused_with_what_is_wrong(edit, found):
     values = json.loads(json_text(MANIFEST.to_dict()))
     edit(values)
@@ -293,9 +273,7 @@ ANYTHING = st.recursive(
     | st.floats()
     | st.text(st.characters())
     | st.sampled_from([0, -1, 1 << 63, 1 << 200, "", "/dev/zero", "../..", NAME]),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3)
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
 )
 
 

@@ -23,11 +23,7 @@ DATA = DataConfig(max_seq_length=128).resolved(input_bytes=0)
         (
             "64:0.3,128:0.3,512",
             "max_seq_length",
-            [
-                Stage(64, 64, 0.0, 0.3),
-                Stage(128, 128, 0.3, 0.6),
-                Stage(512, 512, 0.6, 1.0),
-            ],
+            [Stage(64, 64, 0.0, 0.3), Stage(128, 128, 0.3, 0.6), Stage(512, 512, 0.6, 1.0)],
         ),
     ],
 )
@@ -35,9 +31,7 @@ def test_a_value_or_a_schedule_is_pieces_of_the_run(text, setting, stages):
     assert parse_schedule(text, setting) == tuple(stages)
 
 
-NO_SCHEDULE = (
-    " is neither a value nor a schedule; give something like 512 or 128:0.9,512."
-)
+NO_SCHEDULE = " is neither a value nor a schedule; give something like 512 or 128:0.9,512."
 NO_SHARES = (
     ": each share must be more than 0 and their sum less than 1; the rest of the steps "
     "has the last value."
@@ -54,8 +48,7 @@ NO_SHARES = (
         *((text, NO_SHARES) for text in ("64:0,128", "64:1,128", "64:0.6,96:0.4,128")),
         (
             "64..128",
-            ": only --masked-lm-prob can change with every step; give values such as "
-            "128:0.9,512.",
+            ": only --masked-lm-prob can change with every step; give values such as 128:0.9,512.",
         ),
     ],
 )
@@ -79,9 +72,7 @@ def test_without_settings_a_run_is_one_phase_of_its_data():
 
 
 def test_a_phase_begins_wherever_a_setting_changes():
-    train = TrainConfig(
-        steps=1000, max_seq_length="64:0.9,128", masked_lm_prob="0.3:0.5,0.3..0.15"
-    )
+    train = TrainConfig(steps=1000, max_seq_length="64:0.9,128", masked_lm_prob="0.3:0.5,0.3..0.15")
     assert [
         (
             phase.first_step,
@@ -99,9 +90,7 @@ def test_a_phase_begins_wherever_a_setting_changes():
 
 def test_predictions_that_the_data_limits_stay_limited_at_its_lengths():
     data = DataConfig(max_seq_length=128, max_predictions_per_seq=5)
-    (phase,) = phases_of(
-        data.resolved(input_bytes=0), TrainConfig(sentence_task="none")
-    )
+    (phase,) = phases_of(data.resolved(input_bytes=0), TrainConfig(sentence_task="none"))
     assert phase.config.max_predictions_per_seq == 5
 
 
@@ -110,16 +99,8 @@ def test_predictions_that_the_data_limits_stay_limited_at_its_lengths():
     [
         ("max_seq_length", "4", "--max-seq-length must be at least 8, not 4."),
         ("masked_lm_prob", "0.95", "--masked-lm-prob must be at most 0.9, not 0.95."),
-        (
-            "masked_lm_prob",
-            "0.5..-1",
-            "--masked-lm-prob must be at least 0.0, not -1.0.",
-        ),
-        (
-            "sentence_task",
-            "qa",
-            "--sentence-task must be one of sop, nsp, none, not 'qa'.",
-        ),
+        ("masked_lm_prob", "0.5..-1", "--masked-lm-prob must be at least 0.0, not -1.0."),
+        ("sentence_task", "qa", "--sentence-task must be one of sop, nsp, none, not 'qa'."),
     ],
 )
 def test_settings_that_fit_no_sequence_are_refused(setting, text, problem):

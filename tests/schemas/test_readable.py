@@ -13,8 +13,7 @@ SHARES = st.floats(min_value=1e-9, max_value=1 - 1e-9)
 
 
 @pytest.mark.parametrize(
-    ("number", "text"),
-    [(0, "0 copies"), (1, "1 copy"), (2, "2 copies"), (1000, "1,000 copies")],
+    ("number", "text"), [(0, "0 copies"), (1, "1 copy"), (2, "2 copies"), (1000, "1,000 copies")]
 )
 def test_one_thing_is_not_many(number, text):
     assert counted(number, "copy", "copies") == text
@@ -75,8 +74,7 @@ def test_a_duration(seconds, text):
 
 
 @pytest.mark.parametrize(
-    ("number", "text"),
-    [(0, "0 B"), (999.4, "999 B"), (999.6, "1 kB"), (40_000, "40 kB")],
+    ("number", "text"), [(0, "0 B"), (999.4, "999 B"), (999.6, "1 kB"), (40_000, "40 kB")]
 )
 def test_a_quantity_takes_the_prefix_of_its_size(number, text):
     assert prefixed(number, "B") == text

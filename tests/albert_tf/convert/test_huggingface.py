@@ -19,11 +19,7 @@ from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import assign_arrays
 from schemas.errors import AlbertError
 from tests.batches import random_batch
-from tests.huggingface_albert import (
-    SMALL,
-    lively_weights,
-    to_huggingface,
-)
+from tests.huggingface_albert import SMALL, lively_weights, to_huggingface
 
 WIDE = {"embedding_size": 16, "embedding_projection": "always"}
 # Every way of sharing, E = H, blocks inside a layer, and no sentence task.
@@ -132,10 +128,7 @@ def test_reading_then_writing_gives_the_same_bytes(tmp_path, changes):
     after = safetensors.numpy.load_file(again)
     assert before.keys() == after.keys()
     for name, array in before.items():
-        assert (array.dtype, array.tobytes()) == (
-            after[name].dtype,
-            after[name].tobytes(),
-        ), name
+        assert (array.dtype, array.tobytes()) == (after[name].dtype, after[name].tobytes()), name
 
 
 def test_without_a_sentence_task_both_orders_are_equally_likely(tmp_path):
@@ -153,8 +146,7 @@ def test_a_model_without_sentence_head_gets_a_zero_one(tmp_path):
     assert not model.weights["albert/sentence_head/classifier/kernel"].any()
     assert model.weights["albert/encoder/pooler/kernel"].any()
     assert model.notes == (
-        "It has no sentence-order head; that starts at zero, where both orders are "
-        "equally likely.",
+        "It has no sentence-order head; that starts at zero, where both orders are equally likely.",
     )
 
 
@@ -288,9 +280,7 @@ def test_a_model_without_its_masked_lm_head_is_refused(tmp_path):
         read_huggingface(tmp_path)
 
 
-def test_a_model_without_its_masked_lm_head_gets_a_new_one_where_none_is_needed(
-    tmp_path,
-):
+def test_a_model_without_its_masked_lm_head_gets_a_new_one_where_none_is_needed(tmp_path):
     # As a fine-tuned model is saved: the encoder with its pooler, and another head.
     def change(tensors):
         removing("predictions", "sop_classifier")(tensors)
@@ -301,8 +291,7 @@ def test_a_model_without_its_masked_lm_head_gets_a_new_one_where_none_is_needed(
     assert model.notes == (
         "It has no masked-LM head, so it gets a new one: fine-tune the model, or train "
         "it further before it fills masks.",
-        "It has no sentence-order head; that starts at zero, where both orders are "
-        "equally likely.",
+        "It has no sentence-order head; that starts at zero, where both orders are equally likely.",
         "Left out: classifier.weight.",
     )
     table = "albert/encoder/embeddings/word_embeddings"

@@ -26,9 +26,7 @@ SEQUENCES = ARCHITECTURES["classify"]
 def save(folder, *, kind="classify", drop=(), **values):
     """An export with random weights, changed in its configuration."""
     spec = TaskSpec(name=kind, kind=kind, labels=LABELS)
-    tensors = task_tensors(
-        lively_weights(TaskModel(SMALL, kind=kind, labels=3)), SMALL, spec
-    )
+    tensors = task_tensors(lively_weights(TaskModel(SMALL, kind=kind, labels=3)), SMALL, spec)
     kept = {name: array for name, array in tensors.items() if name not in drop}
     safetensors.numpy.save_file(kept, folder / "model.safetensors")
     record = task_config(SMALL, spec) | values

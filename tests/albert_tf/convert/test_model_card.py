@@ -142,9 +142,7 @@ def test_a_card_names_the_vocabulary_that_stands_beside_it(trained):
     ours = model_card(trained, SMALL_RUN, step=7)
     assert "`spiece.model` holds the text normalization: give it raw text." in ours
     theirs = model_card(trained, SMALL_RUN, step=7, vocabulary="vocab.txt")
-    assert (
-        "`vocab.txt` has BERT's pieces: divide text as BERT's tokenizer does." in theirs
-    )
+    assert "`vocab.txt` has BERT's pieces: divide text as BERT's tokenizer does." in theirs
 
 
 def test_what_a_run_went_on_from_and_what_it_began_with_is_named(trained):
@@ -161,9 +159,7 @@ def test_of_many_inputs_the_largest_are_listed(trained):
     manifest = read_json(trained / "data_manifest.json")
     (file,) = manifest["inputs"][:1]
     inputs = [file | {"name": f"n{i}", "bytes": i} for i in range(1, 31)]
-    edit_manifest(
-        trained / "data_manifest.json", lambda values: values.update(inputs=inputs)
-    )
+    edit_manifest(trained / "data_manifest.json", lambda values: values.update(inputs=inputs))
     card = model_card(trained, SMALL_RUN, step=7)
     digest = file["sha256"][:12]
     rows = [row for row in card.splitlines() if row.startswith("| n")]
@@ -174,9 +170,7 @@ def test_of_many_inputs_the_largest_are_listed(trained):
 
 
 def test_an_imported_model_has_the_licence_of_its_source(trained):
-    write_json(
-        trained / "config.json", {"command": "import", "source": "elsewhere/albert-x"}
-    )
+    write_json(trained / "config.json", {"command": "import", "source": "elsewhere/albert-x"})
     card = model_card(trained, SMALL_RUN, step=0)
     assert "Imported and written out by " in card
     assert "That of `albert-x`, which was imported." in card
@@ -218,9 +212,7 @@ def test_the_card_of_a_fine_tuned_saved_model_has_a_request_and_its_answer(tmp_p
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_answer_in_a_card_and_that_of_the_saved_model_are_the_models_own(
-    kind, small, tmp_path
-):
+def test_the_answer_in_a_card_and_that_of_the_saved_model_are_the_models_own(kind, small, tmp_path):
     vocabulary = (small / "vocab" / "spiece.model").read_bytes()
     write_tuned(tmp_path / "tuned", kind, vocabulary)
     out = tmp_path / "out"

@@ -8,19 +8,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.convert.huggingface import (
-    huggingface_config,
-    huggingface_tensors,
-    write_tensors,
-)
+from albert_tf.convert.huggingface import huggingface_config, huggingface_tensors, write_tensors
 from albert_tf.convert.reading import is_google, load_pretrainer, read_google
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.runs.checkpoints import (
-    Checkpoint,
-    arrays_of,
-    run_checkpoint,
-    save_checkpoint,
-)
+from albert_tf.runs.checkpoints import Checkpoint, arrays_of, run_checkpoint, save_checkpoint
 from schemas.errors import AlbertError
 from schemas.files import write_json
 from tests.albert_tf.convert.test_huggingface import VARIANTS, logits
@@ -86,8 +77,7 @@ def save_variables(folder, tensors):
     """A checkpoint as TensorFlow 1 writes it, of variables in a graph."""
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         variables = [
-            tf.compat.v1.get_variable(name, initializer=array)
-            for name, array in tensors.items()
+            tf.compat.v1.get_variable(name, initializer=array) for name, array in tensors.items()
         ]
         session.run([v.initializer for v in variables])
         saver = tf.compat.v1.train.Saver(variables)
@@ -165,9 +155,7 @@ def test_a_checkpoint_of_another_kind_of_model_is_refused_as_such(tmp_path, laye
         shape_and_slices=[""],
         tensors=[tf.zeros([16, 16])],
     )
-    with pytest.raises(
-        AlbertError, match=r"lacks .*; it is a model of another kind, s"
-    ):
+    with pytest.raises(AlbertError, match=r"lacks .*; it is a model of another kind, s"):
         read_google(tmp_path, needs_head=False)
 
 
@@ -220,9 +208,7 @@ def test_a_model_of_another_program_is_loaded_with_its_weights(tmp_path, target)
     if target == "google":
         save_google(tmp_path, weights, TINY)
     else:
-        write_tensors(
-            huggingface_tensors(weights, TINY), tmp_path / "model.safetensors"
-        )
+        write_tensors(huggingface_tensors(weights, TINY), tmp_path / "model.safetensors")
         write_json(tmp_path / "config.json", huggingface_config(TINY))
     model = load_pretrainer(tmp_path)
     assert model.config == TINY

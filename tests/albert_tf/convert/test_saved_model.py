@@ -80,9 +80,7 @@ def test_signatures_compute_what_the_model_does(model, signatures, rows, length)
 
 
 def test_a_model_without_sentence_task_has_two_signatures(tmp_path):
-    write_saved_model(
-        lively(dataclasses.replace(SMALL, sentence_task="none")), tmp_path
-    )
+    write_saved_model(lively(dataclasses.replace(SMALL, sentence_task="none")), tmp_path)
     signatures = tf.saved_model.load(str(tmp_path)).signatures
     assert sorted(signatures) == ["encode", "fill_mask", "serving_default"]
     assert sorted(signatures["encode"].structured_outputs) == ["sequence_output"]

@@ -27,13 +27,7 @@ from schemas.manifest import read_manifest
 from tests.commands import EVAL_FRACTION, make_data
 from tests.pipeline.records import one_record
 from tests.processes import albert
-from tests.training_data import (
-    encode,
-    make_instance,
-    make_manifest,
-    padded_instance,
-    write_dataset,
-)
+from tests.training_data import encode, make_instance, make_manifest, padded_instance, write_dataset
 
 INSTANCE = {
     "input_ids": [2, 10, 4, 3, 11, 12, 3],
@@ -59,8 +53,7 @@ def parsed(*records, layout="compact"):
     config = make_manifest([], layout=layout).config
     batch = parse_batch(tf.constant(records), config)
     rows = [
-        {name: values[i].numpy() for name, values in batch.items()}
-        for i in range(len(records))
+        {name: values[i].numpy() for name, values in batch.items()} for i in range(len(records))
     ]
     return [{name: value.tolist() for name, value in row.items()} for row in rows]
 
@@ -101,9 +94,7 @@ def rows_of(batches, count):
 
 
 def training_rows(root, manifest, count, *, start=0, seed=1):
-    batches = training_batches(
-        Records(root, manifest), StepShape(6, 2), seed=seed, start=start
-    )
+    batches = training_batches(Records(root, manifest), StepShape(6, 2), seed=seed, start=start)
     return rows_of(batches, count)
 
 
@@ -122,9 +113,7 @@ def test_batches_have_static_shapes_of_micro_batches(tmp_path):
     }
 
 
-@pytest.mark.parametrize(
-    ("devices", "shape"), [(1, (3, 3, 24)), (2, (4, 3, 24)), (4, (4, 3, 24))]
-)
+@pytest.mark.parametrize(("devices", "shape"), [(1, (3, 3, 24)), (2, (4, 3, 24)), (4, (4, 3, 24))])
 def test_a_batch_is_filled_up_with_rows_without_weight(tmp_path, devices, shape):
     manifest = write_dataset(tmp_path)
     step = StepShape(7, 3, devices=devices)
@@ -158,8 +147,7 @@ def test_hosts_read_the_stream_between_them(tmp_path, num_hosts, devices):
     for of_step in zip(*steps, strict=True):
         # Rounds, hosts, devices, rows: the order in which one process would have them.
         ids = np.stack(
-            [batch["input_ids"].reshape(rounds, devices, 2, 24) for batch in of_step],
-            axis=1,
+            [batch["input_ids"].reshape(rounds, devices, 2, 24) for batch in of_step], axis=1
         ).reshape(-1, 24)
         assert not ids[7:].any()
         rows += ids[:7].tolist()
@@ -186,9 +174,7 @@ def test_a_pass_reads_every_example_of_a_copy_once(tmp_path):
 def test_resuming_at_a_position_continues_the_stream(tmp_path, start):
     manifest = write_dataset(tmp_path)
     whole = training_rows(tmp_path, manifest, 16)
-    assert (
-        training_rows(tmp_path, manifest, 4, start=start) == whole[start : start + 24]
-    )
+    assert training_rows(tmp_path, manifest, 4, start=start) == whole[start : start + 24]
 
 
 def test_seed_decides_the_order(tmp_path):
@@ -199,16 +185,13 @@ def test_seed_decides_the_order(tmp_path):
 
 def test_evaluation_reads_in_file_order_and_fills_up_the_last_batch(tmp_path):
     manifest = write_dataset(tmp_path, eval_examples=7)
-    batches = list(
-        evaluation_batches(Records(tmp_path, manifest), batch_size=4, examples=6)
-    )
+    batches = list(evaluation_batches(Records(tmp_path, manifest), batch_size=4, examples=6))
     labels = [batch["sentence_order_labels"].tolist() for batch in batches]
     assert [len(batch) for batch in labels] == [4, 4]
     assert [label < 0 for label in labels[1]] == [False, False, True, True]
     names = [str(tmp_path / shard.name) for shard in manifest.shard_files("eval", 0)]
     stored = [
-        parsed(record.numpy())[0]["input_ids"]
-        for record in tf.data.TFRecordDataset(names).take(6)
+        parsed(record.numpy())[0]["input_ids"] for record in tf.data.TFRecordDataset(names).take(6)
     ]
     assert rows_of(batches, 2)[:6] == stored
 
@@ -320,8 +303,7 @@ def test_a_pretraining_on_a_damaged_file_ends_with_one_sentence(small, tmp_path)
     done = albert(*command, *settings, env=environment)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
-        f"Error: {path}: record 0, at byte 0, is cut off: the file ends in it; "
-        f"{REMEDY}."
+        f"Error: {path}: record 0, at byte 0, is cut off: the file ends in it; {REMEDY}."
     )
     # As it says.
     path.unlink()

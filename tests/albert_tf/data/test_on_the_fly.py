@@ -64,9 +64,7 @@ def size_of(data, epochs=1):
 
 
 @pytest.mark.parametrize("seed", [1, 7])
-def test_the_batches_of_two_epochs_are_those_of_two_stored_copies(
-    stored, documents, seed
-):
+def test_the_batches_of_two_epochs_are_those_of_two_stored_copies(stored, documents, seed):
     count = size_of(stored, epochs=2) // BATCH
     expected = batches(records_of(stored), count, seed=seed)
     assert_equal(batches(records_of(documents), count, seed=seed), expected)
@@ -95,9 +93,7 @@ def test_any_position_is_gone_on_from_with_its_landmark_or_without(documents):
         assert landmark.examples <= start * BATCH
         expected = {name: values[start : start + 4] for name, values in whole.items()}
         for known in (landmark, BEGINNING):
-            found = batches(
-                records_of(documents), 4, start=start * BATCH, landmark=known
-            )
+            found = batches(records_of(documents), 4, start=start * BATCH, landmark=known)
             assert_equal(found, expected)
 
 
@@ -131,14 +127,8 @@ def test_from_a_landmark_nothing_before_it_is_read(documents, monkeypatch):
     assert read[0] == last.name
 
 
-def test_settings_of_a_run_give_what_would_be_stored_with_them(
-    small, documents, tmp_path
-):
-    settings = {
-        "max_seq_length": "24",
-        "masked_lm_prob": "0.3",
-        "sentence_task": "none",
-    }
+def test_settings_of_a_run_give_what_would_be_stored_with_them(small, documents, tmp_path):
+    settings = {"max_seq_length": "24", "masked_lm_prob": "0.3", "sentence_task": "none"}
     flags = [[flag_name(name), value] for name, value in settings.items()]
     make_data(small, "--num-shards", 9, *itertools.chain(*flags), output=tmp_path / "d")
     train = TrainConfig(**settings)
@@ -156,11 +146,7 @@ def test_a_schedule_changes_the_examples_between_two_steps(documents):
     def lengths(start, count, landmark=BEGINNING):
         records = Records(documents, manifest, phases=phases)
         stream = training_batches(
-            records,
-            StepShape(BATCH, BATCH),
-            seed=1,
-            start=start * BATCH,
-            landmark=landmark,
+            records, StepShape(BATCH, BATCH), seed=1, start=start * BATCH, landmark=landmark
         )
         ids = [batch["input_ids"][0] for batch in itertools.islice(stream, count)]
         return records, [rows.shape[1] for rows in ids], [rows.tolist() for rows in ids]
@@ -231,9 +217,7 @@ def test_a_stream_that_is_over_keeps_nothing_open(documents, lengths):
     assert open_shards() == before
 
 
-def test_a_document_that_is_damaged_ends_the_training_with_its_place(
-    documents, tmp_path
-):
+def test_a_document_that_is_damaged_ends_the_training_with_its_place(documents, tmp_path):
     manifest = read_manifest(documents)
     for shard in manifest.shards:
         path = tmp_path / shard.name

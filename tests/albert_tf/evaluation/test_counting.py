@@ -3,13 +3,7 @@
 import numpy as np
 import pytest
 
-from albert_tf.evaluation.counting import (
-    SMOOTHING,
-    UNKNOWN,
-    Asked,
-    NeighbourCounts,
-    masked_tokens,
-)
+from albert_tf.evaluation.counting import SMOOTHING, UNKNOWN, Asked, NeighbourCounts, masked_tokens
 from pipeline.records.reading import Unmasked
 from schemas.example import CLS_ID, MASK_ID, SEP_ID
 
@@ -58,8 +52,7 @@ def test_without_neighbours_a_token_is_as_likely_as_it_is_frequent():
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "expected"),
-    [(6, UNKNOWN, AFTER_6), (UNKNOWN, 7, BEFORE_7)],
+    ("left", "right", "expected"), [(6, UNKNOWN, AFTER_6), (UNKNOWN, 7, BEFORE_7)]
 )
 def test_one_neighbour_is_smoothed_towards_the_frequencies(left, right, expected):
     np.testing.assert_allclose(shares(left, right), expected)

@@ -30,12 +30,7 @@ from tests.albert_tf.evaluation.words_vocabulary import WORDS, encode
 from tests.training_data import TINY, VOCAB_SIZE, resolved_run, write_dataset
 
 CONFIG = TrainConfig(
-    batch_size=4,
-    micro_batch_size=4,
-    steps=2,
-    eval_every=2,
-    eval_examples=250,
-    learning_rate=0.01,
+    batch_size=4, micro_batch_size=4, steps=2, eval_every=2, eval_examples=250, learning_rate=0.01
 )
 
 
@@ -72,11 +67,7 @@ def test_a_run_measures_as_its_last_evaluation_said(run, result):
     for name in ("mlm_loss", "mlm_accuracy", "sentence_loss", "sentence_accuracy"):
         assert result[name] == pytest.approx(last[name], rel=1e-6)
     assert result["mlm_perplexity"] == pytest.approx(math.exp(last["mlm_loss"]))
-    assert (result["step"], result["examples"], result["sentence_count"]) == (
-        2,
-        250,
-        250,
-    )
+    assert (result["step"], result["examples"], result["sentence_count"]) == (2, 250, 250)
     assert 250 <= result["mlm_count"] <= 4 * 250
     # Of the sentence task, the examples are what is drawn.
     assert 0 < result["sentence_loss_error"] < 0.1
@@ -146,9 +137,7 @@ def of_blank(blank, data):
 def rows_of(data, split):
     """The tokens of all examples of the first copy, before masking."""
     return [
-        row
-        for text in read_unmasked(data, read_manifest(data), split=split)
-        for row in text.rows
+        row for text in read_unmasked(data, read_manifest(data), split=split) for row in text.rows
     ]
 
 
@@ -173,10 +162,7 @@ def test_counting_is_measured_on_the_same_masked_tokens(of_blank, data):
     labels = np.concatenate(rows)
     assert len(labels) == of_blank["mlm_count"]
     counting = of_blank["counting"]
-    assert (counting["examples"], counting["tokens"]) == (
-        len(training),
-        sum(map(len, training)),
-    )
+    assert (counting["examples"], counting["tokens"]) == (len(training), sum(map(len, training)))
     losses = -np.log(seen[labels] / seen.sum())
     # Tokens of one row are alike, so that the interval is over the draw of the rows.
     beside = [sum(-np.log(seen[row] / seen.sum()) - losses.mean()) for row in rows]

@@ -48,9 +48,7 @@ def values(found):
 def test_every_layer_is_compared_with_the_one_before(records):
     (batch,) = evaluation_batches(records, batch_size=7, examples=7)
     inputs = (batch["input_ids"], batch["input_mask"], batch["segment_ids"])
-    models = [
-        lively_model(dataclasses.replace(DEEP, num_hidden_layers=n)) for n in (1, 2, 3)
-    ]
+    models = [lively_model(dataclasses.replace(DEEP, num_hidden_layers=n)) for n in (1, 2, 3)]
     rows = [models[0].encoder.embeddings(inputs[0], inputs[2])]
     rows += [model.encoder(*inputs) for model in models]
     found = measure(models[-1], records)
@@ -79,9 +77,7 @@ def test_equal_opposite_and_zero_rows_have_an_angle_too():
     before = tf.constant([[1.0, 2.0], [1.0, 2.0], [0.0, 0.0]])
     after = tf.constant([[1.0, 2.0], [-1.0, -2.0], [0.0, 3.0]])
     np.testing.assert_allclose(
-        compare_rows(before, after),
-        [[0, 1, 0], [20**0.5, -1, 180], [3, 0, 90]],
-        atol=0.05,
+        compare_rows(before, after), [[0, 1, 0], [20**0.5, -1, 180], [3, 0, 90]], atol=0.05
     )
 
 

@@ -29,15 +29,11 @@ def test_json_lines_name_the_paradigm(tmp_path):
     ]
 
 
-def test_a_mark_of_byte_order_and_separators_inside_sentences_are_no_obstacle(
-    tmp_path,
-):
+def test_a_mark_of_byte_order_and_separators_inside_sentences_are_no_obstacle(tmp_path):
     path = tmp_path / "number.jsonl"
     pair = '{"sentence_good": "Dogs\u2028bark.", "sentence_bad": "Dogs barks."}\r\n'
     path.write_bytes(f"\ufeff{pair}".encode())
-    assert read_minimal_pairs(path) == [
-        MinimalPair("number", "Dogs\u2028bark.", "Dogs barks.")
-    ]
+    assert read_minimal_pairs(path) == [MinimalPair("number", "Dogs\u2028bark.", "Dogs barks.")]
 
 
 def test_of_lines_of_text_every_second_one_is_grammatical(tmp_path):
@@ -52,20 +48,17 @@ def test_of_lines_of_text_every_second_one_is_grammatical(tmp_path):
         (
             "a.jsonl",
             b'{"sentence_good": "A."}\n',
-            "line 1 has no sentence_good and sentence_bad; give files of BLiMP or "
-            "Zorro.",
+            "line 1 has no sentence_good and sentence_bad; give files of BLiMP or Zorro.",
         ),
         (
             "a.jsonl",
             rb'{"sentence_good": "A \ud83d.", "sentence_bad": "A."}',
-            "line 1 has no sentence_good and sentence_bad; give files of BLiMP or "
-            "Zorro.",
+            "line 1 has no sentence_good and sentence_bad; give files of BLiMP or Zorro.",
         ),
         (
             "a.jsonl",
             b"[" * 100_000,
-            "line 1 has no sentence_good and sentence_bad; give files of BLiMP or "
-            "Zorro.",
+            "line 1 has no sentence_good and sentence_bad; give files of BLiMP or Zorro.",
         ),
         (
             "a.txt",
@@ -102,9 +95,7 @@ def test_every_word_of_a_sentence_is_predicted_and_punctuation_too(tokenizer):
     rows = sentence_rows(PAIRS, tokenizer.encode(texts), longest=20)
     assert len(rows) == 6
     words = words_of_sentences(rows[:1], plain_vocabulary(tokenizer))
-    spelled = [
-        "".join(map(tokenizer.piece, rows[0][word.start : word.end])) for word in words
-    ]
+    spelled = ["".join(map(tokenizer.piece, rows[0][word.start : word.end])) for word in words]
     assert spelled == ["▁the", "▁dog", "▁barks", "."]
     assert (rows[0][0], rows[0][-1]) == (CLS_ID, SEP_ID)
 

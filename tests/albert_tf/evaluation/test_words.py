@@ -91,9 +91,7 @@ def encoded(text, pieces):
 def sampled(text, pieces):
     """Hash and length of each word sampled from a text."""
     inside = [piece for piece in pieces if piece[0] not in "▁["]
-    sample = sample_words(
-        [encoded(text, pieces)], vocabulary(pieces, inside=inside), maximum=100
-    )
+    sample = sample_words([encoded(text, pieces)], vocabulary(pieces, inside=inside), maximum=100)
     return [(word.key, word.characters) for word in sample]
 
 
@@ -103,10 +101,7 @@ def test_two_vocabularies_are_asked_about_the_same_words(text):
 
 
 def test_about_the_share_of_all_words_is_sampled():
-    pieces = [
-        *SPECIAL,
-        *(f"▁{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(676)),
-    ]
+    pieces = [*SPECIAL, *(f"▁{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(676))]
     row = np.array([0, *range(2, len(pieces)), 1])
     sample = sample_words([row], vocabulary(pieces), maximum=1000)
     assert abs(len(sample) / 676 - SHARE) < 0.04
@@ -167,9 +162,7 @@ def test_a_word_is_predicted_from_left_to_right():
 
 def test_segments_and_padding_are_those_of_training():
     row = np.array([CLS_ID, 10, 11, 12, SEP_ID, 13, 14, 15, SEP_ID])
-    ((_, batch),) = batches_by_length(
-        questions_about([row], [Span(0, 1, 2)]), longest=16
-    )
+    ((_, batch),) = batches_by_length(questions_about([row], [Span(0, 1, 2)]), longest=16)
     assert batch["input_ids"][0, 9:].tolist() == [PAD_ID] * 3
     assert batch["input_mask"][0].tolist() == [1] * 9 + [0] * 3
     assert batch["segment_ids"][0].tolist() == [0] * 5 + [1] * 4 + [0] * 3
@@ -221,9 +214,7 @@ def test_questions_are_sorted_by_length_and_padded_to_few_widths():
 
 
 def test_no_width_is_greater_than_the_positions_of_a_model():
-    assert [width_of(n, longest=40) for n in (1, 8, 17, 32, 33, 40)] == [
-        *(8, 8, 24, 32, 40, 40)
-    ]
+    assert [width_of(n, longest=40) for n in (1, 8, 17, 32, 33, 40)] == [*(8, 8, 24, 32, 40, 40)]
 
 
 def test_the_layers_see_one_shape_whatever_the_width():

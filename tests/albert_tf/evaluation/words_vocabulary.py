@@ -9,9 +9,7 @@ from tests.training_data import VOCAB_SIZE
 # Every ordinary token is a word of two letters.
 WORDS = Vocabulary(
     [
-        SPECIAL_TOKENS[n]
-        if n < len(SPECIAL_TOKENS)
-        else f"▁{chr(97 + n // 8)}{chr(97 + n % 8)}"
+        SPECIAL_TOKENS[n] if n < len(SPECIAL_TOKENS) else f"▁{chr(97 + n // 8)}{chr(97 + n % 8)}"
         for n in range(VOCAB_SIZE)
     ],
     np.ones(VOCAB_SIZE, bool),

@@ -41,10 +41,7 @@ YES, FIRST_OTHER = 7, 10
 def spec_of(kind):
     has_labels = kind in ("classify", "multilabel", "tag")
     return TaskSpec(
-        name=kind,
-        kind=kind,
-        labels=LABELS if has_labels else (),
-        metrics=(METRICS[kind],),
+        name=kind, kind=kind, labels=LABELS if has_labels else (), metrics=(METRICS[kind],)
     )
 
 
@@ -91,9 +88,7 @@ def _example(kind, rng, number):
         )
     sequences = [_sequence(ids, length // 2)]
     if options:
-        sequences = [
-            _sequence(_with(ids, YES if n == is_yes else 8), 2) for n in options
-        ]
+        sequences = [_sequence(_with(ids, YES if n == is_yes else 8), 2) for n in options]
     return (
         TaskExample(id=str(number), place="", **example),
         EncodedExample(example=number, sequences=tuple(sequences), **row),

@@ -37,8 +37,6 @@ def test_micro_batches_are_filled_up_with_rows_of_no_weight(devices):
 
 def test_weights_of_labels_are_those_of_the_rows_in_the_loss():
     rows = random_rows("classify", number=6).rows
-    batch = batch_of(
-        rows, spec_of("classify"), size=8, longest=32, label_weights=(1.0, 3.0)
-    )
+    batch = batch_of(rows, spec_of("classify"), size=8, longest=32, label_weights=(1.0, 3.0))
     expected = [1.0 + 2.0 * row.target for row in rows] + [0.0, 0.0]
     assert batch["weights"].tolist() == expected

@@ -56,9 +56,7 @@ def trained(job):
 
 
 def weights_of(run):
-    return {
-        path.relative_to(run): path.read_bytes() for path in run.rglob("model.saf*")
-    }
+    return {path.relative_to(run): path.read_bytes() for path in run.rglob("model.saf*")}
 
 
 def lines_of(run):
@@ -157,9 +155,7 @@ def test_a_run_that_has_ended_leaves_the_memory(tmp_path):
     assert kept() is None
 
 
-def test_what_an_earlier_attempt_left_and_cannot_be_removed_is_said(
-    tmp_path, monkeypatch
-):
+def test_what_an_earlier_attempt_left_and_cannot_be_removed_is_said(tmp_path, monkeypatch):
     def refused(path, missing_ok=False):
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
@@ -199,9 +195,7 @@ def test_the_next_measure_decides_between_equals(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("is_asked", [False, True])
 def test_a_card_quotes_texts_only_where_it_is_asked_to(tmp_path, is_asked):
-    job = job_of(
-        "classify", tmp_path / "run", steps=1, epochs=None, examples_in_card=is_asked
-    )
+    job = job_of("classify", tmp_path / "run", steps=1, epochs=None, examples_in_card=is_asked)
     examples = [
         dataclasses.replace(example, text=f"secret {example.id}")
         for example in job.held_out.examples
@@ -213,9 +207,7 @@ def test_a_card_quotes_texts_only_where_it_is_asked_to(tmp_path, is_asked):
 
 
 def test_training_ends_when_patience_does(tmp_path):
-    job = job_of(
-        "classify", tmp_path / "run", learning_rate=0.0, eval_every=1, patience=2
-    )
+    job = job_of("classify", tmp_path / "run", learning_rate=0.0, eval_every=1, patience=2)
     trained(job)
     assert newest_step(job.run) == 2
 

@@ -70,9 +70,7 @@ def test_transformers_computes_the_same_logits_and_loss(kind, changes):
     batch = batch_of(rows, spec, size=8, longest=32)
     weights = {path: w.numpy() for path, w in model.weights_by_path.items()}
     values = task_config(config, spec)
-    theirs = getattr(transformers, ARCHITECTURES[kind])(
-        transformers.AlbertConfig(**values)
-    ).eval()
+    theirs = getattr(transformers, ARCHITECTURES[kind])(transformers.AlbertConfig(**values)).eval()
     tensors = task_tensors(weights, config, spec)
     state = {name: torch.tensor(array) for name, array in tensors.items()}
     assert set(theirs.state_dict()) == set(state)

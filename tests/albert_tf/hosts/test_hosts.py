@@ -135,9 +135,7 @@ def test_the_flags_say_which_host_this_is(flags, expected):
         ({n: v for n, v in SLURM.items() if "STEP" not in n}, {}, None),
     ],
 )
-def test_what_they_leave_open_jax_knows_of_its_launcher(
-    monkeypatch, environment, flags, expected
-):
+def test_what_they_leave_open_jax_knows_of_its_launcher(monkeypatch, environment, flags, expected):
     pytest.importorskip("jax")
     monkeypatch.setenv("KERAS_BACKEND", "jax")
     for name, value in environment.items():

@@ -96,9 +96,7 @@ def test_sharing_equals_not_sharing_with_equal_weights(sharing):
 def test_layers_in_a_loop_have_the_rows_and_gradients_of_layers_one_by_one(groups):
     """With dropout too: each layer draws masks of its own."""
     layer = encoder(
-        num_hidden_groups=groups,
-        hidden_dropout_prob=0.2,
-        attention_probs_dropout_prob=0.2,
+        num_hidden_groups=groups, hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.2
     )
     for weight in layer.weights:
         weight.assign(truncated_normal(tuple(weight.shape), path=weight.path, seed=1))

@@ -42,9 +42,7 @@ CASES = {
         [3 + normal(20, WIDTH), normal(WIDTH), normal(WIDTH)],
     ),
     "attend": (
-        lambda using, x: using.attend(
-            x, tf.constant(BIAS.astype("float32")), heads=HEADS
-        ),
+        lambda using, x: using.attend(x, tf.constant(BIAS.astype("float32")), heads=HEADS),
         [normal(ROWS * LENGTH, 3 * WIDTH)],
     ),
     "cross_entropy": (
@@ -67,18 +65,13 @@ def value_and_gradients(function, arguments, dtype):
     return [tf.cast(x, tf.float32).numpy() for x in (value, *gradients)]
 
 
-@pytest.mark.parametrize(
-    ("dtype", "tolerance"), [("float32", 2e-6), ("bfloat16", 0.02)]
-)
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 2e-6), ("bfloat16", 0.02)])
 @pytest.mark.parametrize("name", CASES)
 def test_fused_operation_and_gradients_are_those_of_the_formula(name, dtype, tolerance):
     function, arguments = CASES[name]
     fused, plain = (
         value_and_gradients(functools.partial(function, using), arguments, precision)
-        for using, precision in (
-            (tensorflow_operations, dtype),
-            (operations, "float32"),
-        )
+        for using, precision in ((tensorflow_operations, dtype), (operations, "float32"))
     )
     for ours, theirs in zip(fused, plain, strict=True):
         assert np.linalg.norm(ours - theirs) <= tolerance * np.linalg.norm(theirs)
@@ -151,16 +144,12 @@ def test_gradients_of_the_rounds_of_a_loop_are_added_up_in_float32():
     def gradient(weight):
         with tf.GradientTape() as tape:
             tape.watch(weight)
-            shared = SharedWeights(
-                [weight], dtype="bfloat16", operations=tensorflow_operations
-            )
+            shared = SharedWeights([weight], dtype="bfloat16", operations=tensorflow_operations)
 
             def layer(number, total):
                 return total + shared.copy()[0] * factors[number]
 
-            total = tensorflow_operations.repeat(
-                layer, tf.zeros(1, tf.bfloat16), range(3)
-            )
+            total = tensorflow_operations.repeat(layer, tf.zeros(1, tf.bfloat16), range(3))
         return tape.gradient(total, weight)
 
     assert gradient(tf.constant([1.0])).numpy() == [257.5]
@@ -175,9 +164,7 @@ def test_few_attention_weights_are_kept_and_give_the_same_gradients(monkeypatch)
     assert all(map(np.array_equal, kept, again))
 
 
-def test_many_attention_weights_of_earlier_layers_are_not_kept_for_the_gradient(
-    monkeypatch,
-):
+def test_many_attention_weights_of_earlier_layers_are_not_kept_for_the_gradient(monkeypatch):
     monkeypatch.setattr(tensorflow_operations, "MOST_KEPT", 0)
     bias, layers = tf.zeros((1, 1, 1, 256)), 12
 
@@ -186,9 +173,7 @@ def test_many_attention_weights_of_earlier_layers_are_not_kept_for_the_gradient(
             tape.watch(rows)
             x = rows
             for _ in range(layers):
-                x = tensorflow_operations.attend(
-                    tf.concat([x] * 3, axis=1), bias, heads=8
-                )
+                x = tensorflow_operations.attend(tf.concat([x] * 3, axis=1), bias, heads=8)
             total = tf.reduce_sum(x)
         return tape.gradient(total, rows)
 
@@ -205,10 +190,7 @@ def test_the_gelu_of_earlier_layers_is_not_kept_for_the_gradient():
             x = rows
             for _ in range(layers):
                 x = tensorflow_operations.project_activated(
-                    tf.repeat(x, 512, axis=1),
-                    kernel,
-                    bias,
-                    activate=tensorflow_operations.gelu,
+                    tf.repeat(x, 512, axis=1), kernel, bias, activate=tensorflow_operations.gelu
                 )
             total = tf.reduce_sum(x)
         return tape.gradient(total, rows)
@@ -221,10 +203,7 @@ def test_the_gelu_of_earlier_layers_is_not_kept_for_the_gradient():
 CONFIGS = {
     "every layer": dataclasses.replace(SMALL, layer_consistency_weight=1.0),
     "not shared, with dropout": dataclasses.replace(
-        SMALL,
-        sharing="none",
-        hidden_dropout_prob=0.2,
-        attention_probs_dropout_prob=0.2,
+        SMALL, sharing="none", hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.2
     ),
 }
 
@@ -281,9 +260,7 @@ def probe(path, mode):
 @pytest.mark.slow
 def test_computing_layers_again_saves_the_memory_that_a_plan_tells(tmp_path):
     """Most of it at least, which would all be gone if TensorFlow undid it."""
-    again, kept = (
-        probe(tmp_path / f"{mode}.npz", mode) for mode in ("recompute", "keep")
-    )
+    again, kept = (probe(tmp_path / f"{mode}.npz", mode) for mode in ("recompute", "keep"))
     kept_bytes, again_bytes = (
         8 * activation_bytes(CONFIG, length=256, predictions=4, recompute=recompute)
         for recompute in (False, True)

@@ -4,11 +4,7 @@ import dataclasses
 
 import pytest
 
-from albert_tf.model.parameters import (
-    count_encoder_parameters,
-    count_parameters,
-    weight_shapes,
-)
+from albert_tf.model.parameters import count_encoder_parameters, count_parameters, weight_shapes
 from albert_tf.model.pretrainer import AlbertPretrainer
 from schemas.architecture import PRESETS
 from tests.huggingface_albert import SMALL

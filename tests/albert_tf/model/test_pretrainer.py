@@ -50,10 +50,7 @@ def sums_of(model, batch):
 
 
 def mean_losses(sums):
-    return (
-        float(sums.mlm_loss / sums.mlm_count),
-        float(sums.sentence_loss / sums.sentence_count),
-    )
+    return (float(sums.mlm_loss / sums.mlm_count), float(sums.sentence_loss / sums.sentence_count))
 
 
 def test_logits_and_losses_are_those_of_transformers():
@@ -83,9 +80,7 @@ def test_gradients_are_those_of_transformers(changes):
     model, batch = lively_model(config), random_batch(config, rows=5)
     with tf.GradientTape() as tape:
         sums = sums_of(model, tensors(batch))
-        loss = step_loss(
-            sums, mlm_count=sums.mlm_count, sentence_count=sums.sentence_count
-        )
+        loss = step_loss(sums, mlm_count=sums.mlm_count, sentence_count=sums.sentence_count)
     weights = model.weights_by_path
     ours = tape.gradient(loss, [weight.value for weight in weights.values()])
     ours = {
@@ -241,9 +236,7 @@ def test_layers_are_those_of_the_encoder_with_the_last_one_last():
     model, batch = lively_model(config), tensors(random_batch(config))
     mlm_logits, sentence_logits, layers = model(batch, every_layer=True)
     assert [tuple(rows.shape) for rows in layers] == [(36, 16)] * 4
-    ids, mask, segments = (
-        batch[name] for name in ("input_ids", "input_mask", "segment_ids")
-    )
+    ids, mask, segments = (batch[name] for name in ("input_ids", "input_mask", "segment_ids"))
     shallow = dataclasses.replace(config, num_hidden_layers=2, num_hidden_groups=1)
     first = lively_model(shallow)
     for path, weight in first.weights_by_path.items():
@@ -266,9 +259,7 @@ def test_the_weighted_mean_is_added_to_the_loss_of_a_step(precision):
     expected = mean_loss(layers, batch["input_mask"])
     assert float(values[6]) == pytest.approx(expected, rel=1e-4)
     sums = sums_of(model, tensors(batch))
-    tasks = step_loss(
-        sums, mlm_count=sums.mlm_count, sentence_count=sums.sentence_count
-    )
+    tasks = step_loss(sums, mlm_count=sums.mlm_count, sentence_count=sums.sentence_count)
     assert float(loss) == pytest.approx(float(tasks) + 0.5 * expected, rel=1e-5)
     np.testing.assert_allclose(values[:6], sums, rtol=1e-6)
 

@@ -9,16 +9,9 @@ import tensorflow as tf
 
 from albert_tf.model import operations, tensorflow_operations
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.model.trained_model import (
-    in_order_probability,
-    likeliest,
-    mask_probabilities,
-)
+from albert_tf.model.trained_model import in_order_probability, likeliest, mask_probabilities
 from schemas.example import CLS_ID, MASK_ID, SEP_ID
-from tests.huggingface_albert import (
-    SMALL,
-    lively_model,
-)
+from tests.huggingface_albert import SMALL, lively_model
 
 TEXT = [CLS_ID, 7, MASK_ID, 9, 10, MASK_ID, SEP_ID]
 PAIR = [CLS_ID, 7, 8, 9, SEP_ID, 20, 21, SEP_ID]
@@ -36,10 +29,7 @@ def batch(ids, places, *, length):
     rows = {
         "input_ids": [*ids, *[0] * rest],
         "input_mask": [*[1] * len(ids), *[0] * rest],
-        "segment_ids": [
-            *[int(n > separator) for n in range(len(ids))],
-            *[0] * rest,
-        ],
+        "segment_ids": [*[int(n > separator) for n in range(len(ids))], *[0] * rest],
         "masked_lm_positions": places,
     }
     return {name: tf.constant([row], tf.int32) for name, row in rows.items()}
@@ -84,10 +74,7 @@ def test_a_head_that_knows_only_its_bias_answers_with_its_shares():
 
 
 def test_a_text_may_have_no_mask(model):
-    assert mask_probabilities(model, [CLS_ID, 7, SEP_ID]).shape == (
-        0,
-        SMALL.vocab_size,
-    )
+    assert mask_probabilities(model, [CLS_ID, 7, SEP_ID]).shape == (0, SMALL.vocab_size)
 
 
 def test_the_likeliest_pieces_come_best_first_and_ties_by_id():

@@ -62,9 +62,7 @@ def test_evaluations_are_part_of_the_budget():
         ({"warmup_steps": 20_000}, 0, 0.0),
     ],
 )
-def test_evaluations_take_what_their_number_and_their_examples_ask(
-    settings, held_out, share
-):
+def test_evaluations_take_what_their_number_and_their_examples_ask(settings, held_out, share):
     train = TrainConfig(batch_size=32, steps=50_000, **settings)
     found = evaluating_share(10_000, train, held_out=held_out)
     assert found == pytest.approx(share)
@@ -106,9 +104,7 @@ def test_a_run_far_beyond_those_measured_is_told_from_one_among_them():
         (393_216, 3_987_130, 4_000_000_000, True),
     ],
 )
-def test_a_loss_is_told_only_where_runs_like_it_were_fitted(
-    weights, tokens, text, is_fitted
-):
+def test_a_loss_is_told_only_where_runs_like_it_were_fitted(weights, tokens, text, is_fitted):
     found = budget.LAW.is_fitted(weights=weights, tokens=tokens, text=text)
     assert found == is_fitted
 
@@ -160,19 +156,10 @@ def test_the_operations_of_a_step_are_those_of_its_examples():
 
 @pytest.mark.parametrize(
     ("hidden", "rate"),
-    [
-        (64, 1e11),
-        (128, 1e11),
-        (256, 2e11),
-        (362, 2.25e11),
-        (512, 2.5e11),
-        (768, 2.5e11),
-    ],
+    [(64, 1e11), (128, 1e11), (256, 2e11), (362, 2.25e11), (512, 2.5e11), (768, 2.5e11)],
 )
 def test_wider_layers_make_more_of_a_machine_whatever_was_timed_first(hidden, rate):
     rates = {512: 2.5e11, 128: 1e11, 256: 2e11}
-    config = dataclasses.replace(
-        ladder_model(6, 256), hidden_size=hidden, num_attention_heads=1
-    )
+    config = dataclasses.replace(ladder_model(6, 256), hidden_size=hidden, num_attention_heads=1)
     seconds = estimated_seconds(rates, config, STEP)
     assert STEP.flops(config) / seconds == pytest.approx(rate, rel=1e-3)

@@ -128,9 +128,7 @@ def test_sharing_saves_no_operation_and_no_activation(sharing):
     assert activation_bytes(shared, **SHAPE_128) == activation_bytes(other, **SHAPE_128)
 
 
-@pytest.mark.parametrize(
-    ("albert", "bert"), [("base", "bert-base"), ("large", "bert-large")]
-)
+@pytest.mark.parametrize(("albert", "bert"), [("base", "bert-base"), ("large", "bert-large")])
 def test_the_bert_of_the_same_shape_is_the_preset(albert, bert):
     assert same_shape_bert(PRESETS[albert]) == PRESETS[bert]
     assert same_shape_bert(PRESETS[bert]) == PRESETS[bert]
@@ -150,20 +148,13 @@ def test_state_is_sixteen_bytes_a_weight():
         ("large", "float32", 512, 0.0, 583),
     ],
 )
-def test_activations_are_near_what_was_measured(
-    preset, precision, length, dropout, mebibytes
-):
+def test_activations_are_near_what_was_measured(preset, precision, length, dropout, mebibytes):
     """What a sequence more in a micro-batch added to the peak memory of a step."""
     config = dataclasses.replace(
-        PRESETS[preset],
-        hidden_dropout_prob=dropout,
-        attention_probs_dropout_prob=dropout,
+        PRESETS[preset], hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout
     )
     estimate = activation_bytes(
-        config,
-        length=length,
-        predictions=round(0.15 * length),
-        precision=precision,
+        config, length=length, predictions=round(0.15 * length), precision=precision
     )
     assert estimate / 2**20 == pytest.approx(mebibytes, rel=0.15)
 
@@ -190,13 +181,8 @@ def test_counting_which_tokens_are_near_which_takes_the_memory_told(monkeypatch)
     monkeypatch.setattr(first_weights, "ROWS_AT_ONCE", 64)
     monkeypatch.setattr(cost, "COUNTED_EXAMPLES", 20_000)
     tracemalloc.start()
-    texts = [
-        rng.integers(config.vocab_size, size=(500, 64), dtype=np.int32)
-        for _ in range(40)
-    ]
-    first_weights.pmi_vectors(
-        texts, vocab_size=config.vocab_size, columns=config.embedding_size
-    )
+    texts = [rng.integers(config.vocab_size, size=(500, 64), dtype=np.int32) for _ in range(40)]
+    first_weights.pmi_vectors(texts, vocab_size=config.vocab_size, columns=config.embedding_size)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert counting_bytes(config, length=64) == pytest.approx(peak, rel=0.2)
@@ -240,9 +226,7 @@ def test_layers_computed_again_leave_room_for_a_larger_one(recompute, expected):
 
 
 @given(
-    batch_size=st.integers(1, 5000),
-    free_bytes=st.integers(0, 100 * GIB),
-    devices=st.integers(1, 8),
+    batch_size=st.integers(1, 5000), free_bytes=st.integers(0, 100 * GIB), devices=st.integers(1, 8)
 )
 def test_rounds_are_as_few_as_fit_and_no_row_more_is_computed_than_they_need(
     batch_size, free_bytes, devices
@@ -287,9 +271,7 @@ def test_where_free_pages_are_not_counted_half_of_all_is_taken(tmp_path, monkeyp
         (str(1 << 40), 6_000_000, 1 << 30),
     ],
 )
-def test_a_container_has_what_its_limit_leaves(
-    tmp_path, monkeypatch, limit, current, expected
-):
+def test_a_container_has_what_its_limit_leaves(tmp_path, monkeypatch, limit, current, expected):
     pages = {"SC_PAGE_SIZE": 4096, "SC_AVPHYS_PAGES": (1 << 30) // 4096}
     monkeypatch.setattr(os, "sysconf", pages.__getitem__)
     (tmp_path / "memory.max").write_text(f"{limit}\n")
@@ -308,19 +290,14 @@ def stats(*, limit, used, **others):
     [
         ([stats(limit=80, used=2, peak_bytes_in_use=70)], MemoryLimit(78 * GIB, 65536)),
         # The fullest decides, since all compute micro-batches of one size.
-        (
-            [stats(limit=80, used=2), stats(limit=80, used=40)],
-            MemoryLimit(80 * GIB, 65536),
-        ),
+        ([stats(limit=80, used=2), stats(limit=80, used=40)], MemoryLimit(80 * GIB, 65536)),
         ([stats(limit=8, used=9)], MemoryLimit(0, 65536)),
         ([None], MemoryLimit(5 * GIB, 4096)),
         ([None, None], MemoryLimit(5 * GIB, 4096)),
         ([{}], MemoryLimit(5 * GIB, 4096)),
     ],
 )
-def test_the_limit_is_that_of_the_devices_or_of_the_machine(
-    monkeypatch, devices, expected
-):
+def test_the_limit_is_that_of_the_devices_or_of_the_machine(monkeypatch, devices, expected):
     monkeypatch.setattr(cost, "free_memory_bytes", lambda: 5 * GIB)
     assert memory_limit(devices) == expected
 

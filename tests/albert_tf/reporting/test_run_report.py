@@ -38,9 +38,7 @@ def test_the_curves_of_a_run_are_its_lines(tmp_path):
         Curve(run=0, is_held_out=False, points=((1, 2.0), (2, 2.0))),
         Curve(run=0, is_held_out=True, points=((0, 3.0), (2, 2.0))),
     )
-    assert plots[-1].curves == (
-        Curve(run=0, is_held_out=False, points=((1, 8.0), (2, 8.0))),
-    )
+    assert plots[-1].curves == (Curve(run=0, is_held_out=False, points=((1, 8.0), (2, 8.0))),)
 
 
 def test_a_run_says_how_far_it_is_and_what_it_is(tmp_path):
@@ -66,11 +64,7 @@ def test_a_model_without_a_name_is_called_by_its_shape(tmp_path):
 
 
 def test_the_last_evaluation_is_shown_and_the_best_where_that_is_another(tmp_path):
-    lines = (
-        train_line(1),
-        eval_line(1, loss=2.0, accuracy=0.5),
-        eval_line(2, loss=3.0),
-    )
+    lines = (train_line(1), eval_line(1, loss=2.0, accuracy=0.5), eval_line(2, loss=3.0))
     (table,) = (
         t
         for t in section(write_records(tmp_path / "run", lines=lines)).tables
@@ -143,9 +137,7 @@ def test_minimal_pairs_are_those_of_the_last_step_with_some(tmp_path):
 
 def test_a_run_without_held_out_text_says_so(tmp_path):
     folder = write_records(tmp_path / "run", lines=[train_line(1)])
-    assert section(folder).tables[0].rows == (
-        ("run", "no held-out evaluation", *[None] * 6),
-    )
+    assert section(folder).tables[0].rows == (("run", "no held-out evaluation", *[None] * 6),)
 
 
 def test_the_configuration_is_the_resolved_one(tmp_path):
@@ -169,10 +161,7 @@ def test_settings_that_differ_between_runs_come_first_and_are_marked(tmp_path):
     table = section(one, two).tables[-1]
     assert table.columns == ("setting", "one", "two")
     assert table.marked == {0, 1}
-    assert table.rows[:2] == (
-        ("learning_rate", "0.00176", "0.001"),
-        ("optimizer", "lamb", "adamw"),
-    )
+    assert table.rows[:2] == (("learning_rate", "0.00176", "0.001"), ("optimizer", "lamb", "adamw"))
 
 
 def test_several_runs_share_their_plots(tmp_path):
@@ -190,10 +179,7 @@ def test_losses_of_other_shares_of_masked_tokens_are_in_plots_of_their_own(tmp_p
     plain = section(write_records(tmp_path / "plain")).plots
     folder = write_records(tmp_path / "run", masked_lm_prob="0.4")
     first, second, *_ = plots = section(folder).plots
-    assert (first.title, second.title) == (
-        "Masked-LM loss in training",
-        "Masked-LM loss, held out",
-    )
+    assert (first.title, second.title) == ("Masked-LM loss in training", "Masked-LM loss, held out")
     for plot, is_held_out in ((first, False), (second, True)):
         assert {curve.is_held_out for curve in plot.curves} == {is_held_out}
         assert "40% of the tokens in training and 15% of the tokens in" in plot.about
@@ -206,21 +192,15 @@ def test_losses_of_other_shares_of_masked_tokens_are_in_plots_of_their_own(tmp_p
         (lambda values: None, None),
         (
             lambda values: values["vocabulary"].update(sha256="f" * 64),
-            "The vocabularies of these runs differ, so their held-out figures are not "
-            "comparable",
+            "The vocabularies of these runs differ, so their held-out figures are not comparable",
         ),
         (
-            lambda values: [
-                shard.update(sha256="f" * 64) for shard in values["shards"]
-            ],
-            "The held-out texts of these runs differ, so their held-out figures are "
-            "not comparable",
+            lambda values: [shard.update(sha256="f" * 64) for shard in values["shards"]],
+            "The held-out texts of these runs differ, so their held-out figures are not comparable",
         ),
     ],
 )
-def test_runs_that_cannot_be_compared_share_no_plot_without_a_word(
-    tmp_path, change, reason
-):
+def test_runs_that_cannot_be_compared_share_no_plot_without_a_word(tmp_path, change, reason):
     one, two = (write_records(tmp_path / name) for name in ("one", "two"))
     edit_manifest(two / DATA_MANIFEST, change)
     found = section(one, two)
@@ -252,9 +232,7 @@ def test_long_runs_are_thinned_and_the_plot_says_so(tmp_path):
     assert norm.curves[0].points[:2] == ((3, 3.0), (6, 6.0))
 
 
-SPEC = TaskSpec(
-    name="reviews", kind="classify", labels=("bad", "good"), metrics=("accuracy",)
-)
+SPEC = TaskSpec(name="reviews", kind="classify", labels=("bad", "good"), metrics=("accuracy",))
 RESULT = {
     "step": 4,
     "examples": 10,
@@ -279,11 +257,7 @@ LINES = [
 @pytest.fixture
 def folder(tmp_path):
     record = TaskRecord(
-        spec=SPEC,
-        max_seq_length=16,
-        doc_stride=8,
-        max_query_tokens=8,
-        max_answer_tokens=4,
+        spec=SPEC, max_seq_length=16, doc_stride=8, max_query_tokens=8, max_answer_tokens=4
     )
     write_record(tmp_path, record)
     write_json(tmp_path / "eval.json", RESULT)
@@ -303,9 +277,7 @@ def test_a_model_that_is_stuck_at_the_majority_is_called_that(folder):
     assert section.plots[0].curves == (Curve(run=0, is_held_out=True, points=points),)
     measures, labels, confusion = section.tables
     assert measures.columns == ("measure", "model", "95 %", "majority", "words")
-    assert measures.rows == (
-        ("accuracy", "0.5000", "0.2000 to 0.8000", "0.5000", "0.7500"),
-    )
+    assert measures.rows == (("accuracy", "0.5000", "0.2000 to 0.8000", "0.5000", "0.7500"),)
     assert labels.rows[0] == ("bad", "0.5000", "1.0000", "0.6667", 5)
     assert confusion.rows == (("bad", 5, 0), ("good", 5, 0))
 

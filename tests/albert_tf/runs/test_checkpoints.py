@@ -46,9 +46,7 @@ def test_what_is_saved_is_loaded(tmp_path):
     loaded, lines = load(tmp_path)
     expected = checkpoint(7)
     assert loaded.state == expected.state
-    np.testing.assert_array_equal(
-        loaded.weights["a/kernel"], expected.weights["a/kernel"]
-    )
+    np.testing.assert_array_equal(loaded.weights["a/kernel"], expected.weights["a/kernel"])
     np.testing.assert_array_equal(
         loaded.optimizer_state["a/kernel/m"], expected.optimizer_state["a/kernel/m"]
     )
@@ -57,9 +55,7 @@ def test_what_is_saved_is_loaded(tmp_path):
 
 def test_files_are_those_of_the_contract(tmp_path):
     save(tmp_path, 300, best=[300])
-    files = sorted(
-        str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()
-    )
+    files = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file())
     assert files == [
         "checkpoints/best",
         "checkpoints/latest",

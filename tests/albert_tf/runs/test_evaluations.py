@@ -52,12 +52,8 @@ def test_what_was_not_measured_may_be_absent(tmp_path):
     del values["counting"], values["bits_per_character"]
     write_evaluation(tmp_path, values)
     assert read_evaluations(tmp_path) == [values]
-    assert list(sentences(values)) == [
-        "Sentence task: 50.0% (44.4 to 55.6%) right, loss 0.693."
-    ]
-    assert comparison(values).rows == (
-        ("the model", None, "5.500", "12.5% (11.5 to 13.6%)"),
-    )
+    assert list(sentences(values)) == ["Sentence task: 50.0% (44.4 to 55.6%) right, loss 0.693."]
+    assert comparison(values).rows == (("the model", None, "5.500", "12.5% (11.5 to 13.6%)"),)
     assert minimal_pairs(values) is None
 
 

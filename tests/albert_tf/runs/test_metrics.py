@@ -5,13 +5,7 @@ import json
 import pytest
 import tensorflow as tf
 
-from albert_tf.runs.metrics import (
-    Sums,
-    collapse_warning,
-    means,
-    metrics_text,
-    read_metrics,
-)
+from albert_tf.runs.metrics import Sums, collapse_warning, means, metrics_text, read_metrics
 from albert_tf.training.evaluate import MetricsLog
 from schemas.errors import AlbertError
 
@@ -82,15 +76,12 @@ def test_a_damaged_line_keeps_a_run_from_going_on_in_a_sentence(tmp_path):
     with pytest.raises(AlbertError) as refusal:
         MetricsLog(tmp_path, step=2)
     assert str(refusal.value) == (
-        f"{path}: line 1 is not a line of metrics; remove the line and run the same "
-        "command again."
+        f"{path}: line 1 is not a line of metrics; remove the line and run the same command again."
     )
 
 
 @pytest.mark.parametrize("size", [100_000, 100_000_000])
-def test_metrics_that_no_run_has_are_refused_before_they_fill_the_memory(
-    tmp_path, size
-):
+def test_metrics_that_no_run_has_are_refused_before_they_fill_the_memory(tmp_path, size):
     (tmp_path / "metrics.jsonl").write_text("[" * size + "\n")
     with pytest.raises(AlbertError, match=r"metrics\.jsonl.*(?:line 1|larger)"):
         read_metrics(tmp_path)

@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
-from albert_tf.runs.run_record import (
-    finished_step,
-    read_run,
-    standing,
-    trained_length,
-)
+from albert_tf.runs.run_record import finished_step, read_run, standing, trained_length
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError
@@ -50,9 +45,7 @@ def test_a_setting_that_is_none_is_named_with_its_file(tmp_path):
     (folder / MODEL_CONFIG).write_text('{"width": 768}')
     with pytest.raises(AlbertError) as refusal:
         read_run(folder, title="run")
-    assert str(refusal.value).startswith(
-        f"{folder / MODEL_CONFIG}: 'width' is not a setting; "
-    )
+    assert str(refusal.value).startswith(f"{folder / MODEL_CONFIG}: 'width' is not a setting; ")
 
 
 def test_a_model_that_was_begun_from_one_of_longer_sequences_knows_them(tmp_path):
@@ -78,8 +71,7 @@ def test_a_run_without_metrics_is_refused(tmp_path, text):
     with pytest.raises(AlbertError) as refusal:
         read_run(folder, title="run")
     assert str(refusal.value) == (
-        f"{folder} has no metrics yet; let albert pretrain take its first steps, then "
-        "ask again."
+        f"{folder} has no metrics yet; let albert pretrain take its first steps, then ask again."
     )
 
 
@@ -111,9 +103,7 @@ def test_a_line_that_is_no_line_of_metrics_is_named(tmp_path, bad):
         file.write(bad.encode("utf-8", "surrogateescape") + b"\n")
     with pytest.raises(AlbertError) as refusal:
         read_run(folder, title="run")
-    assert str(refusal.value).startswith(
-        f"{folder / METRICS}: line 2 is not a line of metrics; "
-    )
+    assert str(refusal.value).startswith(f"{folder / METRICS}: line 2 is not a line of metrics; ")
 
 
 def save_checkpointed(run, *, step=12, evaluated=12, held_out=1):

@@ -10,10 +10,7 @@ from schemas.task import Columns, TaskRecord, TaskSpec
 def test_from_what_options_are_counted_may_be_unknown_but_is_0_or_1(tmp_path):
     record = TaskRecord(
         spec=TaskSpec(
-            name="choose",
-            kind="choose",
-            columns=Columns(first_option=1),
-            max_seq_length=64,
+            name="choose", kind="choose", columns=Columns(first_option=1), max_seq_length=64
         ),
         max_seq_length=64,
         doc_stride=16,

@@ -17,9 +17,7 @@ CONTEXT = (bytes([0, 0, 0, 1, 1, 0, 0]), bytes([0, 0, 0, 0, 1, 1, 0]))
 
 
 def row(number):
-    window = Window(
-        array("i", STARTS[number]), array("i", ENDS[number]), CONTEXT[number]
-    )
+    window = Window(array("i", STARTS[number]), array("i", ENDS[number]), CONTEXT[number])
     sequence = TokenSequence(array("i", range(7)), 3)
     return EncodedExample(example=0, sequences=(sequence,), window=window)
 
@@ -85,10 +83,6 @@ def test_the_null_threshold_is_the_best_of_all():
         scores = rng.integers(0, 6, 12).astype(float)
         answered, unanswered = rng.random((2, 12))
         threshold, best = answers.best_null_threshold(scores, answered, unanswered)
-        worth = [
-            np.where(scores > t, unanswered, answered).mean() for t in (-1.0, *range(6))
-        ]
+        worth = [np.where(scores > t, unanswered, answered).mean() for t in (-1.0, *range(6))]
         assert best == pytest.approx(max(worth))
-        assert np.where(scores > threshold, unanswered, answered).mean() == (
-            pytest.approx(best)
-        )
+        assert np.where(scores > threshold, unanswered, answered).mean() == (pytest.approx(best))

@@ -4,20 +4,12 @@ import numpy as np
 import pytest
 
 from albert_tf.runs.task_record import verdict
-from albert_tf.tasks.evaluation import (
-    Answered,
-    evaluated,
-    interval_of,
-    measured,
-    task_of,
-)
+from albert_tf.tasks.evaluation import Answered, evaluated, interval_of, measured, task_of
 from schemas.errors import SettingError
 from schemas.task import TaskExample, TaskSpec
 
 TASK = task_of(
-    TaskSpec(
-        name="classify", kind="classify", labels=("a", "b", "c"), metrics=("accuracy",)
-    )
+    TaskSpec(name="classify", kind="classify", labels=("a", "b", "c"), metrics=("accuracy",))
 )
 
 
@@ -61,9 +53,7 @@ def test_of_three_scores_a_correlation_may_be_any(metric):
 def test_errors_of_tags_are_told_by_the_words_that_are_wrong():
     tags = ("O", "B-PER", "I-PER")
     spec = TaskSpec(name="tag", kind="tag", labels=tags, metrics=("entity_f1",))
-    example = TaskExample(
-        id="0", place="", text="Tom a", words=("Tom", "a"), tags=("B-PER", "O")
-    )
+    example = TaskExample(id="0", place="", text="Tom a", words=("Tom", "a"), tags=("B-PER", "O"))
     output = np.array([[0.0, 0.0, 2.0], [2.0, 0.0, 0.0]])
     answered = Answered(task_of(spec), [example], [output])
     (error,) = evaluated(answered)["errors"]
@@ -73,9 +63,7 @@ def test_errors_of_tags_are_told_by_the_words_that_are_wrong():
 def test_errors_of_choices_are_told_by_the_text_of_the_options():
     spec = TaskSpec(name="choose", kind="choose", metrics=("accuracy",))
     examples = [
-        TaskExample(
-            id=str(n), place="", text="Tom?", options=("pears", "apples"), choice=1
-        )
+        TaskExample(id=str(n), place="", text="Tom?", options=("pears", "apples"), choice=1)
         for n in range(2)
     ]
     outputs = [np.array([2.0, 0.0]), np.array([0.0, 1.0])]
@@ -97,11 +85,7 @@ def test_errors_of_choices_are_told_by_the_text_of_the_options():
                 "--learning-rate."
             ],
         ),
-        (
-            (0.6, 0.5, 0.7),
-            {},
-            ["Words alone give 0.7000: the model is no better than they are."],
-        ),
+        ((0.6, 0.5, 0.7), {}, ["Words alone give 0.7000: the model is no better than they are."]),
         (
             (0.4, 0.5, 0.7),
             {},
@@ -120,9 +104,7 @@ def test_errors_of_choices_are_told_by_the_text_of_the_options():
         ),
     ],
 )
-def test_a_verdict_says_what_the_measures_say_and_what_to_change(
-    values, more, sentences
-):
+def test_a_verdict_says_what_the_measures_say_and_what_to_change(values, more, sentences):
     model, majority, words = ({"f1": value} for value in values)
     guesses = {"majority": majority, "words": words}
     result = {"metric": "f1", "metrics": model, "baselines": guesses, **more}
@@ -138,11 +120,7 @@ def test_a_verdict_says_what_the_measures_say_and_what_to_change(
             "The model predicts no better than the mean: its scores do not follow the "
             "right ones (pearson -0.0300).",
         ),
-        (
-            "entity_f1",
-            0.0,
-            "No entity that the model finds is right: entity_f1 0.0000.",
-        ),
+        ("entity_f1", 0.0, "No entity that the model finds is right: entity_f1 0.0000."),
         (
             "f1",
             0.0,

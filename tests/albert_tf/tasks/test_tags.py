@@ -39,9 +39,7 @@ def spans_of(rng, *, words):
     """Random entities of two types that do not overlap: first word, end, type."""
     ends = sorted(rng.sample(range(words + 1), k=6))
     pairs = itertools.pairwise(ends)
-    return {
-        (first, end, rng.choice(TYPES)) for first, end in pairs if rng.random() < 0.6
-    }
+    return {(first, end, rng.choice(TYPES)) for first, end in pairs if rng.random() < 0.6}
 
 
 def marked(spans, scheme, *, words):
@@ -59,9 +57,7 @@ def marked(spans, scheme, *, words):
 def test_the_f1_of_any_scheme_is_that_of_the_sets_of_entities(scheme):
     rng = random.Random(0)
     pairs = [[spans_of(rng, words=20) for _ in range(2)] for _ in range(100)]
-    gold, said = (
-        [marked(pair[side], scheme, words=20) for pair in pairs] for side in (0, 1)
-    )
+    gold, said = ([marked(pair[side], scheme, words=20) for pair in pairs] for side in (0, 1))
     right = sum(len(ours & theirs) for theirs, ours in pairs)
     number = sum(len(ours) + len(theirs) for theirs, ours in pairs)
     assert count_entities(gold, said)[""].f1 == 2 * right / number

@@ -56,9 +56,7 @@ def test_labels_that_are_nowhere_do_not_count_in_a_mean_or_its_interval():
     true = [(0,) * n + (1,) + (0,) * (len(LABELS) - n - 1) for n in (0, 0, 1)]
     assert measured(several, true, true) == {"macro_f1": 1.0}
     # Wilson's of three examples that are all right.
-    assert interval_of(several, "macro_f1", true, true) == pytest.approx(
-        (0.4385, 1.0), abs=1e-4
-    )
+    assert interval_of(several, "macro_f1", true, true) == pytest.approx((0.4385, 1.0), abs=1e-4)
     none = [(0,) * len(LABELS)] * 3
     assert measured(several, none, none) == {"macro_f1": 0.0}
 

@@ -85,8 +85,7 @@ def test_three_shapes_are_timed_and_then_longer_the_one_that_promises_most(choos
     assert tuple(shape) in SHAPES
     assert seconds == pytest.approx(36.0, abs=0.5)
     assert [
-        (each.config.num_hidden_layers, each.config.hidden_size)
-        for each in choice.candidates
+        (each.config.num_hidden_layers, each.config.hidden_size) for each in choice.candidates
     ] == list(SHAPES)
 
 
@@ -100,8 +99,7 @@ def test_what_is_timed_is_said_before_with_its_number_or_time(choose):
         "Timing a step of 8 layers of 512, 3 of 3 shapes ...",
     ]
     assert re.fullmatch(
-        r"Timing steps of \d+ layers of \d+ for 3[56] s, once they are compiled \.\.\.",
-        own,
+        r"Timing steps of \d+ layers of \d+ for 3[56] s, once they are compiled \.\.\.", own
     )
 
 
@@ -114,9 +112,7 @@ def test_a_slow_machine_times_nothing_in_less_than_two_minutes(choose, monkeypat
     monkeypatch.setattr(budget, "matrix_rate", lambda precision: 2e10)
     choice, timed = choose(100)
     assert timed == []
-    assert [each.config.shape for each in choice.candidates] == [
-        "2 layers of 128, sharing none"
-    ]
+    assert [each.config.shape for each in choice.candidates] == ["2 layers of 128, sharing none"]
     _, length, predictions = choice.outlook.workload
     work = training_flops(choice.chosen.config, length=length, predictions=predictions)
     assert choice.chosen.step_seconds == pytest.approx(32 * work / (0.3 * 2e10))
@@ -140,13 +136,10 @@ def test_what_timing_compiled_the_run_compiles_again(choose, monkeypatch):
 
     clock = time.monotonic
     monkeypatch.setattr(budget, "fed_step_seconds", compiling)
-    monkeypatch.setattr(
-        budget, "time", SimpleNamespace(monotonic=lambda: clock() + now[0])
-    )
+    monkeypatch.setattr(budget, "time", SimpleNamespace(monotonic=lambda: clock() + now[0]))
     slow, _ = choose(3600)
     spent = [
-        choice.candidates[0].steps * choice.candidates[0].step_seconds
-        for choice in (quick, slow)
+        choice.candidates[0].steps * choice.candidates[0].step_seconds for choice in (quick, slow)
     ]
     # Of 500 seconds 36 were steps; the others come again, and a fifth more.
     assert spent[0] - spent[1] == pytest.approx(500 + 1.2 * 464, abs=5)
@@ -180,9 +173,7 @@ def test_steps_fill_the_time_that_is_left(choose):
     assert 3600 - 60 < seconds < 3600 - budget.OVERHEAD_SECONDS
 
 
-@pytest.mark.parametrize(
-    ("rate", "precision"), [(4e11, "bfloat16"), (2.1e11, "float32")]
-)
+@pytest.mark.parametrize(("rate", "precision"), [(4e11, "bfloat16"), (2.1e11, "float32")])
 def test_the_number_format_that_pays_is_taken(monkeypatch, rate, precision):
     rates = {"bfloat16": rate, "float32": 2e11}
     monkeypatch.setattr(budget, "matrix_rate", rates.get)
@@ -220,18 +211,12 @@ def test_a_budget_without_time_for_a_step_is_refused(choose):
     assert str(error.value).startswith("--budget is too short: no step, which takes ")
 
 
-BEGUN = dataclasses.replace(
-    SETTINGS, steps=40, eval_every=20, schedule="constant-cooldown"
-)
+BEGUN = dataclasses.replace(SETTINGS, steps=40, eval_every=20, schedule="constant-cooldown")
 DATA = DataConfig(max_seq_length=24, examples="on-the-fly").resolved(input_bytes=0)
 
 
 # What of the recipe for budgets depends on the number of steps, or might.
-RECIPE = {
-    "masked_lm_prob": "0.30:0.8,0.30..0.15",
-    "unigram_bias": True,
-    "pmi_embeddings": True,
-}
+RECIPE = {"masked_lm_prob": "0.30:0.8,0.30..0.15", "unigram_bias": True, "pmi_embeddings": True}
 
 
 @pytest.mark.parametrize(
@@ -262,9 +247,7 @@ def test_as_many_steps_as_the_time_left_is_enough_for(
 def test_the_fewest_steps_are_those_of_which_none_that_is_done_would_be_another(
     schedule, warmup, masked, share
 ):
-    config = TrainConfig(
-        steps=1000, schedule=schedule, warmup_steps=warmup, masked_lm_prob=masked
-    )
+    config = TrainConfig(steps=1000, schedule=schedule, warmup_steps=warmup, masked_lm_prob=masked)
     step = pause_after(share, config)
     least = least_steps(config, step=step)
     assert first_bound(dataclasses.replace(config, steps=least)).step >= step
@@ -281,10 +264,7 @@ def test_the_fewest_steps_are_those_of_which_none_that_is_done_would_be_another(
     [
         # The share of the steps, tokens in an example, and those to predict.
         ({}, [(1.0, 20, 3)]),
-        (
-            {"masked_lm_prob": "0.30:0.1,0.30..0.15"},
-            [(0.1, 20, 6), (0.45, 20, 5), (0.45, 20, 4)],
-        ),
+        ({"masked_lm_prob": "0.30:0.1,0.30..0.15"}, [(0.1, 20, 6), (0.45, 20, 5), (0.45, 20, 4)]),
         ({"max_seq_length": "24:0.9,48"}, [(0.9, 20, 3), (0.1, 40, 6)]),
     ],
 )
@@ -318,9 +298,7 @@ def test_a_run_with_other_steps_is_as_if_it_was_begun_with_them(
     monkeypatch.setattr(pretraining, "refilled", lambda *_, **__: (steps, steps))
     told = []
     deadline = Deadline(time.monotonic() + 60, told.append)
-    result = train(
-        data, tmp_path / "revised", model=model, config=config, deadline=deadline
-    )
+    result = train(data, tmp_path / "revised", model=model, config=config, deadline=deadline)
     assert (result.step, result.steps, result.finished) == (steps, steps, True)
     asked = dataclasses.replace(config, steps=steps)
     assert told == [asked.resolved()]
@@ -367,9 +345,7 @@ def test_until_the_last_count_the_time_left_is_that_to_the_end_of_the_budget(
     assert re.search(r"step 30/30, .*, 0 s left\n", said)
 
 
-def test_there_is_no_pause_where_the_first_step_depends_on_how_many_there_are(
-    data, tmp_path
-):
+def test_there_is_no_pause_where_the_first_step_depends_on_how_many_there_are(data, tmp_path):
     config = dataclasses.replace(SETTINGS, steps=40, warmup_steps=0, eval_every=40)
     deadline = Deadline(time.monotonic() - 60, pytest.fail)
     result = train(data, tmp_path / "r", config=config, deadline=deadline)

@@ -111,9 +111,7 @@ def test_or_that_of_the_fastest_evaluation_of_a_trained_model_before(log):
     assert evaluations(log).seconds(15, step_seconds=9.0) == pytest.approx(100.0)
 
 
-@pytest.mark.parametrize(
-    ("step", "number"), [(0, 3), (9, 3), (10, 2), (20, 1), (24, 1), (25, 0)]
-)
+@pytest.mark.parametrize(("step", "number"), [(0, 3), (9, 3), (10, 2), (20, 1), (24, 1), (25, 0)])
 def test_the_time_left_counts_the_evaluations_to_come(log, step, number):
     due = evaluations(log, eval_every=10)
     left = due.seconds_left(step, step_seconds=9.0)
@@ -234,14 +232,10 @@ def words_of(run, data, *, examples, **settings):
     return HeldOutWords(model, records, examples=examples, vocabulary=WORDS)
 
 
-def test_words_asked_in_training_are_those_of_albert_evaluate_but_fewer(
-    run, data, monkeypatch
-):
+def test_words_asked_in_training_are_those_of_albert_evaluate_but_fewer(run, data, monkeypatch):
     monkeypatch.setattr(module, "LEAST_WORDS", 8)
     scope = Scope(examples=80, words=80 // EXAMPLES_PER_WORD, vocabulary=WORDS)
-    expected = evaluate(read_trained(run), data=data, scope=scope)[
-        "bits_per_character"
-    ]["model"]
+    expected = evaluate(read_trained(run), data=data, scope=scope)["bits_per_character"]["model"]
     words = words_of(run, data, examples=80)
     found = [words.bits_per_character(never, is_last=False) for _ in range(2)]
     for one in found:

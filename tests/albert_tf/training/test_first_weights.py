@@ -9,10 +9,7 @@ import pytest
 import safetensors.numpy
 import tensorflow as tf
 
-from albert_tf.model.initial_weights import (
-    begin_with_positional_heads,
-    initialize_weights,
-)
+from albert_tf.model.initial_weights import begin_with_positional_heads, initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import TrainedModel
 from albert_tf.runs.checkpoints import arrays_of
@@ -35,12 +32,7 @@ from schemas.errors import AlbertError
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, PAD_ID, SEP_ID
 from schemas.files import write_json
 from tests.runs import SETTINGS, final, signal_at_micro_batch, train
-from tests.training_data import (
-    TINY,
-    make_manifest,
-    resolved_run,
-    save_run,
-)
+from tests.training_data import TINY, make_manifest, resolved_run, save_run
 
 # Twelve steps of which the last six are the cooldown, and the six before alone.
 COOLED = dataclasses.replace(
@@ -66,9 +58,7 @@ def first_weights(data, **asked):
     return arrays_of(model.weights_by_path)
 
 
-def test_first_weights_counted_together_are_those_counted_alone_of_one_reading(
-    data, monkeypatch
-):
+def test_first_weights_counted_together_are_those_counted_alone_of_one_reading(data, monkeypatch):
     readings = []
 
     def noted(records, shape, **settings):
@@ -85,10 +75,7 @@ def test_first_weights_counted_together_are_those_counted_alone_of_one_reading(
     assert readings == [60, 60, 60]
     changed = {path for path in plain if not np.array_equal(plain[path], both[path])}
     assert changed == {EMBEDDINGS, BIAS}
-    expected = plain | {
-        EMBEDDINGS: vectors[EMBEDDINGS],
-        BIAS: frequencies[BIAS],
-    }
+    expected = plain | {EMBEDDINGS: vectors[EMBEDDINGS], BIAS: frequencies[BIAS]}
     for path, values in expected.items():
         np.testing.assert_array_equal(both[path], values, err_msg=path)
 
@@ -139,9 +126,7 @@ def test_a_lengthened_run_ends_as_one_that_was_as_long_from_the_first_step(
     assert training_lines(run) == training_lines(cooled)
 
 
-def test_another_micro_batch_changes_a_run_by_rounding_alone(
-    trunk, cooled, data, tmp_path, capfd
-):
+def test_another_micro_batch_changes_a_run_by_rounding_alone(trunk, cooled, data, tmp_path, capfd):
     run = tmp_path / "run"
     shutil.copytree(trunk, run)
     config = dataclasses.replace(COOLED, micro_batch_size=2)
@@ -152,9 +137,7 @@ def test_another_micro_batch_changes_a_run_by_rounding_alone(
     )
     assert state_of(run, 12)["micro_batch_size"] == 2
     ours, theirs = (
-        safetensors.numpy.load_file(
-            folder / "checkpoints/step-00000012/model.safetensors"
-        )
+        safetensors.numpy.load_file(folder / "checkpoints/step-00000012/model.safetensors")
         for folder in (run, cooled)
     )
     for path, expected in theirs.items():
@@ -173,22 +156,16 @@ def test_first_weights_by_width_and_the_tokens_frequencies_are_those_asked_for(d
         expected = values * scale if values.ndim > 1 else values
         np.testing.assert_allclose(ours[path], expected, rtol=1e-6, err_msg=path)
     counts = label_counts(data)
-    np.testing.assert_allclose(
-        np.exp(bias), (counts + 0.5) / (counts + 0.5).sum(), rtol=1e-5
-    )
+    np.testing.assert_allclose(np.exp(bias), (counts + 0.5) / (counts + 0.5).sum(), rtol=1e-5)
 
 
 def test_a_run_begins_with_the_positional_heads_asked_for(data, tmp_path):
     # The only step has rate 0.
-    config = dataclasses.replace(
-        SETTINGS, steps=1, warmup_steps=1, initializer="positional-heads"
-    )
+    config = dataclasses.replace(SETTINGS, steps=1, warmup_steps=1, initializer="positional-heads")
     train(data, tmp_path / "run", config=config)
     (file,) = (tmp_path / "run").glob("checkpoints/*/model.safetensors")
     model = AlbertPretrainer(TINY)
-    initialize_weights(
-        model, standard_deviation=np.sqrt(2 / (5 * 16)), seed=config.seed
-    )
+    initialize_weights(model, standard_deviation=np.sqrt(2 / (5 * 16)), seed=config.seed)
     begin_with_positional_heads(model.encoder)
     for path, values in safetensors.numpy.load_file(file).items():
         expected = model.weights_by_path[path].numpy()
@@ -239,8 +216,7 @@ def test_layers_of_a_deeper_model_start_as_their_neighbours():
     deep = dataclasses.replace(TINY, sharing="none", num_hidden_layers=6)
     shallow = dataclasses.replace(TINY, sharing="none", num_hidden_layers=3)
     sources = [
-        source_path(f"albert/encoder/layer_{n}_inner_0_ffn/x", deep, shallow)
-        for n in range(6)
+        source_path(f"albert/encoder/layer_{n}_inner_0_ffn/x", deep, shallow) for n in range(6)
     ]
     assert [path.split("_")[1] for path in sources] == list("001122")
 
@@ -255,11 +231,7 @@ def test_a_sentence_task_the_source_lacked_starts_fresh(tmp_path):
 def test_heads_that_do_not_come_from_the_source_are_told(tmp_path):
     config = dataclasses.replace(TINY, sentence_task="none")
     source = TrainedModel(
-        folder=tmp_path,
-        config=config,
-        weights={},
-        max_seq_length=32,
-        untrained=("masked_lm_head",),
+        folder=tmp_path, config=config, weights={}, max_seq_length=32, untrained=("masked_lm_head",)
     )
     bare = (
         "It has no masked-LM head, so it gets a new one: fine-tune the model, or train "
@@ -268,8 +240,7 @@ def test_heads_that_do_not_come_from_the_source_are_told(tmp_path):
     assert [*missing_heads(config, source)] == [bare]
     assert [*missing_heads(TINY, source)] == [
         bare,
-        f"{tmp_path} has no sentence task: the pooler and the head of sop begin with "
-        "new weights.",
+        f"{tmp_path} has no sentence task: the pooler and the head of sop begin with new weights.",
     ]
 
 
@@ -345,9 +316,7 @@ def test_tokens_in_the_same_places_are_alike_and_unseen_ones_have_none():
     size = 40
     # Tokens in turns from the first and from the second half of the vocabulary.
     halves = np.arange(FIRST_ORDINARY_ID, size - 1).reshape(2, -1)
-    rows = np.stack(
-        [random.choice(halves[place // 8], 400) for place in range(16)], axis=1
-    )
+    rows = np.stack([random.choice(halves[place // 8], 400) for place in range(16)], axis=1)
     vectors = pmi_vectors([rows], vocab_size=size, columns=2)
     assert not vectors[[*range(FIRST_ORDINARY_ID), size - 1]].any()
     seen = vectors[halves.ravel()]
@@ -366,7 +335,4 @@ def test_labels_are_put_back_where_they_were_masked():
         "masked_lm_ids": np.array([[[A, 0], [B, C]]]),
         "masked_lm_weights": np.array([[[1.0, 0.0], [1.0, 1.0]]]),
     }
-    assert whole_texts(batch).tolist() == [
-        [CLS_ID, A, B, SEP_ID],
-        [CLS_ID, C, B, SEP_ID],
-    ]
+    assert whole_texts(batch).tolist() == [[CLS_ID, A, B, SEP_ID], [CLS_ID, C, B, SEP_ID]]

@@ -44,9 +44,7 @@ print(json.dumps([steps_and_compiled(), steps_and_compiled()]))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 2])
-def test_every_function_is_compiled_once_in_a_run_and_once_when_it_goes_on(
-    tmp_path, devices
-):
+def test_every_function_is_compiled_once_in_a_run_and_once_when_it_goes_on(tmp_path, devices):
     """Not again for arrays that lie elsewhere: first ones, or those of a checkpoint."""
     pytest.importorskip("jax")
     write_dataset(tmp_path / "data")
@@ -57,9 +55,7 @@ def test_every_function_is_compiled_once_in_a_run_and_once_when_it_goes_on(
     }
     arguments = [str(tmp_path / "data"), str(tmp_path / "run")]
     command = [sys.executable, "-c", TRAINING, *arguments]
-    done = subprocess.run(
-        command, check=True, env=environment, stdout=subprocess.PIPE, text=True
-    )
+    done = subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE, text=True)
     (stopped, first), (finished, second) = json.loads(done.stdout.splitlines()[-1])
     once = ["jit(_add_gradients)", "jit(_updated)", "jit(of_values)"]
     assert first == second == once

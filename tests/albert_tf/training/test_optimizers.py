@@ -102,9 +102,7 @@ def test_fifty_steps_equal_the_published_algorithm(name, role, settings):
 @pytest.mark.parametrize(
     ("bias_correction", "length"), [(False, 0.1 / (0.001**0.5 + 1e-6)), (True, 1.0)]
 )
-def test_first_step_of_an_excluded_weight_is_long_without_bias_correction(
-    bias_correction, length
-):
+def test_first_step_of_an_excluded_weight_is_long_without_bias_correction(bias_correction, length):
     given = {"config": TrainConfig(bias_correction=bias_correction)}
     steps = (np.zeros(1), np.ones((1, 1)), [1.0])
     weight, *_ = our_steps(*steps, role=Role.EXCLUDED, **given)
@@ -137,9 +135,7 @@ def test_biases_and_layer_norms_are_excluded_and_the_matrices_of_layers_are_kern
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("shape", [(7, 5), (5, 7), (64, 256)])
-def test_an_orthogonal_matrix_has_the_directions_of_its_own_and_sizes_near_one(
-    shape, precision
-):
+def test_an_orthogonal_matrix_has_the_directions_of_its_own_and_sizes_near_one(shape, precision):
     matrix = np.random.default_rng(0).normal(size=shape)
     left, _, right = np.linalg.svd(matrix, full_matrices=False)
     found = orthogonal(tf.constant(matrix, tf.float32), precision=precision).numpy()
@@ -152,11 +148,7 @@ def test_an_orthogonal_matrix_has_the_directions_of_its_own_and_sizes_near_one(
 def test_muon_steps_as_adamw_where_a_weight_is_no_kernel():
     for role in (Role.TABLE, Role.EXCLUDED):
         muon, adamw = (
-            our_steps(
-                *random_steps(),
-                role=role,
-                config=TrainConfig(optimizer=name, **OTHERS),
-            )
+            our_steps(*random_steps(), role=role, config=TrainConfig(optimizer=name, **OTHERS))
             for name in ("muon", "adamw")
         )
         assert all(map(np.array_equal, muon, adamw))
@@ -167,9 +159,7 @@ def test_fifty_steps_of_muon_are_those_of_torch():
     torch = pytest.importorskip("torch")
     weight, gradients, rates = random_steps()
     theirs = torch.nn.Parameter(torch.tensor(weight, dtype=torch.float32))
-    muon = torch.optim.Muon(
-        [theirs], lr=0.1, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"
-    )
+    muon = torch.optim.Muon([theirs], lr=0.1, weight_decay=0.1, adjust_lr_fn="match_rms_adamw")
     for gradient, rate in zip(gradients, rates, strict=True):
         muon.param_groups[0]["lr"] = rate
         theirs.grad = torch.tensor(gradient, dtype=torch.float32)

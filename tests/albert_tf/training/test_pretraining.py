@@ -89,9 +89,7 @@ def test_a_finished_run_has_the_files_of_the_contract(undisturbed, data):
         "model.json",
         "spiece.model",
     ]
-    assert (run / "data_manifest.json").read_bytes() == (
-        data / "manifest.json"
-    ).read_bytes()
+    assert (run / "data_manifest.json").read_bytes() == (data / "manifest.json").read_bytes()
 
 
 def test_metrics_have_the_keys_of_the_contract_and_the_steps_asked_for(undisturbed):
@@ -151,9 +149,7 @@ def test_a_signal_while_the_step_is_compiled_ends_the_run_before_its_first_step(
 
 
 @pytest.mark.slow
-def test_a_run_that_has_no_time_does_a_step_at_every_call_and_ends_as_any_other(
-    data, tmp_path
-):
+def test_a_run_that_has_no_time_does_a_step_at_every_call_and_ends_as_any_other(data, tmp_path):
     config = dataclasses.replace(SETTINGS, steps=2, warmup_steps=1, eval_every=1)
     run, alone = tmp_path / "run", tmp_path / "alone"
     calls = [train(data, run, config=config, max_seconds=0.0) for _ in range(3)]
@@ -220,9 +216,7 @@ def test_model_learns_and_evaluations_show_it(data, tmp_path):
     assert last["mlm_loss"] < first["mlm_loss"] - 0.5
 
 
-def test_a_run_starts_from_a_shallower_one_and_goes_on_without_it(
-    undisturbed, data, tmp_path
-):
+def test_a_run_starts_from_a_shallower_one_and_goes_on_without_it(undisturbed, data, tmp_path):
     run, source = tmp_path / "run", shutil.copytree(undisturbed, tmp_path / "source")
     given = {
         "model": dataclasses.replace(DROPOUT, num_hidden_layers=2),
@@ -355,9 +349,7 @@ def test_a_loss_that_is_no_number_ends_the_reading_and_keeps_the_checkpoints_bef
         return begun[-1]
 
     monkeypatch.setattr("albert_tf.training.pretraining.training_batches", noted)
-    config = dataclasses.replace(
-        SETTINGS, learning_rate=9e18, warmup_steps=0, checkpoint_every=1
-    )
+    config = dataclasses.replace(SETTINGS, learning_rate=9e18, warmup_steps=0, checkpoint_every=1)
     with pytest.raises(AlbertError, match=r"of step \d+ is (nan|inf): the learning"):
         train(data, tmp_path, config=config)
     assert (tmp_path / "checkpoints/latest").exists()
@@ -516,9 +508,7 @@ def test_a_run_on_documents_ends_with_the_bytes_of_one_on_stored_copies(
     assert final(tmp_path / "cut") == final(tmp_path / "whole")
 
 
-def test_a_shard_of_documents_that_was_cut_is_refused_before_anything_is_done(
-    documents, tmp_path
-):
+def test_a_shard_of_documents_that_was_cut_is_refused_before_anything_is_done(documents, tmp_path):
     data = tmp_path / "data"
     shutil.copytree(documents, data)
     shard = max(read_manifest(data).shard_files("train", 0), key=lambda s: s.bytes)
@@ -553,9 +543,7 @@ def test_a_shard_of_documents_that_was_cut_is_refused_before_anything_is_done(
         ),
     ],
 )
-def test_settings_that_do_not_fit_the_run_are_refused(
-    documents, tmp_path, settings, message
-):
+def test_settings_that_do_not_fit_the_run_are_refused(documents, tmp_path, settings, message):
     config = dataclasses.replace(ON_THE_FLY, **settings)
     with pytest.raises(SettingError) as caught:
         train(documents, tmp_path / "run", model=OF_DOCUMENTS, config=config)

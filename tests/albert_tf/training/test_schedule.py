@@ -83,9 +83,7 @@ def test_a_cooldown_of_no_steps_leaves_the_rate_constant():
         (100, 0.0),
     ],
 )
-def test_a_rate_that_falls_with_the_root_of_the_step_before_its_cooldown(
-    step, expected
-):
+def test_a_rate_that_falls_with_the_root_of_the_step_before_its_cooldown(step, expected):
     settings = {"learning_rate": 0.5, "warmup_steps": 10, "steps": 100}
     ours = rate(step, schedule="constant-cooldown", constant_steps=25, **settings)
     assert ours == pytest.approx(expected, rel=1e-12)
@@ -103,13 +101,7 @@ def test_a_derived_warm_up_ends_where_the_rate_begins_to_fall():
 def test_no_rate_before_the_cooldown_depends_on_the_number_of_steps():
     first, second = (
         [
-            rate(
-                step,
-                schedule="constant-cooldown",
-                constant_steps=30,
-                warmup_steps=7,
-                steps=steps,
-            )
+            rate(step, schedule="constant-cooldown", constant_steps=30, warmup_steps=7, steps=steps)
             for step in range(80)
         ]
         for steps in (100, 1000)
@@ -125,11 +117,7 @@ def test_rate_is_scaled_by_the_root_of_the_batch_when_asked():
 
 @pytest.mark.parametrize(
     ("begun", "longer", "examples"),
-    [
-        ({}, {}, 672),
-        ({"eval_examples": 10_000}, {}, 10_000),
-        ({}, {"eval_examples": 50}, 50),
-    ],
+    [({}, {}, 672), ({"eval_examples": 10_000}, {}, 10_000), ({}, {"eval_examples": 50}, 50)],
 )
 def test_a_longer_run_is_evaluated_on_as_many_examples_as_before_unless_asked(
     begun, longer, examples
@@ -143,9 +131,7 @@ def test_a_longer_run_is_evaluated_on_as_many_examples_as_before_unless_asked(
 STEPS_100 = TrainConfig(steps=100, schedule="constant-cooldown", cooldown_share=0.2)
 
 
-WARMING_100 = TrainConfig(
-    steps=100, warmup_steps=10, masked_lm_prob="0.3:0.2,0.30..0.15"
-)
+WARMING_100 = TrainConfig(steps=100, warmup_steps=10, masked_lm_prob="0.3:0.2,0.30..0.15")
 
 
 @pytest.mark.parametrize(

@@ -84,9 +84,7 @@ def test_a_micro_batch_that_is_not_full_changes_only_rounding():
     whole, parts = make_steps(), make_steps()
     sums = accumulate(whole, batch)
     filled = {
-        name: np.concatenate(
-            [values, np.full_like(values[:2], -(name == "sentence_order_labels"))]
-        )
+        name: np.concatenate([values, np.full_like(values[:2], -(name == "sentence_order_labels"))])
         for name, values in batch.items()
     }
     assert accumulate(parts, filled, micro_batches=3) == pytest.approx(sums, rel=1e-5)
@@ -137,8 +135,7 @@ def test_batches_of_all_sizes_are_one_graph():
 def test_a_longer_batch_has_a_graph_of_its_own_and_loses_nothing_without_padding():
     plain, alone = make_steps(), make_steps()
     short, long = (
-        micro_batched(random_batch(SMALL, rows=8, length=length), 1)
-        for length in (8, 12)
+        micro_batched(random_batch(SMALL, rows=8, length=length), 1) for length in (8, 12)
     )
     for batch in (short, long, short):
         counts = {"counts": pretraining_counts(batch), "step": 0, "micro": 0}
@@ -282,11 +279,7 @@ def torch_lamb_step(parameters, moments, rate):
             m.mul_(0.9).add_(weight.grad, alpha=0.1)
             v.mul_(0.999).add_(weight.grad**2, alpha=0.001)
             update = m / (v.sqrt() + 1e-6)
-            if (
-                "LayerNorm" not in name
-                and "layer_norm" not in name
-                and ("bias" not in name)
-            ):
+            if "LayerNorm" not in name and "layer_norm" not in name and ("bias" not in name):
                 update = update + 0.01 * weight
                 w_norm, u_norm = weight.norm(), update.norm()
                 if w_norm > 0 and u_norm > 0:
@@ -304,9 +297,7 @@ def test_steps_have_the_losses_of_transformers_with_a_torch_lamb():
     theirs = huggingface_model(SMALL, weights_of(steps))
     names = to_huggingface(weights_of(steps))
     parameters = {n: p for n, p in theirs.named_parameters() if n in names}
-    moments = {
-        n: (torch.zeros_like(p), torch.zeros_like(p)) for n, p in parameters.items()
-    }
+    moments = {n: (torch.zeros_like(p), torch.zeros_like(p)) for n, p in parameters.items()}
     losses = []
     for step in range(160):
         batch = random_batch(SMALL, rows=8, seed=step % 20)

@@ -9,12 +9,7 @@ from albert_tf.data.input_pipeline import Records
 from albert_tf.model.pretrainer import BATCH_FEATURES
 from albert_tf.planning.cost import training_flops
 from albert_tf.training import timing
-from albert_tf.training.timing import (
-    Pace,
-    fed_step_seconds,
-    random_batch,
-    step_seconds,
-)
+from albert_tf.training.timing import Pace, fed_step_seconds, random_batch, step_seconds
 from schemas.config import DataConfig, TrainConfig
 from schemas.manifest import read_manifest
 from schemas.phases import Sample
@@ -110,9 +105,7 @@ def utilization(precision, seconds, say):
     steps = types.SimpleNamespace(model=types.SimpleNamespace(config=TINY))
     config = TrainConfig(batch_size=4, precision=precision)
     counts = {"piece_count": 64.0, "mlm_count": 8.0}
-    return timing.utilization_text(
-        steps, counts, seconds, devices=2, config=config, say=say
-    )
+    return timing.utilization_text(steps, counts, seconds, devices=2, config=config, say=say)
 
 
 def test_a_run_in_bfloat16_that_does_not_pay_is_told_so(monkeypatch):

@@ -77,9 +77,7 @@ def test_positions_that_were_never_trained_are_said(small, tmp_path, measured):
         ("none", ""),
     ],
 )
-def test_labels_of_another_sentence_task_are_said(
-    small, tmp_path, measured, task, lines
-):
+def test_labels_of_another_sentence_task_are_said(small, tmp_path, measured, task, lines):
     config = dataclasses.replace(SMALL_RUN, sentence_task=task)
     write_run(tmp_path / "run", config, small)
     (line,) = said(tmp_path / "run", small / "data") or [""]
@@ -91,21 +89,15 @@ def test_a_person_reads_at_a_glance_whether_the_model_beats_counting():
     assert run_text(METRICS).splitlines() == [
         "Step 7, 300 held-out examples of the data set (abababababab), float32",
         "",
-        "what predicts                 bits per character  masked-LM loss    masked "
-        "tokens right",
-        "the model                 1.750 (1.700 to 1.800)           5.500  12.5% (11.5 "
-        "to 13.6%)",
-        "counting both neighbours  2.000 (1.950 to 2.050)           5.750  15.0% (13.9 "
-        "to 16.1%)",
-        "counting tokens           2.750 (2.700 to 2.800)           6.800     4.0% "
-        "(3.4 to 4.7%)",
+        "what predicts                 bits per character  masked-LM loss    masked tokens right",
+        "the model                 1.750 (1.700 to 1.800)           5.500  12.5% (11.5 to 13.6%)",
+        "counting both neighbours  2.000 (1.950 to 2.050)           5.750  15.0% (13.9 to 16.1%)",
+        "counting tokens           2.750 (2.700 to 2.800)           6.800     4.0% (3.4 to 4.7%)",
         "",
-        "The model beats counting both neighbours by 0.250 bits per character (0.200 "
-        "to 0.300).",
+        "The model beats counting both neighbours by 0.250 bits per character (0.200 to 0.300).",
         "Minimal pairs: 70.0% (48.1 to 85.5%) of 20 right.",
         "Sentence task: 50.0% (44.4 to 55.6%) right, loss 0.693.",
-        "Bits per character are over 2,000 held-out words (10,000 characters), each "
-        "masked alone.",
+        "Bits per character are over 2,000 held-out words (10,000 characters), each masked alone.",
         "Counting used 120,000 tokens in 1,200 examples of the training split.",
         "",
         "paradigm                   right  of pairs",
@@ -200,30 +192,24 @@ def test_any_text_is_measured_beside_counting_in_the_training_data(small, tmp_pa
     assert json.loads(run(*given, "--text", task)) == found
     kept = read_evaluations(tmp_path / "run")
     assert [one["text"] for one in kept] == ["data", "task.jsonl:sentence"]
-    assert run_text(kept[1]).startswith(
-        f"Step 7, {found['examples']} held-out examples of"
-    )
+    assert run_text(kept[1]).startswith(f"Step 7, {found['examples']} held-out examples of")
     of_training = min((small / "text").iterdir())
     said = run(*given[:2], "--words", 0, "--quiet", "--text", of_training)
     assert " held-out " not in said
     assert f" of {of_training.name} (" in said
     assert "; trained on), float32" in said
     assert (
-        f"The model was trained on {of_training.name}: these figures say nothing of "
-        "unseen text.\n"
+        f"The model was trained on {of_training.name}: these figures say nothing of unseen text.\n"
     ) in said
 
 
 def data_of(fraction, **splits):
     """What a manifest says of the files of a data set and the share held out."""
     inputs = tuple(
-        {"name": f"{name}.txt", "sha256": name}
-        | ({"split": "eval"} if split == "eval" else {})
+        {"name": f"{name}.txt", "sha256": name} | ({"split": "eval"} if split == "eval" else {})
         for name, split in splits.items()
     )
-    return SimpleNamespace(
-        inputs=inputs, config=SimpleNamespace(eval_fraction=fraction)
-    )
+    return SimpleNamespace(inputs=inputs, config=SimpleNamespace(eval_fraction=fraction))
 
 
 @pytest.mark.parametrize(
@@ -255,9 +241,7 @@ def test_an_export_says_what_its_run_was_trained_on(small, tmp_path):
     shutil.rmtree(tmp_path / "run")
     code, _ = make_data(small, "--max-seq-length", 40, output=tmp_path / "data")
     assert code == 0
-    _, lines = attempt(
-        "analyze", "layers", tmp_path / "hf", "--data", tmp_path / "data"
-    )
+    _, lines = attempt("analyze", "layers", tmp_path / "hf", "--data", tmp_path / "data")
     assert lines.startswith(
         f"{tmp_path}/data has sequences of 40 tokens and {tmp_path}/hf was trained on "
         "at most 32: the positions after that were never trained.\n"

@@ -50,9 +50,7 @@ def test_an_export_to_hugging_face_has_all_that_is_read_there(trained, tmp_path)
         )
     ]
     out = tmp_path / "out"
-    assert (out / "spiece.model").read_bytes() == (
-        trained / "spiece.model"
-    ).read_bytes()
+    assert (out / "spiece.model").read_bytes() == (trained / "spiece.model").read_bytes()
     vocabulary = json.loads((out / "tokenizer.json").read_text())["model"]["vocab"]
     assert len(vocabulary) == SMALL_RUN.vocab_size
     config = json.loads((out / "tokenizer_config.json").read_text())
@@ -80,9 +78,7 @@ def test_an_export_is_made_once(copied):
     card.write_text("edited")
     assert run(*arguments) == f"{copied}-hf is finished already; nothing to do.\n"
     assert card.read_text() == "edited"
-    assert (
-        run(*arguments, "--overwrite") == f"{copied}-hf: step 7 of {copied}, for hf\n"
-    )
+    assert run(*arguments, "--overwrite") == f"{copied}-hf: step 7 of {copied}, for hf\n"
     assert card.read_text() != "edited"
 
 
@@ -135,9 +131,7 @@ def test_an_export_never_replaces_what_no_export_wrote(copied, monkeypatch):
         ("notes.txt", "{out} holds other files; give a new or empty folder."),
     ],
 )
-def test_what_another_command_writes_meanwhile_stays(
-    copied, tmp_path, monkeypatch, name, sentence
-):
+def test_what_another_command_writes_meanwhile_stays(copied, tmp_path, monkeypatch, name, sentence):
     out, write = tmp_path / "out", export_command.WRITERS["hf"]
 
     def write_beside(model, folder, **values):
@@ -155,8 +149,7 @@ def test_what_another_command_writes_meanwhile_stays(
 def test_a_saved_model_is_not_written_by_another_backend(trained, monkeypatch):
     monkeypatch.setattr("keras.backend.backend", lambda: "jax")
     assert refusal(trained, "--to", "saved-model", code=2) == (
-        "Error: --to saved-model needs TensorFlow, and KERAS_BACKEND is jax; unset "
-        "KERAS_BACKEND.\n"
+        "Error: --to saved-model needs TensorFlow, and KERAS_BACKEND is jax; unset KERAS_BACKEND.\n"
     )
 
 
@@ -176,9 +169,7 @@ def test_the_length_that_is_recorded_is_the_one_that_was_trained(copied, tmp_pat
     (copied / "data_manifest.json").unlink()
     run("export", copied, "--to", "hf", "--output", tmp_path / "unknown")
     lengths = [
-        json.loads((tmp_path / name / "tokenizer_config.json").read_text())[
-            "model_max_length"
-        ]
+        json.loads((tmp_path / name / "tokenizer_config.json").read_text())["model_max_length"]
         for name in ("trained", "unknown")
     ]
     assert lengths == [32, SMALL_RUN.max_position_embeddings]

@@ -8,11 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from albert_tf.model.trained_model import (
-    mask_probabilities,
-    pretrainer_of,
-    read_trained,
-)
+from albert_tf.model.trained_model import mask_probabilities, pretrainer_of, read_trained
 from pipeline.encoding.queries import encode_masked
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.readable import percent
@@ -72,9 +68,7 @@ def test_a_person_sees_text_pieces_and_what_comes_out(trained):
     )
 
 
-def test_texts_come_from_standard_input_too_and_blank_lines_are_none(
-    trained, monkeypatch
-):
+def test_texts_come_from_standard_input_too_and_blank_lines_are_none(trained, monkeypatch):
     folder, _ = trained
     stdin(monkeypatch, "A [MASK].\r\n\n  \nÉ [MASK]".encode())
     lines = run("fill-mask", folder, "--json").splitlines()
@@ -98,9 +92,7 @@ def test_each_line_is_answered_before_the_next_is_sent(trained):
     assert process.wait() == 0
 
 
-def test_a_line_that_cannot_be_answered_is_named_and_the_next_ones_are(
-    trained, monkeypatch
-):
+def test_a_line_that_cannot_be_answered_is_named_and_the_next_ones_are(trained, monkeypatch):
     lines = ["A [MASK].", "", "nothing here", "\udcff [MASK]", "[MASK]" + " ." * 20]
     content = "\n".join([*lines, "The [MASK]"]).encode("utf-8", "surrogateescape")
     stdin(monkeypatch, content)
@@ -109,8 +101,7 @@ def test_a_line_that_cannot_be_answered_is_named_and_the_next_ones_are(
     answers = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
     assert [answer["text"] for answer in answers] == ["A [MASK].", "The [MASK]"]
     assert [line for line in said.splitlines() if not line.startswith("{")] == [
-        'Line 3: "nothing here" has no [MASK]; write [MASK] where a token is to be '
-        "found.",
+        'Line 3: "nothing here" has no [MASK]; write [MASK] where a token is to be found.',
         "Line 4: the text is not UTF-8; convert it first.",
         f'Line 5: "{lines[4]}" has 43 tokens with [CLS] and [SEP] and the model reads '
         "32; give less text.",
@@ -121,6 +112,5 @@ def test_a_text_without_mask_is_refused_before_any_is_answered(trained):
     code, said = attempt("fill-mask", trained[0], "A [MASK].", "nothing here")
     assert (code, said) == (
         1,
-        'Error: "nothing here" has no [MASK]; write [MASK] where a token is to be '
-        "found.\n",
+        'Error: "nothing here" has no [MASK]; write [MASK] where a token is to be found.\n',
     )

@@ -176,19 +176,11 @@ def test_columns_of_other_names_are_named(tuned, table, tmp_path):
     assert result["metrics"] == read_json(tuned / "eval.json")["metrics"]
 
 
-def test_flags_of_runs_are_not_for_fine_tuned_models_and_theirs_not_for_runs(
-    tuned, encoder, table
-):
+def test_flags_of_runs_are_not_for_fine_tuned_models_and_theirs_not_for_runs(tuned, encoder, table):
     code, said = attempt("evaluate", tuned, "--data", table, "--words", 7)
-    assert (code, f"{tuned} is a fine-tuned model; leave --words out." in said) == (
-        2,
-        True,
-    )
+    assert (code, f"{tuned} is a fine-tuned model; leave --words out." in said) == (2, True)
     code, said = attempt("evaluate", encoder, "--data", table, "--text-column", "a")
-    assert (code, "is not a fine-tuned model; leave --text-column out" in said) == (
-        2,
-        True,
-    )
+    assert (code, "is not a fine-tuned model; leave --text-column out" in said) == (2, True)
 
 
 def test_text_of_another_vocabulary_is_said_to_be_unknown(tuned):
@@ -247,9 +239,7 @@ def test_a_start_from_scratch_begins_as_the_run_began(small, table, tmp_path):
         folder = tmp_path / output
         command = ("finetune", tmp_path / model, "--task", "classify", *files)
         run(*command, "--output", folder)
-        assert read_json(folder / "config.json")["identity"]["initializer"] == (
-            "positional-heads"
-        )
+        assert read_json(folder / "config.json")["identity"]["initializer"] == ("positional-heads")
     card = (tmp_path / "first" / "README.md").read_text()
     assert "Trained from scratch in the shape of `run` on `texts.csv` with" in card
     ours = [load_newest(tmp_path / name, print).weights for name in ("first", "second")]
@@ -297,9 +287,7 @@ def test_the_settings_of_keras_do_not_choose_the_backend(tuned, tmp_path):
     given = ("predict", tuned, TEXTS[0], "--json", "--quiet")
     done = albert(*given, env=environment)
     said = json.loads(run(*given))
-    assert json.loads(done.stdout)["probabilities"] == pytest.approx(
-        said["probabilities"]
-    )
+    assert json.loads(done.stdout)["probabilities"] == pytest.approx(said["probabilities"])
 
 
 def test_one_screen_shows_the_task_and_a_damaged_checkpoint_before_training(
@@ -307,9 +295,7 @@ def test_one_screen_shows_the_task_and_a_damaged_checkpoint_before_training(
 ):
     model = shutil.copytree(encoder, tmp_path / "model")
     checkpoints = model / "checkpoints"
-    later = shutil.copytree(
-        checkpoints / "step-00000007", checkpoints / "step-00000009"
-    )
+    later = shutil.copytree(checkpoints / "step-00000007", checkpoints / "step-00000009")
     (later / "model.safetensors").write_bytes(b"half")
     command = ("finetune", model, "--task", "classify", "--train", table, *FAST[:-1])
     said = run(*command, "--output", tmp_path / "new").splitlines()
@@ -317,8 +303,7 @@ def test_one_screen_shows_the_task_and_a_damaged_checkpoint_before_training(
     first = said.index(f"{table}: 32 examples; text from text; label from label")
     assert said[first + 1 : first + 5] == [
         "A tenth of the training examples, 4, is held out.",
-        "Task classify: it says which label a text has, measured by accuracy and "
-        "macro_f1.",
+        "Task classify: it says which label a text has, measured by accuracy and macro_f1.",
         "28 examples to train on, 4 to choose the best by.",
         "2 labels: label 0 14, label 1 14",
     ]
@@ -357,9 +342,7 @@ def test_an_export_holds_no_text_that_was_trained_on(encoder, kind, tmp_path):
         assert quoted(output) == []
 
 
-def test_a_folder_of_hugging_face_with_padded_tables_is_fine_tuned(
-    encoder, table, tmp_path
-):
+def test_a_folder_of_hugging_face_with_padded_tables_is_fine_tuned(encoder, table, tmp_path):
     folder, name = tmp_path / "hf", "albert.embeddings.word_embeddings.weight"
     run("export", encoder, "--to", "hf", "--output", folder, "--quiet")
     (folder / "export.json").unlink()
@@ -375,11 +358,6 @@ def test_a_folder_of_hugging_face_with_padded_tables_is_fine_tuned(
     write_json(folder / "config.json", {**config, "vocab_size": rows})
     files = ("--train", table, "--eval", table, "--output", tmp_path / "tuned")
     said = run("finetune", folder, "--task", "classify", *files, *FAST[:-1])
-    assert f"Left out: {missing} rows with which its tables of {rows} are padded." in (
-        said
-    )
+    assert f"Left out: {missing} rows with which its tables of {rows} are padded." in (said)
     weights = load_newest(tmp_path / "tuned", print).weights
-    assert (
-        weights["albert/encoder/embeddings/word_embeddings"].shape[0]
-        == (config["vocab_size"])
-    )
+    assert weights["albert/encoder/embeddings/word_embeddings"].shape[0] == (config["vocab_size"])

@@ -19,13 +19,7 @@ from pipeline.vocabulary.tokenizer import load_tokenizer
 from pipeline.vocabulary.wordpiece import read_wordpiece
 from schemas.task import KINDS
 from tests.commands import attempt, contents, run
-from tests.exported_runs import (
-    SMALL_RUN,
-    TUNED_LABELS,
-    TUNED_LENGTH,
-    write_run,
-    write_tuned,
-)
+from tests.exported_runs import SMALL_RUN, TUNED_LABELS, TUNED_LENGTH, write_run, write_tuned
 from tests.pipeline.vocabulary.test_importing import nmt_nfkc
 
 VOCABULARY = [
@@ -70,9 +64,7 @@ def test_an_export_comes_back_as_the_run_it_was(models, tmp_path, source):
             f"{CHECKPOINT}/state.json",
         ]
     )
-    before, after = (
-        load_pretrainer(folder) for folder in (models / "run", tmp_path / "out")
-    )
+    before, after = (load_pretrainer(folder) for folder in (models / "run", tmp_path / "out"))
     assert before.config == after.config
     theirs = arrays_of(after.weights_by_path)
     for path, array in arrays_of(before.weights_by_path).items():
@@ -82,10 +74,7 @@ def test_an_export_comes_back_as_the_run_it_was(models, tmp_path, source):
 def test_what_to_type_next_can_be_typed(models, tmp_path):
     folder = tmp_path / "my models"
     said = run("import", models / "hf", "--output", folder)
-    assert (
-        f"--vocab '{folder}', then train on it with --init-from '{folder}' --budget 1h."
-        in said
-    )
+    assert f"--vocab '{folder}', then train on it with --init-from '{folder}' --budget 1h." in said
 
 
 @pytest.mark.parametrize(
@@ -113,17 +102,14 @@ def test_an_import_of_an_export_knows_how_long_the_sequences_were(models, tmp_pa
     assert trained_length(tmp_path / "out", SMALL_RUN) == 32
 
 
-def test_heads_that_were_never_trained_are_told_wherever_they_are_asked(
-    models, tmp_path
-):
+def test_heads_that_were_never_trained_are_told_wherever_they_are_asked(models, tmp_path):
     source = shutil.copytree(models / "hf", tmp_path / "source")
     (source / "export.json").unlink()
     tensors = safetensors.numpy.load_file(source / "model.safetensors")
     heads = ("predictions", "sop_classifier")
     bare = {n.removeprefix("albert."): a for n, a in tensors.items()}
     safetensors.numpy.save_file(
-        {n: a for n, a in bare.items() if not n.startswith(heads)},
-        source / "model.safetensors",
+        {n: a for n, a in bare.items() if not n.startswith(heads)}, source / "model.safetensors"
     )
     imported = tmp_path / "imported"
     run("import", source, "--output", imported)
@@ -165,9 +151,7 @@ def test_a_vocabulary_alone_becomes_a_vocabulary(small, tmp_path):
 def test_make_data_says_when_a_vocabulary_needs_its_normalization(small, tmp_path):
     """The remedy it names is typed, and then it says nothing more."""
     tokenizer = load_tokenizer((small / "vocab" / "spiece.model").read_bytes())
-    pieces = [
-        (tokenizer.piece(i), tokenizer.score(i)) for i in range(tokenizer.vocab_size)
-    ]
+    pieces = [(tokenizer.piece(i), tokenizer.score(i)) for i in range(tokenizer.vocab_size)]
     published = tmp_path / "published.model"
     published.write_bytes(model_of_pieces(pieces, nmt_nfkc()))
     arguments = ("--text", small / "text", "--plan", "--workers", 1)
@@ -201,16 +185,13 @@ def test_other_pieces_than_those_of_the_tokenizer_are_refused(models, tmp_path):
     other.write_bytes(model_of_pieces([*named[:-1], ("▁zyzzyva", -9.0)], nmt_nfkc()))
     said = refusal(models / "hf", "--vocab", other, "--output", tmp_path / "out")
     assert said == (
-        f"{models}/hf/tokenizer.json has other pieces than {other}; give the files of "
-        "one model."
+        f"{models}/hf/tokenizer.json has other pieces than {other}; give the files of one model."
     )
 
 
 @pytest.mark.parametrize("changes", [{}, {"embedding_size": 16}])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_fine_tuned_model_comes_back_with_its_head(
-    kind, changes, vocabulary, tmp_path
-):
+def test_a_fine_tuned_model_comes_back_with_its_head(kind, changes, vocabulary, tmp_path):
     config = dataclasses.replace(SMALL_RUN, **changes)
     write_tuned(tmp_path / "tuned", kind, vocabulary, config=config, threshold=0.25)
     before = exported(tmp_path / "tuned", tmp_path / "hf")
@@ -223,9 +204,7 @@ def test_a_fine_tuned_model_comes_back_with_its_head(
     assert tasks[0].read_bytes() == tasks[1].read_bytes()
 
 
-def test_a_model_without_our_record_has_the_task_that_transformers_sees(
-    vocabulary, tmp_path
-):
+def test_a_model_without_our_record_has_the_task_that_transformers_sees(vocabulary, tmp_path):
     write_tuned(tmp_path / "tuned", "multilabel", vocabulary, threshold=0.25)
     exported(tmp_path / "tuned", tmp_path / "hf")
     (tmp_path / "hf" / "export.json").unlink()
@@ -235,9 +214,7 @@ def test_a_model_without_our_record_has_the_task_that_transformers_sees(
     assert (record.max_seq_length, record.threshold) == (TUNED_LENGTH, None)
 
 
-def test_labels_that_were_renamed_in_an_export_are_those_of_the_import(
-    vocabulary, tmp_path
-):
+def test_labels_that_were_renamed_in_an_export_are_those_of_the_import(vocabulary, tmp_path):
     write_tuned(tmp_path / "tuned", "classify", vocabulary, threshold=0.25)
     exported(tmp_path / "tuned", tmp_path / "hf")
     config = json.loads((tmp_path / "hf" / "config.json").read_text())
@@ -264,11 +241,7 @@ def exported(run_folder, output):
     """The files of an export, but for its card and its record of where it is from."""
     run("export", run_folder, "--to", "hf", "--output", output)
     own = ("README.md", "export.json")
-    return {
-        path.name: path.read_bytes()
-        for path in output.iterdir()
-        if path.name not in own
-    }
+    return {path.name: path.read_bytes() for path in output.iterdir() if path.name not in own}
 
 
 @pytest.mark.parametrize(("threshold", "labels"), [(0.0, 3), (1.0, 0)])
@@ -354,9 +327,7 @@ def test_a_model_with_wordpiece_is_written_back_as_it_was(chinese, tmp_path):
     ]
     for name, array in tensors[0].items():
         np.testing.assert_array_equal(array, tensors[1][name])
-    assert (tmp_path / "back" / "vocab.txt").read_bytes() == (
-        chinese / "vocab.txt"
-    ).read_bytes()
+    assert (tmp_path / "back" / "vocab.txt").read_bytes() == (chinese / "vocab.txt").read_bytes()
     values = json.loads((tmp_path / "back" / "config.json").read_text())
     assert {name: values[name] for name in values if name.endswith("token_id")} == {
         "pad_token_id": 0,
@@ -429,8 +400,7 @@ def test_bfloat16_is_read(models, tmp_path):
     ours = load_pretrainer(tmp_path / "hf").weights_by_path
     name = "albert.embeddings.word_embeddings.weight"
     np.testing.assert_array_equal(
-        arrays_of(ours)["albert/encoder/embeddings/word_embeddings"],
-        halves[name].float().numpy(),
+        arrays_of(ours)["albert/encoder/embeddings/word_embeddings"], halves[name].float().numpy()
     )
 
 
@@ -440,6 +410,4 @@ def test_tokens_that_sentencepiece_cannot_find_are_refused(models, tmp_path):
     values["added_tokens"].append({"id": 400, "content": "<e1>"})
     (tmp_path / "hf/tokenizer.json").write_text(json.dumps(values))
     said = refusal(tmp_path / "hf", "--output", tmp_path / "out")
-    assert (
-        "its tokenizer finds <e1> in a text before the 400 pieces of its model" in said
-    )
+    assert "its tokenizer finds <e1> in a text before the 400 pieces of its model" in said

@@ -26,18 +26,13 @@ def test_a_run_without_a_checkpoint_begins_again(tmp_path):
     folder = tmp_path / "run"
     write_records(folder)
     *_, said = run("inspect", folder).splitlines()
-    assert said == (
-        "No checkpoint is whole: the same command would begin at the first step."
-    )
+    assert said == ("No checkpoint is whole: the same command would begin at the first step.")
 
 
 def test_two_runs_are_told_apart_in_the_first_line(tmp_path):
     for name, seed in (("a", 1), ("b", 2)):
         write_records(tmp_path / name, seed=seed)
-    said = run(
-        *("report", tmp_path / "a", tmp_path / "b"),
-        *("--output", tmp_path / "report.html"),
-    )
+    said = run(*("report", tmp_path / "a", tmp_path / "b"), *("--output", tmp_path / "report.html"))
     assert said.splitlines()[0] == "What differs: seed (1; 2)."
 
 

@@ -156,8 +156,7 @@ def test_a_job_without_a_document_says_one_sentence_only(small, tmp_path, worker
     assert (done.returncode, done.stdout, done.stderr) == (
         1,
         "",
-        "Error: The inputs give no document to train on (left out: 1 x document of one "
-        "word).\n",
+        "Error: The inputs give no document to train on (left out: 1 x document of one word).\n",
     )
 
 
@@ -173,26 +172,20 @@ def test_a_full_disk_is_said_in_one_sentence_only(small, tmp_path, workers):
     assert (done.returncode, done.stdout, done.stderr) == (
         1,
         "",
-        f"Error: {tmp_path}/d/.work/split-00000.documents cannot be written: File too "
-        "large.\n",
+        f"Error: {tmp_path}/d/.work/split-00000.documents cannot be written: File too large.\n",
     )
     assert not (tmp_path / "d").exists()
 
 
 def test_an_interrupt_is_heard_at_once(capsys):
     before = signal.getsignal(signal.SIGINT)
-    with (
-        pytest.raises(KeyboardInterrupt),
-        console.hearing_interrupts(console.Console(quiet=False)),
-    ):
+    with pytest.raises(KeyboardInterrupt), console.hearing_interrupts(console.Console(quiet=False)):
         signal.raise_signal(signal.SIGINT)
     assert capsys.readouterr().err == "Stopping; what is finished is kept.\n"
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_what_follows_from_a_setting_follows_from_the_one_that_replaces_it(
-    small, tmp_path
-):
+def test_what_follows_from_a_setting_follows_from_the_one_that_replaces_it(small, tmp_path):
     make_data(small, output=tmp_path / "d")
     settings = json.loads((tmp_path / "d/config.json").read_bytes())
     assert settings["max_seq_length"] == 32
@@ -250,9 +243,7 @@ def test_a_file_whose_name_is_not_utf8_is_read_and_named(small, tmp_path):
     assert written[0] == written[1]
 
 
-def test_text_vocabulary_and_data_set_may_all_be_on_storage(
-    small, memory, tmp_path, monkeypatch
-):
+def test_text_vocabulary_and_data_set_may_all_be_on_storage(small, memory, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for path in (small / "text").iterdir():
         memory[f"memory://bucket/text/{path.name}"] = path.read_bytes()

@@ -4,11 +4,7 @@ import json
 
 import pytest
 
-from albert_tf.model.trained_model import (
-    in_order_probability,
-    pretrainer_of,
-    read_trained,
-)
+from albert_tf.model.trained_model import in_order_probability, pretrainer_of, read_trained
 from pipeline.encoding.queries import pair_passages
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.readable import percent

@@ -75,9 +75,7 @@ def test_this_machine_is_measured_by_steps_of_the_model_asked_for(monkeypatch):
 
     monkeypatch.setattr(timing, "step_seconds", step_seconds)
     figures = plan("--measure", "--steps", 864, "--batch-size", 8, "--precision", BF16)
-    assert asked == [
-        (768, 512, TrainConfig(steps=864, batch_size=8, precision=BF16)),
-    ]
+    assert asked == [(768, 512, TrainConfig(steps=864, batch_size=8, precision=BF16))]
     ((machine, days),) = figures["days"].items()
     assert machine == "this machine, 4 sequences/s, 1.17 TFLOP/s"
     assert days["base"] == pytest.approx(0.02)
@@ -110,9 +108,7 @@ def test_a_data_set_gives_vocabulary_lengths_and_how_often_it_is_read(small):
     assert figures["models"]["base"]["architecture"]["vocab_size"] == size
     assert figures["max_seq_length"] == 32
     examples = sum(
-        shard["examples"]
-        for shard in manifest["shards"]
-        if shard["name"].startswith("train/")
+        shard["examples"] for shard in manifest["shards"] if shard["name"].startswith("train/")
     )
     assert figures["passes_over_data"] == 800 / examples
     mean = figures["mean_length"]

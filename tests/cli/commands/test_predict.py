@@ -33,16 +33,11 @@ def test_a_prediction_is_shown_as_its_task_has_it(task, prediction, lines):
             None,
             "choose chooses between options; give two or more with --option.",
         ),
-        (
-            task_called("tag"),
-            "second",
-            "tag tags the words of a TEXT; leave SECOND out.",
-        ),
+        (task_called("tag"), "second", "tag tags the words of a TEXT; leave SECOND out."),
         (
             task_called("answer"),
             None,
-            "answer answers questions: give the passage as TEXT and the question as "
-            "SECOND.",
+            "answer answers questions: give the passage as TEXT and the question as SECOND.",
         ),
         (
             PAIRS,

@@ -22,15 +22,7 @@ from tests.training_data import resolved_run, write_dataset
 
 # Settings that earlier versions had as constants.
 NEW_SETTINGS = (
-    *(
-        "schedule",
-        "constant_steps",
-        "cooldown_share",
-        "weight_decay",
-        "beta1",
-        "beta2",
-        "epsilon",
-    ),
+    *("schedule", "constant_steps", "cooldown_share", "weight_decay", "beta1", "beta2", "epsilon"),
     *("bias_correction", "clip_norm", "initializer", "unigram_bias"),
 )
 
@@ -65,17 +57,14 @@ def command(small, tmp_path):
     )
 
 
-def test_a_run_that_fails_before_its_first_checkpoint_keeps_what_it_measured(
-    command, tmp_path
-):
+def test_a_run_that_fails_before_its_first_checkpoint_keeps_what_it_measured(command, tmp_path):
     folder = tmp_path / "run"
     code, said = attempt(*command, "--learning-rate", 9e18, "--warmup-steps", 0)
     assert code == 1
     assert said.endswith(f"; what was measured is in {folder}/metrics.jsonl.\n")
     assert json.loads((folder / "config.json").read_bytes())["learning_rate"] == 9e18
     splits = [
-        json.loads(line)["split"]
-        for line in (folder / "metrics.jsonl").read_text().splitlines()
+        json.loads(line)["split"] for line in (folder / "metrics.jsonl").read_text().splitlines()
     ]
     assert splits[0] == "eval"
     # It is no run to continue, so other settings may take its place.
@@ -86,9 +75,7 @@ def test_a_run_that_fails_before_its_first_checkpoint_keeps_what_it_measured(
 
 
 @pytest.mark.parametrize(("held_out", "text"), [(1, "--data data"), (0, "--text FILE")])
-def test_what_is_named_next_can_be_measured(
-    tmp_path, monkeypatch, capsys, held_out, text
-):
+def test_what_is_named_next_can_be_measured(tmp_path, monkeypatch, capsys, held_out, text):
     monkeypatch.chdir(tmp_path)
     run = Path("run")
     write_dataset(run, copies=1, shards=1, examples=1, eval_examples=held_out)
@@ -117,9 +104,7 @@ def config_of(folder):
     return json.loads((folder / "config.json").read_bytes())
 
 
-def test_a_run_becomes_longer_and_another_starts_from_it(
-    command, tmp_path, monkeypatch
-):
+def test_a_run_becomes_longer_and_another_starts_from_it(command, tmp_path, monkeypatch):
     folder, other = tmp_path / "run", tmp_path / "other"
     constant = ("--schedule", "constant-cooldown", "--cooldown-share", 0)
     said = run(*command, *constant, "--warmup-steps", 1)
@@ -170,9 +155,7 @@ def test_a_run_of_a_version_with_fewer_settings_is_continued(command, tmp_path):
             values.pop(name)
     path.write_text(json.dumps(record), "utf-8")
     said = run(*command)
-    assert said.splitlines()[-1] == (
-        f"{tmp_path}/run is finished already; nothing to do."
-    )
+    assert said.splitlines()[-1] == (f"{tmp_path}/run is finished already; nothing to do.")
     code, said = attempt(*command, "--beta2", 0.98)
     assert code == 2
     assert "--beta2 was 0.999 and is 0.98; give another --output" in said
@@ -185,9 +168,7 @@ def test_a_run_of_a_version_with_fewer_settings_is_continued(command, tmp_path):
     )
 
 
-def test_the_time_allowed_counts_from_when_the_command_was_entered(
-    small, monkeypatch, tmp_path
-):
+def test_the_time_allowed_counts_from_when_the_command_was_entered(small, monkeypatch, tmp_path):
     given = {}
 
     def train(*_, max_seconds, **__):
@@ -210,9 +191,7 @@ def test_the_time_allowed_counts_from_when_the_command_was_entered(
         assert given["max_seconds"] == left
 
 
-def test_a_long_run_is_asked_about_before_its_first_step(
-    command, tmp_path, monkeypatch
-):
+def test_a_long_run_is_asked_about_before_its_first_step(command, tmp_path, monkeypatch):
     monkeypatch.setattr(pretrain, "LONG_SECONDS", 0.0)
     monkeypatch.setattr(pretrain, "is_watched", lambda: True)
     monkeypatch.setattr(pretraining, "ACCELERATORS", ("/dev/null",))
@@ -224,9 +203,7 @@ def test_a_long_run_is_asked_about_before_its_first_step(
 
 
 LONG = "this run would take about 8 days on this machine; "
-SHORTER = (
-    "with --budget 1h, and without --model, --recipe and --steps, it is what suits"
-)
+SHORTER = "with --budget 1h, and without --model, --recipe and --steps, it is what suits"
 
 
 @pytest.mark.parametrize(

@@ -62,9 +62,7 @@ def test_the_share_that_is_advised_holds_out_enough(documents, first, expected):
     assert re.findall("--eval-fraction [^ ]+", command) == expected
 
 
-def test_what_the_advised_share_holds_out_is_what_make_data_does(
-    small, tmp_path, monkeypatch
-):
+def test_what_the_advised_share_holds_out_is_what_make_data_does(small, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for number in range(10):
         text = (small / "text/assert.txt").read_text("utf-8") + f"Number {number}.\n"

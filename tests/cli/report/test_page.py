@@ -24,8 +24,7 @@ SECTION = Section(
     ),
     examples=(
         Example(
-            label=HOSTILE,
-            segments=((Token(shown="▁<b>", original=HOSTILE), Token(shown="</p>")),),
+            label=HOSTILE, segments=((Token(shown="▁<b>", original=HOSTILE), Token(shown="</p>")),)
         ),
     ),
 )
@@ -130,9 +129,7 @@ def test_curves_in_words_say_where_they_begin_and_end():
         unit="value",
         curves=(Curve(run=1, is_held_out=True, points=((0, 3.0), (1000, 2.5))),),
     )
-    assert in_words(two, ("a", "b")) == (
-        "Loss. b, held out: 3 at step 0, 2.5 at step 1,000."
-    )
+    assert in_words(two, ("a", "b")) == ("Loss. b, held out: 3 at step 0, 2.5 at step 1,000.")
 
 
 def test_the_table_of_curves_has_what_was_measured_and_nothing_where_it_was_not():
@@ -148,12 +145,7 @@ def test_the_table_of_curves_has_what_was_measured_and_nothing_where_it_was_not(
     section = Section(title="run", kind="Run", runs=("run",), plots=(curves,))
     (table,) = re.findall(r"<tbody>(.*?)</tbody>", page([section]))
     rows = [re.findall(r"<t[hd][^>]*>([^<]*)<", row) for row in table.split("<tr>")[1:]]
-    assert rows == [
-        ["0", "–", "5"],
-        ["1", "4", "–"],
-        ["2", "3", "1"],
-        ["3", "2", "–"],
-    ]
+    assert rows == [["0", "–", "5"], ["1", "4", "–"], ["2", "3", "1"], ["3", "2", "–"]]
 
 
 def test_a_long_table_has_points_of_every_curve_and_its_last():
@@ -183,19 +175,14 @@ def test_a_masked_token_has_the_original_above_it():
 
 
 def test_a_kept_token_and_another_one_are_told_apart():
-    assert example(
-        Token(shown="▁he", original="▁he"), Token(shown="▁tree", original="ed")
-    ) == (
-        '<ruby class="kept">he<rt>he</rt></ruby>'
-        '<ruby class="other">tree<rt>ed</rt></ruby>'
+    assert example(Token(shown="▁he", original="▁he"), Token(shown="▁tree", original="ed")) == (
+        '<ruby class="kept">he<rt>he</rt></ruby><ruby class="other">tree<rt>ed</rt></ruby>'
     )
 
 
 def test_cells_are_spelled_for_people():
     table = Table(
-        title="t",
-        columns=("a", "b", "c", "d", "e"),
-        rows=(("x", 12345, 0.25, 31441.2, None),),
+        title="t", columns=("a", "b", "c", "d", "e"), rows=(("x", 12345, 0.25, 31441.2, None),)
     )
     text = page([Section(title="s", kind="Run", tables=(table,))])
     assert re.findall(r"<td>([^<]*)", text) == ["12,345", "0.2500", "31,441", "–"]

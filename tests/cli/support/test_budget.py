@@ -79,8 +79,7 @@ def test_the_choice_is_frozen_so_that_the_same_command_goes_on(little, tmp_path)
         (5.0, "expected: masked-LM loss about 4 (3.4 to 4.6)."),
         (
             None,
-            "expected: masked-LM loss about 0.8 (0.68 to 0.92) of the loss of counting "
-            "neighbours.",
+            "expected: masked-LM loss about 0.8 (0.68 to 0.92) of the loss of counting neighbours.",
         ),
     ],
 )
@@ -107,9 +106,7 @@ def test_steps_are_counted_again_while_a_run_shows_its_pace_and_kept(
     # The budget is over at the first pause, so that nothing but the cooldown is left.
     over, deadline_of = time.monotonic() - 3600, pretrain.deadline_of
     monkeypatch.setattr(
-        pretrain,
-        "deadline_of",
-        lambda *given: dataclasses.replace(deadline_of(*given), at=over),
+        pretrain, "deadline_of", lambda *given: dataclasses.replace(deadline_of(*given), at=over)
     )
     monkeypatch.setattr(budget, "fed_step_seconds", lambda *_, seconds: 0.4)
     given = (*command, "--budget", "60s", "--model", "tiny")
@@ -151,9 +148,7 @@ def begun(small, tmp_path_factory):
     return folder / "run"
 
 
-def test_a_run_of_a_budget_goes_on_with_the_flags_that_may_change(
-    begun, little, tmp_path
-):
+def test_a_run_of_a_budget_goes_on_with_the_flags_that_may_change(begun, little, tmp_path):
     shutil.copytree(begun, tmp_path / "run")
     given = (*little, "--budget", "80s")
     holds = f"Error: {tmp_path}/run holds a run with other settings:"
@@ -174,8 +169,7 @@ def test_what_would_be_refused_later_is_refused_before_anything_is_timed(
     (tmp_path / "run/letter.txt").write_text("Dear reader")
     assert attempt(*command, "--budget", "80s") == (
         2,
-        f"Error: --output: {tmp_path}/run holds other files; give a new or empty "
-        "folder.\n",
+        f"Error: --output: {tmp_path}/run holds other files; give a new or empty folder.\n",
     )
     (tmp_path / "run/letter.txt").unlink()
     code, said = attempt(*command, "--budget", "80s", "--masked-lm-prob", 0.3)
@@ -183,18 +177,14 @@ def test_what_would_be_refused_later_is_refused_before_anything_is_timed(
     assert "has stored examples, which cannot be changed" in said
     plan = ("plan", *command[1:3], "--budget", "80s")
     for given in (command, plan):
-        code, said = attempt(
-            *given, "--budget", "80s", "--set", "max_position_embeddings=16"
-        )
+        code, said = attempt(*given, "--budget", "80s", "--set", "max_position_embeddings=16")
         assert code == 2
         assert "tokens and the model's max_position_embeddings is 16; give" in said
     code, said = attempt(*command, "--budget", "80s", "--recompute", "--xla")
     assert (code, "leave one of them out" in said) == (2, True)
 
 
-def test_a_run_of_a_budget_keeps_its_record_when_it_goes_on_without_one(
-    begun, tmp_path
-):
+def test_a_run_of_a_budget_keeps_its_record_when_it_goes_on_without_one(begun, tmp_path):
     output = shutil.copytree(begun, tmp_path / "run")
     file = output / "config.json"
     run("pretrain", "--config", file, "--output", output, "--max-time", "1s")
@@ -202,9 +192,7 @@ def test_a_run_of_a_budget_keeps_its_record_when_it_goes_on_without_one(
     assert again["chosen_for_budget"] == before["chosen_for_budget"] is not None
 
 
-def test_a_budget_chooses_the_steps_in_place_of_those_of_a_file(
-    begun, tmp_path, monkeypatch
-):
+def test_a_budget_chooses_the_steps_in_place_of_those_of_a_file(begun, tmp_path, monkeypatch):
     # However busy the machine is, a run before takes no step of the budget.
     monkeypatch.setattr(budget, "step_seconds", lambda *_, length: 2000.0)
     monkeypatch.setattr(budget, "fed_step_seconds", lambda *_, seconds: 2000.0)
@@ -214,9 +202,7 @@ def test_a_budget_chooses_the_steps_in_place_of_those_of_a_file(
     assert steps == [3, 2]
 
 
-def test_a_budget_that_is_over_before_the_first_step_is_refused_at_once(
-    command, monkeypatch
-):
+def test_a_budget_that_is_over_before_the_first_step_is_refused_at_once(command, monkeypatch):
     monkeypatch.setattr(budget, "OVERHEAD_SECONDS", 10.0)
     assert attempt(*command, "--budget", "20s") == (
         2,
@@ -225,9 +211,7 @@ def test_a_budget_that_is_over_before_the_first_step_is_refused_at_once(
     )
 
 
-def test_the_model_of_other_weights_is_the_one_whose_steps_are_counted(
-    command, models, tmp_path
-):
+def test_the_model_of_other_weights_is_the_one_whose_steps_are_counted(command, models, tmp_path):
     said = run(*command, "--init-from", models / "run", "--budget", "80s")
     assert "chosen: 4 layers of 16" in said
     # The table is of models that began anew.
@@ -253,9 +237,7 @@ def test_fields_that_are_set_are_those_of_every_model_to_choose_from(small):
     manifest = read_manifest(small / "data")
     asked = asked_with(small, "sharing=all", "sentence_task=none")
     models = models_to_choose_from(asked, manifest)
-    assert [(each.num_hidden_layers, each.hidden_size) for each in models] == list(
-        SHAPES
-    )
+    assert [(each.num_hidden_layers, each.hidden_size) for each in models] == list(SHAPES)
     assert {(each.sharing, each.sentence_task) for each in models} == {("all", "none")}
     for model, each in models.items():
         assert resolve_model(each.model, each.overrides, manifest) == model
@@ -270,8 +252,7 @@ def test_what_follows_from_a_width_that_is_set_follows_from_it(small):
     models = models_to_choose_from(asked, manifest)
     assert [each.num_hidden_layers for each in models] == [2, 4, 6, 8, 12]
     assert {
-        (each.hidden_size, each.num_attention_heads, each.intermediate_size)
-        for each in models
+        (each.hidden_size, each.num_attention_heads, each.intermediate_size) for each in models
     } == {(192, 4, 768)}
 
 
@@ -303,9 +284,7 @@ def test_why_the_larger_of_two_models_is_chosen_is_said(small, monkeypatch):
     assert not any(line.startswith("No run like it") for line in said)
     (expected,) = (i for i, line in enumerate(said) if line.startswith("expected:"))
     assert said[expected] == "expected: masked-LM loss 4.03 (3.86 to 4.19)."
-    assert said[expected + 1].startswith(
-        "next smaller: 2 layers of 128, sharing none, "
-    )
+    assert said[expected + 1].startswith("next smaller: 2 layers of 128, sharing none, ")
     assert said[expected + 2].startswith("next larger: 4 layers of 192, sharing none, ")
     assert said[expected + 3] == (
         "Losses within 1% of the lowest, here 4.00, count as equal; the largest of "
@@ -338,9 +317,7 @@ def test_what_suits_a_text_suits_its_training_part_too(small, monkeypatch):
     tokens = read_manifest(small / "data").splits["train"]["copies"][0]["tokens"]
     suited = {True: 400, False: 100}
     monkeypatch.setattr(
-        advice,
-        "suited_vocab_size",
-        lambda count, **_: suited[count > 1.5 * tokens],
+        advice, "suited_vocab_size", lambda count, **_: suited[count > 1.5 * tokens]
     )
     monkeypatch.setattr(budget, "step_seconds", lambda *_, length: 0.1)
     monkeypatch.setattr(budget, "fed_step_seconds", lambda *_, seconds: 0.1)
@@ -348,9 +325,7 @@ def test_what_suits_a_text_suits_its_training_part_too(small, monkeypatch):
     assert "The vocabulary has" not in said
 
 
-def test_a_smaller_model_that_no_run_was_like_counts_as_equal_to_none(
-    small, monkeypatch
-):
+def test_a_smaller_model_that_no_run_was_like_counts_as_equal_to_none(small, monkeypatch):
     def share(_, *, weights, tokens, text):
         return {393_216: 0.8, 786_432: 0.85}.get(weights, 0.9)
 
@@ -364,9 +339,7 @@ def test_a_smaller_model_that_no_run_was_like_counts_as_equal_to_none(
     assert "count as equal" not in said
 
 
-def test_a_vocabulary_that_suits_almost_as_many_tokens_is_near_enough(
-    small, monkeypatch
-):
+def test_a_vocabulary_that_suits_almost_as_many_tokens_is_near_enough(small, monkeypatch):
     tokens = read_manifest(small / "data").splits["train"]["copies"][0]["tokens"]
 
     def suited(of_text, *, characters):
@@ -388,14 +361,10 @@ def test_a_plan_tells_the_ladder_and_the_command(small, tmp_path, monkeypatch):
         f"{layers} layers of {hidden}" for layers, hidden in SHAPES
     ]
     assert said.count("  chosen\n") == 1
-    assert said.endswith(
-        f"Next:  albert pretrain --budget 1h --data {small}/data --output run\n"
-    )
+    assert said.endswith(f"Next:  albert pretrain --budget 1h --data {small}/data --output run\n")
 
 
-def test_the_command_after_a_plan_has_the_flags_that_were_given(
-    small, tmp_path, monkeypatch
-):
+def test_the_command_after_a_plan_has_the_flags_that_were_given(small, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     flags = ("--model", "tiny", "--set", "sharing=all", "--batch-size", 8)
     said = run("plan", "--budget", "1h", "--data", small / "data", *flags)

@@ -36,9 +36,7 @@ def trained(monkeypatch, clock, stream, *, quiet=False):
     return stream.getvalue()
 
 
-def test_without_a_terminal_there_is_a_line_now_and_then_and_the_last(
-    monkeypatch, clock
-):
+def test_without_a_terminal_there_is_a_line_now_and_then_and_the_last(monkeypatch, clock):
     said = trained(monkeypatch, clock, io.StringIO())
     assert said == "hello\nstep 3\nstep 4\n"
 
@@ -48,9 +46,7 @@ def test_quiet_shows_nothing(monkeypatch, clock, stream):
     assert trained(monkeypatch, clock, stream(), quiet=True) == ""
 
 
-def test_at_a_terminal_there_is_a_bar_that_ends_with_the_last_status(
-    monkeypatch, clock
-):
+def test_at_a_terminal_there_is_a_bar_that_ends_with_the_last_status(monkeypatch, clock):
     monkeypatch.setattr(console, "DELAY_SECONDS", 0)
     text = trained(monkeypatch, clock, Terminal())
     assert text.rstrip().endswith("| step 4")
@@ -70,9 +66,7 @@ def test_a_stage_says_its_share_rate_and_time_left(monkeypatch, clock):
     with Console(quiet=False).start("reading", total=4_000_000, unit="B") as bar:
         clock[0] += 10
         bar.to(1_000_000, note="12 documents")
-    assert stream.getvalue() == (
-        f"reading: 25.0%, 100 kB/s, {duration(30)} left, 12 documents\n"
-    )
+    assert stream.getvalue() == (f"reading: 25.0%, 100 kB/s, {duration(30)} left, 12 documents\n")
 
 
 def test_what_is_said_stands_above_the_bar(monkeypatch, clock):

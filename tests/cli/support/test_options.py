@@ -30,9 +30,7 @@ def parameters(command=cli, name="albert"):
 
 
 @pytest.mark.parametrize("name", ["output", "data", "vocab", "text", "config"])
-def test_a_tilde_is_the_home_folder_in_the_paths_of_every_command(
-    name, monkeypatch, tmp_path
-):
+def test_a_tilde_is_the_home_folder_in_the_paths_of_every_command(name, monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     found = [each for _, each in parameters() if each.name == name]
     assert found
@@ -46,8 +44,7 @@ def test_every_path_of_the_command_line_is_of_the_one_type():
     others = [
         (command, parameter.name)
         for command, parameter in parameters()
-        if isinstance(parameter.type, click.Path)
-        and not isinstance(parameter.type, UserPath)
+        if isinstance(parameter.type, click.Path) and not isinstance(parameter.type, UserPath)
     ]
     assert others == []
     strings = [
@@ -97,9 +94,7 @@ NOTHING = {
 
 
 @pytest.mark.parametrize("command", NOTHING)
-def test_no_value_of_a_setting_in_a_file_is_unexpected(
-    small, tmp_path, monkeypatch, command
-):
+def test_no_value_of_a_setting_in_a_file_is_unexpected(small, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(small / "vocab", "vocab")
     for parameter in cli.commands[command].params:
@@ -140,9 +135,7 @@ def gone(monkeypatch):
     ],
 )
 @pytest.mark.usefixtures("gone")
-def test_a_file_may_name_a_setting_that_is_gone_where_it_had_no_effect(
-    tmp_path, value, said
-):
+def test_a_file_may_name_a_setting_that_is_gone_where_it_had_no_effect(tmp_path, value, said):
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"old": value, "text": ["none.txt"]}))
     command = ("vocab", "--config", path, "--output", tmp_path / "v")
@@ -168,10 +161,7 @@ OF_ALL_COMMANDS = {"config", "quiet", "debug", "seed", "beam_options"}
 
 @pytest.mark.parametrize(
     ("command", "topics"),
-    [
-        (make_data.make_data, make_data.TOPICS),
-        (pretrain.pretrain, pretrain.TOPICS),
-    ],
+    [(make_data.make_data, make_data.TOPICS), (pretrain.pretrain, pretrain.TOPICS)],
     ids=["make-data", "pretrain"],
 )
 def test_every_flag_has_one_topic(command, topics):

@@ -74,12 +74,8 @@ def test_a_temporary_folder_of_a_dead_process_is_removed(tmp_path):
     assert not (tmp_path / "v/spiece.model.tmp-4711").exists()
 
 
-@pytest.mark.parametrize(
-    ("footprint", "name"), [(MAKE_DATA, "eval"), (IMPORT, "checkpoints")]
-)
-def test_an_interrupted_overwrite_can_be_given_again(
-    tmp_path, monkeypatch, footprint, name
-):
+@pytest.mark.parametrize(("footprint", "name"), [(MAKE_DATA, "eval"), (IMPORT, "checkpoints")])
+def test_an_interrupted_overwrite_can_be_given_again(tmp_path, monkeypatch, footprint, name):
     claim(tmp_path, footprint)
     (tmp_path / name).mkdir()
     (tmp_path / name / "half").touch()
@@ -126,18 +122,14 @@ def test_a_data_set_of_before_a_setting_goes_on_with_what_was_done_then(tmp_path
     identity = IDENTITY | before
     assert output_folder.compare(tmp_path, MAKE_DATA, identity=identity) is False
     with pytest.raises(SettingError, match="--near-duplicates was keep and is drop"):
-        output_folder.compare(
-            tmp_path, MAKE_DATA, identity=identity | {"near_duplicates": "drop"}
-        )
+        output_folder.compare(tmp_path, MAKE_DATA, identity=identity | {"near_duplicates": "drop"})
 
 
 def test_a_text_that_is_read_otherwise_is_not_told_of_by_a_flag_there_is_none(tmp_path):
     file = {"name": "a.txt", "sha256": "0" * 64, "language": "en"}
     write_json(tmp_path / "config.json", {"identity": {"inputs": [file]}})
     with pytest.raises(SettingError) as refusal:
-        output_folder.compare(
-            tmp_path, VOCAB, identity={"inputs": [file | {"language": "de"}]}
-        )
+        output_folder.compare(tmp_path, VOCAB, identity={"inputs": [file | {"language": "de"}]})
     assert str(refusal.value) == (
         f"{tmp_path} holds a vocabulary with other settings: the files of its text, or "
         "how they are read (such as --language), changed; give another --output, or "
@@ -164,17 +156,13 @@ def test_a_data_set_that_lacks_a_file_is_finished_again(small, tmp_path):
 def claimed(folder, monkeypatch, *, at, **settings):
     """Claim a folder at some time and leave a checkpoint in it."""
     monkeypatch.setattr(output_folder.time, "strftime", lambda _: at)
-    claim = output_folder.claim(
-        folder, PRETRAIN, settings=settings, identity={}, overwrite=False
-    )
+    claim = output_folder.claim(folder, PRETRAIN, settings=settings, identity={}, overwrite=False)
     with claim:
         (folder / "checkpoints/step-00000001").mkdir(parents=True, exist_ok=True)
     return json.loads((folder / "config.json").read_text())
 
 
-def test_a_run_that_goes_on_was_started_when_it_was_started_first(
-    tmp_path, monkeypatch
-):
+def test_a_run_that_goes_on_was_started_when_it_was_started_first(tmp_path, monkeypatch):
     first = claimed(tmp_path / "run", monkeypatch, at="2026-01-01", max_time=1)
     second = claimed(tmp_path / "run", monkeypatch, at="2026-02-02", max_time=2)
     assert first["environment"]["started"] == "2026-01-01"
@@ -202,14 +190,9 @@ def test_a_file_system_without_locks_can_be_written(tmp_path, monkeypatch, numbe
 def test_a_folder_that_cannot_be_made_is_said_with_what_chooses_it(tmp_path, chosen_by):
     (tmp_path / "file").touch()
     folder = tmp_path / "file/data"
-    with (
-        pytest.raises(SettingError) as refusal,
-        output_folder.lock(folder, chosen_by=chosen_by),
-    ):
+    with pytest.raises(SettingError) as refusal, output_folder.lock(folder, chosen_by=chosen_by):
         pass
-    assert str(refusal.value) == (
-        f"{chosen_by}: {folder} cannot be made: Not a directory."
-    )
+    assert str(refusal.value) == (f"{chosen_by}: {folder} cannot be made: Not a directory.")
 
 
 # On storage that is no folder of this machine
@@ -225,9 +208,7 @@ def write_data_set(memory):
     """A finished data set of one file."""
     part = ShardFile(name=PART, examples=1, bytes=100, sha256="0" * 64)
     config = DataConfig(dupe_factor=1, num_shards=1, eval_fraction=0.0)
-    manifest = manifest_of(
-        [part], config.resolved(input_bytes=0), sha256="0" * 64, vocab_size=9
-    )
+    manifest = manifest_of([part], config.resolved(input_bytes=0), sha256="0" * 64, vocab_size=9)
     for name, data in {
         PART: bytes(100),
         "spiece.model": b"model",
@@ -253,9 +234,7 @@ def test_storage_that_takes_no_more_is_said_in_one_sentence(memory, monkeypatch)
         raise OSError("no space left")
 
     monkeypatch.setattr(STORAGE.__class__, "put_file", full)
-    with pytest.raises(
-        AlbertError, match=r"^memory://full/a cannot be written: no space left\.$"
-    ):
+    with pytest.raises(AlbertError, match=r"^memory://full/a cannot be written: no space left\.$"):
         files.write_whole("memory://full/a", "text")
 
 

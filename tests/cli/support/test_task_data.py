@@ -17,14 +17,7 @@ from pipeline.encoding.encoding import encode_examples
 from pipeline.tasks.named_tasks import task_called
 from pipeline.tasks.task_folders import TaskPaths
 from schemas.example import UNK_ID
-from schemas.task import (
-    Answer,
-    EncodedExample,
-    TaskExample,
-    TaskRecord,
-    TaskRows,
-    TokenSequence,
-)
+from schemas.task import Answer, EncodedExample, TaskExample, TaskRecord, TaskRows, TokenSequence
 
 
 def row_of(ids, **values):
@@ -103,10 +96,7 @@ def test_from_what_options_are_counted_is_said_where_answers_are_numbers(tmp_pat
         table.write_text(f"article,option0,option1,label\na,b,c,{answer}\n")
         read_labelled(str(table), task_called("choose"), say=said.append)
     start = f"{table}: 1 example; text from article; label from label; options from "
-    assert said == [
-        f"{start}option0, option1; options numbered from 0",
-        f"{start}option0, option1",
-    ]
+    assert said == [f"{start}option0, option1; options numbered from 0", f"{start}option0, option1"]
 
 
 @pytest.mark.parametrize("trained", [2, 1], ids=["training", "evaluation"])
@@ -133,8 +123,7 @@ SCREENS = {
     "classify": (
         "text,label\nIt is good.,yes\nIt is bad.,no\n",
         [
-            "Task classify: it says which label a text has, measured by accuracy and "
-            "macro_f1.",
+            "Task classify: it says which label a text has, measured by accuracy and macro_f1.",
             "2 examples to train on, 2 to choose the best by.",
             "2 labels: no 1, yes 1",
             "Example: [CLS] it is good. [SEP] -> yes",
@@ -143,10 +132,7 @@ SCREENS = {
     # The columns are the wrong ones, and this is seen.
     "classify --text-column label --label-column text": (
         "text,label\nIt is good.,yes\nIt is bad.,no\n",
-        [
-            "2 labels: It is bad. 1, It is good. 1",
-            "Example: [CLS] yes [SEP] -> It is good.",
-        ],
+        ["2 labels: It is bad. 1, It is good. 1", "Example: [CLS] yes [SEP] -> It is good."],
     ),
     "multilabel": (
         'text,labels\nIt is good.,"a, b"\nIt is bad.,\n',
@@ -181,10 +167,7 @@ SCREENS = {
     ),
     "tag": (
         "It O\nis O\nPython B-X\n",
-        [
-            "3 labels: O 2, B-X 1",
-            "Example: [CLS] it is python [SEP] -> It/O is/O Python/B-X",
-        ],
+        ["3 labels: O 2, B-X 1", "Example: [CLS] it is python [SEP] -> It/O is/O Python/B-X"],
     ),
 }
 
@@ -196,8 +179,7 @@ def test_the_screen_before_training_shows_what_was_read(tmp_path, tokenizer, ask
     path.write_text(content)
     kind, *flags = asked.split()
     columns = {
-        flag[2:].replace("-", "_"): name
-        for flag, name in zip(flags[::2], flags[1::2], strict=True)
+        flag[2:].replace("-", "_"): name for flag, name in zip(flags[::2], flags[1::2], strict=True)
     }
     paths = TaskPaths(train=(str(path),), evaluation=(str(path),), test=())
     spec = with_columns(task_called(kind), columns)

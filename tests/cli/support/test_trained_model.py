@@ -12,23 +12,12 @@ from cli.support.trained_model import Start, read_start
 from schemas.errors import AlbertError, SettingError
 from schemas.task import TaskSpec
 from tests.commands import attempt, run
-from tests.exported_runs import (
-    SMALL_RUN,
-    TUNED_LABELS,
-    TUNED_LENGTH,
-    write_run,
-    write_tuned,
-)
+from tests.exported_runs import SMALL_RUN, TUNED_LABELS, TUNED_LENGTH, write_run, write_tuned
 
-SPEC = TaskSpec(
-    name="mood", kind="classify", labels=TUNED_LABELS, metrics=("accuracy",)
-)
+SPEC = TaskSpec(name="mood", kind="classify", labels=TUNED_LABELS, metrics=("accuracy",))
 HEAD = "albert/task_head/classifier/kernel"
 
-ASK = [
-    ("fill-mask", ("A [MASK].",)),
-    ("order", ("A name.", "The end.")),
-]
+ASK = [("fill-mask", ("A [MASK].",)), ("order", ("A name.", "The end."))]
 
 
 @pytest.fixture
@@ -49,18 +38,14 @@ def test_where_the_training_is_not_known_the_positions_are_the_limit(trained):
 def test_an_export_answers_as_its_run(models):
     for command, texts in ASK:
         answers = [
-            json.loads(run(command, models / name, *texts, "--json"))
-            for name in ("run", "hf")
+            json.loads(run(command, models / name, *texts, "--json")) for name in ("run", "hf")
         ]
         assert answers[1] == answers[0]
 
 
 @pytest.mark.parametrize(
     ("command", "arguments"),
-    [
-        (("order",), ("A name.", "The end.")),
-        (("analyze", "layers"), ("--data", "DATA")),
-    ],
+    [(("order",), ("A name.", "The end.")), (("analyze", "layers"), ("--data", "DATA"))],
 )
 def test_a_damaged_checkpoint_is_passed_over_in_silence_if_that_is_asked_for(
     trained, small, command, arguments
@@ -134,9 +119,7 @@ def test_an_encoder_knows_the_lengths_that_it_knew_before_its_last_task(tmp_path
 
 def test_the_head_is_taken_only_where_it_is_asked_for(tmp_path):
     write_tuned(tmp_path / "tuned", "classify", b"a vocabulary")
-    without, whole = (
-        read(tmp_path / "tuned", keep_head=keep).weights for keep in (False, True)
-    )
+    without, whole = (read(tmp_path / "tuned", keep_head=keep).weights for keep in (False, True))
     assert HEAD in whole
     assert {path for path in whole if "/task_head/" not in path} == set(without)
 
@@ -146,8 +129,7 @@ def test_a_head_of_other_labels_is_refused(tmp_path):
     with pytest.raises(SettingError) as caught:
         read(tmp_path / "tuned", keep_head=True)
     assert str(caught.value) == (
-        f"--keep-head: {tmp_path}/tuned is for tag with other labels than mood; leave "
-        "it out."
+        f"--keep-head: {tmp_path}/tuned is for tag with other labels than mood; leave it out."
     )
 
 

@@ -4,15 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.core.draws import (
-    PURPOSES,
-    below,
-    draw,
-    draws,
-    happens,
-    hash_key,
-    purpose_keys,
-)
+from pipeline.core.draws import PURPOSES, below, draw, draws, happens, hash_key, purpose_keys
 
 uint64 = st.integers(0, 2**64 - 1)
 counters = st.integers(0, 2**40)

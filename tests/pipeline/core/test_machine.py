@@ -41,9 +41,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 def page_faults(mode):
     command = [sys.executable, "-c", PROGRAM, mode]
     environment = {"NUMPY_MADVISE_HUGEPAGE": "0"}
-    run = subprocess.run(
-        command, check=True, capture_output=True, text=True, env=environment
-    )
+    run = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     return int(run.stdout)
 
 

@@ -20,16 +20,12 @@ def test_sentence_ends_are_those_of_unicode():
     assert {c for c in SENTENCE_ENDS if c in assigned} - terminal == set("…།༎")
 
 
-@pytest.mark.parametrize(
-    "text", ["ខ្ញុំទៅ។", "ကောင်းတယ်။", "वह आया।", "እሱ መጣ።", "(So.)", "¿Qué?»"]
-)
+@pytest.mark.parametrize("text", ["ខ្ញុំទៅ។", "ကောင်းတယ်။", "वह आया।", "እሱ መጣ።", "(So.)", "¿Qué?»"])
 def test_a_sentence_may_end_so(text):
     assert ends_sentence(text)
 
 
-@pytest.mark.parametrize(
-    "script", ["ไทย", "ລາວ", "ខ្មែរ", "မြန်", "བོད", "ᥖᥭᥰ", "ᨲ", "語", "ꀀ"]
-)
+@pytest.mark.parametrize("script", ["ไทย", "ລາວ", "ខ្មែរ", "မြန်", "བོད", "ᥖᥭᥰ", "ᨲ", "語", "ꀀ"])
 def test_scripts_without_spaces(script):
     assert all(map(is_unspaced, script))
 
@@ -42,10 +38,7 @@ def test_scripts_with_spaces(script):
 @pytest.mark.parametrize(
     ("text", "joined"),
     [
-        (
-            "The commit-\ntee met. The committee agreed.",
-            "The committee met. The committee agreed.",
-        ),
+        ("The commit-\ntee met. The committee agreed.", "The committee met. The committee agreed."),
         ("in the well-\nknown hall", "in the well-known hall"),
         ("Die Verwal-\ntung. Eine Verwaltung.", "Die Verwaltung. Eine Verwaltung."),
         ("Прави-\nтельство. Правительство.", "Правительство. Правительство."),

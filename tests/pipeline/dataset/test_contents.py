@@ -43,8 +43,7 @@ def test_every_kind_of_damage_to_the_files_is_found(small, tmp_path):
     (tmp_path / "d/spiece.model").write_bytes(b"")
     last = [frame.offset for frame in read_frames(io.BytesIO(cut))][-1]
     assert problems(tmp_path / "d") == [
-        "spiece.model is not the vocabulary that the data was made with; put that one "
-        "back.",
+        "spiece.model is not the vocabulary that the data was made with; put that one back.",
         f"{first.name} is not the file that the manifest describes.",
         f"{first.name}: record 0, at byte 0, does not match its checksum.",
         f"{second.name} is missing.",
@@ -67,15 +66,10 @@ def test_progress_reaches_the_bytes_of_all_shards(small):
 
 def test_a_vocabulary_of_another_size_than_the_manifest_says_is_found(small, tmp_path):
     data = shutil.copytree(small / "data", tmp_path / "data")
-    edit_manifest(
-        data / "manifest.json", lambda values: values["vocabulary"].update(size=500)
-    )
+    edit_manifest(data / "manifest.json", lambda values: values["vocabulary"].update(size=500))
     problem = "spiece.model has 400 pieces, and manifest.json says 500."
     assert problems(data) == [problem]
-    for command in (
-        ("inspect", data),
-        ("report", data, "--output", tmp_path / "r.html"),
-    ):
+    for command in (("inspect", data), ("report", data, "--output", tmp_path / "r.html")):
         assert attempt(*command) == (1, f"Error: {data} is damaged: {problem}\n")
 
 
@@ -83,10 +77,7 @@ def test_a_file_that_is_not_a_vocabulary_is_one_sentence(small, tmp_path):
     data = shutil.copytree(small / "data", tmp_path / "data")
     (data / "spiece.model").write_bytes(b"x")
     sha256 = hashlib.sha256(b"x").hexdigest()
-    edit_manifest(
-        data / "manifest.json",
-        lambda values: values["vocabulary"].update(sha256=sha256),
-    )
+    edit_manifest(data / "manifest.json", lambda values: values["vocabulary"].update(sha256=sha256))
     (problem,) = problems(data)
     assert problem.startswith(f"{data}/spiece.model is ")
     assert "SentencePiece model" in problem
@@ -124,8 +115,7 @@ def test_inspect_shows_any_epoch_of_documents_as_if_it_were_stored(small, docume
     code, said = attempt("inspect", stored, "--split", "eval", "--epoch", 1)
     assert (code, said) == (
         2,
-        "Error: --epoch 1: held-out examples are the same in every epoch; leave it "
-        "out.\n",
+        "Error: --epoch 1: held-out examples are the same in every epoch; leave it out.\n",
     )
 
 
@@ -133,10 +123,7 @@ def test_every_kind_of_damage_to_documents_is_found(documents, tmp_path):
     data = shutil.copytree(documents, tmp_path / "d")
     assert problems(data) == []
     first, second, third = [s for s in read_manifest(data).shards if s.examples][-3:]
-    for shard, content in (
-        (first, (data / first.name).read_bytes()[:-5]),
-        (second, b""),
-    ):
+    for shard, content in ((first, (data / first.name).read_bytes()[:-5]), (second, b"")):
         (data / shard.name).write_bytes(content)
     (data / third.name).unlink()
 
@@ -166,6 +153,5 @@ def test_inspect_of_a_damaged_data_set_fails(small, tmp_path):
     code, said = attempt("inspect", tmp_path / "d", "--verify")
     assert code == 1
     assert said.endswith(
-        f"{name} is missing.\nError: {tmp_path}/d is damaged; make it again with "
-        "--overwrite.\n"
+        f"{name} is missing.\nError: {tmp_path}/d is damaged; make it again with --overwrite.\n"
     )

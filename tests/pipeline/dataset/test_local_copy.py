@@ -91,9 +91,7 @@ def test_a_copy_that_does_not_fit_is_refused(stored, tmp_path, monkeypatch):
 
 
 def test_a_folder_without_a_manifest_is_refused(memory, tmp_path):
-    with pytest.raises(
-        AlbertError, match=r"^memory://bucket/data has no manifest\.json"
-    ):
+    with pytest.raises(AlbertError, match=r"^memory://bucket/data has no manifest\.json"):
         prepare_copy(PLACE, cache=tmp_path, choose=all_files)
 
 

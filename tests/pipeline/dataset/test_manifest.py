@@ -16,11 +16,7 @@ from schemas.layout import shard_file
 from schemas.manifest import read_manifest
 
 CONFIG = DataConfig(
-    max_seq_length=128,
-    max_predictions_per_seq=19,
-    dupe_factor=2,
-    num_shards=2,
-    eval_fraction=0.1,
+    max_seq_length=128, max_predictions_per_seq=19, dupe_factor=2, num_shards=2, eval_fraction=0.1
 ).resolved(input_bytes=0)
 
 
@@ -86,15 +82,11 @@ def sidecar(split, shard, *, examples, documents=1, dropped=()):
 
 
 SIDECARS = [
-    sidecar(
-        "train", 1, examples=[6, 4], documents=3, dropped={"duplicate document": 2}
-    ),
+    sidecar("train", 1, examples=[6, 4], documents=3, dropped={"duplicate document": 2}),
     sidecar("eval", 0, examples=[2]),
     sidecar("train", 0, examples=[10, 12], documents=4),
 ]
-READ = ReadingCounts(
-    documents=10, dropped=Counter({"redirect": 5, "duplicate document": 1})
-)
+READ = ReadingCounts(documents=10, dropped=Counter({"redirect": 5, "duplicate document": 1}))
 
 
 @pytest.fixture
@@ -111,10 +103,7 @@ def test_documents_and_copies_are_added_up_by_split(manifest):
                 {"examples": 16, "tokens": 1600, "masked_tokens": 240},
             ],
         },
-        "eval": {
-            "documents": 1,
-            "copies": [{"examples": 2, "tokens": 200, "masked_tokens": 30}],
-        },
+        "eval": {"documents": 1, "copies": [{"examples": 2, "tokens": 200, "masked_tokens": 30}]},
     }
 
 
@@ -134,10 +123,7 @@ def test_without_held_out_documents_the_split_is_empty():
 
 def test_a_data_set_is_its_card_and_its_manifest(tmp_path, manifest):
     write_dataset(plan(WIKI, BOOK), SIDECARS, READ, output=tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "README.md",
-        "manifest.json",
-    ]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "manifest.json"]
     assert read_manifest(tmp_path) == manifest
     names = [file.name for file in manifest.shards]
     assert names == sorted(names)
@@ -154,10 +140,7 @@ def test_inputs_without_a_document_are_one_sentence_with_the_reasons(tmp_path):
     nothing = [sidecar("train", 0, examples=[0], dropped={"document of one word": 2})]
     with pytest.raises(AlbertError) as caught:
         write_dataset(
-            plan(BOOK),
-            nothing,
-            ReadingCounts(dropped=Counter(redirect=5)),
-            output=tmp_path,
+            plan(BOOK), nothing, ReadingCounts(dropped=Counter(redirect=5)), output=tmp_path
         )
     assert str(caught.value) == (
         "The inputs give no document to train on "

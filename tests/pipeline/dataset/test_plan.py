@@ -20,9 +20,7 @@ def document_ids(count):
 
 
 def test_a_plan_follows_from_the_settings():
-    config = DataConfig(num_shards=64, eval_fraction=0.05, dupe_factor=10).resolved(
-        input_bytes=0
-    )
+    config = DataConfig(num_shards=64, eval_fraction=0.05, dupe_factor=10).resolved(input_bytes=0)
     assert plan_shards(config) == ShardPlan(
         train_shards=64, eval_shards=4, copies=10, eval_bound=round(0.05 * 2**64)
     )
@@ -39,9 +37,7 @@ def test_shards_are_numbered_train_first_and_the_held_out_split_has_one_copy():
 
 @given(ids)
 def test_without_an_eval_fraction_nothing_is_held_out(document_id):
-    plan = plan_shards(
-        DataConfig(num_shards=3, eval_fraction=0.0).resolved(input_bytes=0)
-    )
+    plan = plan_shards(DataConfig(num_shards=3, eval_fraction=0.0).resolved(input_bytes=0))
     assert plan.eval_shards == 0
     assert plan.shard(plan.shard_of(document_id)).split == "train"
 
@@ -59,9 +55,7 @@ def test_the_parts_of_a_document_are_in_one_split(head, tails):
 
 @given(ids, st.integers(1, 1000))
 def test_the_number_of_shards_does_not_decide_what_is_held_out(document_id, number):
-    other = plan_shards(
-        DataConfig(num_shards=number, eval_fraction=0.1).resolved(input_bytes=0)
-    )
+    other = plan_shards(DataConfig(num_shards=number, eval_fraction=0.1).resolved(input_bytes=0))
     split = PLAN.shard(PLAN.shard_of(document_id)).split
     assert other.shard(other.shard_of(document_id)).split == split
 

@@ -38,9 +38,7 @@ def test_the_facts_are_those_of_the_manifest(small, manifest):
     train = manifest.splits[TRAIN]
     facts = dict(section.facts)
     assert (section.kind, section.title) == ("Data set", "mine")
-    assert (
-        facts["training examples"] == f"{sum(c['examples'] for c in train['copies']):,}"
-    )
+    assert facts["training examples"] == f"{sum(c['examples'] for c in train['copies']):,}"
     assert facts["documents"] == f"{train['documents']:,}"
     assert facts["copies of the text"] == "2"
     assert facts["vocabulary"] == "400 pieces"
@@ -90,8 +88,7 @@ def test_statistics_stand_beside_what_is_wanted(
 
 
 @pytest.mark.parametrize(
-    ("task", "labels"),
-    [("nsp", [("B follows A", "B is from elsewhere")]), ("none", [])],
+    ("task", "labels"), [("nsp", [("B follows A", "B is from elsewhere")]), ("none", [])]
 )
 def test_labels_are_named_by_the_sentence_task(manifest, task, labels):
     config = dataclasses.replace(manifest.config, sentence_task=task)
@@ -106,12 +103,8 @@ def test_masked_pieces_are_counted_by_example(manifest):
 
 
 def test_many_numbers_of_masked_pieces_are_put_in_classes(manifest):
-    sample = [
-        {"input_ids": [], "masked_lm_positions": range(n)} for n in (0, 1, 2, 76, 77)
-    ]
-    masked = next(
-        p for p in plots(manifest, sample) if p.title == "Masked tokens in an example"
-    )
+    sample = [{"input_ids": [], "masked_lm_positions": range(n)} for n in (0, 1, 2, 76, 77)]
+    masked = next(p for p in plots(manifest, sample) if p.title == "Masked tokens in an example")
     assert len(masked.labels) == 39
     assert (masked.labels[0], masked.values[0]) == ("0–1", 2)
     assert (masked.labels[1], masked.values[1]) == ("2–3", 1)
@@ -123,18 +116,13 @@ def test_sources_are_added_up_by_how_they_are_read(manifest):
     dump = {"kind": "wikipedia", "format": "mediawiki", "language": "lv"}
     inputs = (book, dump | {"bytes": 2_000_000}, book)
     sources = plot(dataclasses.replace(manifest, inputs=inputs), "Sources")
-    assert sources.labels == (
-        "books: book (en), 2 files",
-        "wikipedia: mediawiki (lv), 1 file",
-    )
+    assert sources.labels == ("books: book (en), 2 files", "wikipedia: mediawiki (lv), 1 file")
     assert sources.values == (3.0, 2.0)
 
 
 def test_what_is_left_out_is_ranked(manifest):
     dropped = {"no text": 2, "redirect": 30}
-    left_out = plot(
-        dataclasses.replace(manifest, dropped=dropped), "Left out, by reason"
-    )
+    left_out = plot(dataclasses.replace(manifest, dropped=dropped), "Left out, by reason")
     assert left_out.labels == ("redirect", "no text")
     assert left_out.values == (30, 2)
 
@@ -142,8 +130,7 @@ def test_what_is_left_out_is_ranked(manifest):
 def test_many_inputs_are_added_up_from_the_smallest(small, tmp_path, manifest):
     source = {"kind": "text", "format": "prose", "language": "en", "sha256": "f" * 64}
     inputs = tuple(
-        source | {"name": f"{size}.txt", "bytes": size}
-        for size in range(1, MAX_INPUTS + 3)
+        source | {"name": f"{size}.txt", "bytes": size} for size in range(1, MAX_INPUTS + 3)
     )
     data = shutil.copytree(small / "data", tmp_path / "data")
     edit_manifest(data / MANIFEST, lambda values: values.update(inputs=inputs))
@@ -159,9 +146,7 @@ def test_the_examples_are_the_first_records(small, manifest):
     records = list(read_examples(small / "data", manifest, split=TRAIN, copy=0))[:3]
     assert len(examples) == 3
     for example, record in zip(examples, records, strict=True):
-        masked = [
-            piece for segment in example.segments for piece in segment if piece.original
-        ]
+        masked = [piece for segment in example.segments for piece in segment if piece.original]
         assert len(masked) == len(record["masked_lm_ids"])
 
 

@@ -11,13 +11,7 @@ from pipeline.core.documents import ShardDocument
 from pipeline.core.draws import hash_key
 from pipeline.dataset.manifest import realised
 from pipeline.dataset.plan import Shard
-from pipeline.dataset.shard import (
-    Counts,
-    counted_examples,
-    distinct,
-    encode,
-    write_shard,
-)
+from pipeline.dataset.shard import Counts, counted_examples, distinct, encode, write_shard
 from pipeline.examples.examples import pack_copies
 from pipeline.records.tfrecord import encode_rows
 from schemas.config import DataConfig
@@ -45,9 +39,7 @@ def document(text):
 
 def files_of(documents, output, *, tokenizer, config=SMALL, shard=TRAIN):
     """The sidecar of a shard, and the bytes of its files."""
-    sidecar = write_shard(
-        documents, shard, tokenizer=tokenizer, config=config, output=output
-    )
+    sidecar = write_shard(documents, shard, tokenizer=tokenizer, config=config, output=output)
     return sidecar, [(output / file["name"]).read_bytes() for file in sidecar["files"]]
 
 
@@ -56,9 +48,7 @@ def parse(record):
     features = tf.train.Example.FromString(record).features.feature
     row = {name: list(value.int64_list.value) for name, value in features.items()}
     row["restored"] = list(row["input_ids"])
-    for position, label in zip(
-        row["masked_lm_positions"], row["masked_lm_ids"], strict=True
-    ):
+    for position, label in zip(row["masked_lm_positions"], row["masked_lm_ids"], strict=True):
         row["restored"][position] = label
     return row
 
@@ -195,9 +185,7 @@ def test_of_next_sentence_pairs_half_do_not_follow(topics, tokenizer):
 
 def test_where_there_is_no_other_document_every_pair_follows(topics, tokenizer):
     config = DataConfig(max_seq_length=64, sentence_task="nsp").resolved(input_bytes=0)
-    _, ((_, rows, _),) = copies_of(
-        topics[:1], tokenizer=tokenizer, config=config, copies=1
-    )
+    _, ((_, rows, _),) = copies_of(topics[:1], tokenizer=tokenizer, config=config, copies=1)
     assert {tuple(row["next_sentence_labels"]) for row in rows} == {(0,)}
 
 
@@ -247,8 +235,7 @@ def test_neither_order_nor_duplicates_of_documents_show_in_the_files(
 
 def test_parts_of_one_document_in_any_shards_are_counted_as_one(tokenizer, tmp_path):
     parts = [
-        ShardDocument(bytes(15) + bytes([n]), f"It is the statement {n}.", n == 0)
-        for n in range(3)
+        ShardDocument(bytes(15) + bytes([n]), f"It is the statement {n}.", n == 0) for n in range(3)
     ]
     (other,) = [document("The statement is evaluated.")]
     first, second = (
@@ -270,9 +257,7 @@ def test_a_long_document_given_twice_is_one_duplicate():
     assert dropped == {"duplicate document": 1}
 
 
-def test_of_two_segmentations_of_the_same_text_the_order_does_not_decide(
-    tokenizer, tmp_path
-):
+def test_of_two_segmentations_of_the_same_text_the_order_does_not_decide(tokenizer, tmp_path):
     one = ShardDocument(bytes(16), "The statement is evaluated.\nThen it ends.")
     other = ShardDocument(bytes(16), "The statement is evaluated. Then it ends.")
     _, files = files_of([one, other], tmp_path, tokenizer=tokenizer)
@@ -305,9 +290,7 @@ def test_a_document_gives_the_same_rows_in_any_company(tokenizer, topics, tmp_pa
 
 def test_the_copies_of_a_shard_differ(tokenizer, topics, tmp_path):
     shard = Shard(split="train", index=0, num_shards=1, copies=2)
-    _, (first, second) = files_of(
-        topics[:5], tmp_path, tokenizer=tokenizer, shard=shard
-    )
+    _, (first, second) = files_of(topics[:5], tmp_path, tokenizer=tokenizer, shard=shard)
     assert first != second
 
 
@@ -328,11 +311,7 @@ def test_a_sidecar_describes_its_shard(tokenizer, tmp_path):
         "split": "eval",
         "shard": 1,
         "documents": 1,
-        "dropped": {
-            "duplicate document": 1,
-            "document without text": 1,
-            "document of one word": 1,
-        },
+        "dropped": {"duplicate document": 1, "document without text": 1, "document of one word": 1},
         "files": [
             {
                 "name": "eval/copy-00/part-00001-of-00003.tfrecord",
@@ -374,9 +353,7 @@ def corpus(topics, tokenizer, tmp_path_factory):
     """40 copies of the language reference at 512 pieces: what a reader finds there."""
     output = tmp_path_factory.mktemp("corpus")
     shard = Shard(split="train", index=0, num_shards=1, copies=40)
-    sidecar = write_shard(
-        topics, shard, tokenizer=tokenizer, config=CONFIG_512, output=output
-    )
+    sidecar = write_shard(topics, shard, tokenizer=tokenizer, config=CONFIG_512, output=output)
     counts = Counts()
     for copy in sidecar["copies"]:
         counts.add(Counts.from_dict(copy))
@@ -437,9 +414,7 @@ def test_masked_pieces_in_the_files_are_80_10_10_percent_mask_kept_random(corpus
     assert shares == pytest.approx([0.8, 0.1, 0.1], abs=0.005)
 
 
-def test_random_pieces_in_the_files_are_any_ordinary_ones_equally_often(
-    corpus, tokenizer
-):
+def test_random_pieces_in_the_files_are_any_ordinary_ones_equally_often(corpus, tokenizer):
     now = corpus["ids"][corpus["masked"]]
     drawn = now[(now != MASK_ID) & (now != corpus["originals"])]
     ordinary = (FIRST_ORDINARY_ID, tokenizer.vocab_size - 1)

@@ -19,13 +19,9 @@ CONFIG = DataConfig(max_seq_length=128)
 tallies = st.integers(1, 10**9)
 counts = st.builds(
     Counts,
-    totals=st.dictionaries(st.sampled_from(["examples", "masked"]), tallies).map(
-        Counter
-    ),
+    totals=st.dictionaries(st.sampled_from(["examples", "masked"]), tallies).map(Counter),
     spans=st.dictionaries(st.integers(1, 10), tallies).map(Counter),
-    lengths=st.dictionaries(st.integers(0, 16).map(lambda n: 32 * n), tallies).map(
-        Counter
-    ),
+    lengths=st.dictionaries(st.integers(0, 16).map(lambda n: 32 * n), tallies).map(Counter),
 )
 
 
@@ -51,8 +47,7 @@ def test_a_batch_is_counted():
     # [CLS] 10 11 [SEP] 12 [SEP] in order, and [CLS] 13 [SEP] <unk> [SEP] swapped.
     rows = Rows(
         ids=np.array(
-            [CLS_ID, 10, 11, SEP_ID, 12, SEP_ID, CLS_ID, 13, SEP_ID, UNK_ID, SEP_ID],
-            np.int32,
+            [CLS_ID, 10, 11, SEP_ID, 12, SEP_ID, CLS_ID, 13, SEP_ID, UNK_ID, SEP_ID], np.int32
         ),
         offsets=np.array([0, 6, 11]),
         word_starts=np.ones(11, bool),

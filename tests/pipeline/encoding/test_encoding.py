@@ -21,9 +21,7 @@ def example(text, **fields):
 
 def rows_of(tokenizer, task, *examples, max_seq_length=64, labels=()):
     spec = dataclasses.replace(task_called(task), labels=labels)
-    record = TaskRecord(
-        spec=spec, max_seq_length=max_seq_length, doc_stride=8, max_query_tokens=16
-    )
+    record = TaskRecord(spec=spec, max_seq_length=max_seq_length, doc_stride=8, max_query_tokens=16)
     return encode_examples(examples, record, tokenizer=tokenizer).rows
 
 
@@ -85,9 +83,7 @@ def test_an_example_is_a_row_between_cls_and_sep(tokenizer, kind):
 
 def test_each_option_is_a_sequence_of_its_own(tokenizer):
     (row,) = rows_of(
-        tokenizer,
-        "choose",
-        example("the list", text_pair="the", options=("set", "list"), choice=1),
+        tokenizer, "choose", example("the list", text_pair="the", options=("set", "list"), choice=1)
     )
     assert [pieces(tokenizer, row, number) for number in (0, 1)] == [
         "[CLS] ▁the ▁list [SEP] ▁the ▁set [SEP]",
@@ -108,11 +104,7 @@ def test_each_option_is_a_sequence_of_its_own(tokenizer):
 )
 def test_a_blank_is_filled_once_and_a_name_has_none(tokenizer, question, expected):
     asked, written = (
-        rows_of(
-            tokenizer,
-            "choose",
-            example("the", text_pair=question, options=options, choice=0),
-        )
+        rows_of(tokenizer, "choose", example("the", text_pair=question, options=options, choice=0))
         for question, options in ((question, ("set", "list")), (None, (expected, "a")))
     )
     assert pieces(tokenizer, asked[0]) == pieces(tokenizer, written[0])

@@ -31,9 +31,7 @@ def test_a_word_begins_behind_a_space_and_goes_on_without_one(tokenizer, text, t
 
 
 @given(line=st.integers(0, 400), seed=st.integers(0, 2**32))
-def test_a_text_is_divided_as_before_some_of_its_tokens_were_masked(
-    topics, tokenizer, line, seed
-):
+def test_a_text_is_divided_as_before_some_of_its_tokens_were_masked(topics, tokenizer, line, seed):
     lines = "\n".join(topic.text for topic in topics[:20]).split("\n")
     ids = tokenizer.encode([lines[line % len(lines)]])[0]
     tokens = [tokenizer.piece(i) for i in ids]
@@ -75,9 +73,7 @@ def test_the_end_of_the_first_and_the_beginning_of_the_second_are_kept(tokenizer
     ("first", "second", "read"),
     [("the name", "of a " * 20, (2, 7)), ("of a " * 20, "the name", (7, 2))],
 )
-def test_a_long_passage_takes_the_room_that_a_short_one_leaves(
-    tokenizer, first, second, read
-):
+def test_a_long_passage_takes_the_room_that_a_short_one_leaves(tokenizer, first, second, read):
     pair = pair_passages(first, second, tokenizer, max_seq_length=12)
     assert pair.tokens_read == read
 

@@ -5,13 +5,7 @@ from hypothesis import strategies as st
 
 from pipeline.core.draws import PURPOSES, draw, draws, hash_key
 from pipeline.examples import masking
-from pipeline.examples.masking import (
-    SpanChooser,
-    budgets,
-    mask,
-    ngram_lengths,
-    replacements,
-)
+from pipeline.examples.masking import SpanChooser, budgets, mask, ngram_lengths, replacements
 from pipeline.examples.pairs import Rows
 from schemas.example import CLS_ID, MASK_ID, SEP_ID, UNK_ID
 
@@ -46,9 +40,7 @@ def keys_of(batch):
 
 
 def budgets_of(rows, *, share):
-    return budgets(
-        np.diff(rows.offsets), masked_lm_prob=share, max_predictions_per_seq=77
-    )
+    return budgets(np.diff(rows.offsets), masked_lm_prob=share, max_predictions_per_seq=77)
 
 
 def mask_batch(batch, *, share, max_ngram):
@@ -71,14 +63,10 @@ def positions_by_row(masked):
 def masked_words_by_row(rows, masked):
     """For each word of each row, which of its tokens are masked."""
     is_masked = np.zeros(len(rows.ids), bool)
-    is_masked[
-        masked.positions + np.repeat(rows.offsets[:-1], np.diff(masked.offsets))
-    ] = True
+    is_masked[masked.positions + np.repeat(rows.offsets[:-1], np.diff(masked.offsets))] = True
     for start, end in zip(rows.offsets[:-1], rows.offsets[1:], strict=True):
         bounds = start + np.flatnonzero(rows.word_starts[start:end])
-        yield [
-            word.tolist() for word in np.split(is_masked[start:end], bounds[1:] - start)
-        ]
+        yield [word.tolist() for word in np.split(is_masked[start:end], bounds[1:] - start)]
 
 
 def chosen_spans(words, *, key, left, max_ngram):
@@ -138,10 +126,7 @@ def test_spans_of_a_batch_are_those_chosen_row_by_row(
     expected = []
     for number, (a, b) in enumerate(batch):
         spans_of_row = chosen_spans(
-            [*a, 0, *b],
-            key=int(keys[number]),
-            left=int(budget[number]),
-            max_ngram=max_ngram,
+            [*a, 0, *b], key=int(keys[number]), left=int(budget[number]), max_ngram=max_ngram
         )
         first = 1 + np.count_nonzero(rows.word_starts[: rows.offsets[number]])
         expected += [(first + start, length) for start, length in spans_of_row]
@@ -157,9 +142,7 @@ def test_a_row_is_masked_the_same_in_any_batch(batch, share, max_ngram):
 
 
 @given(batches, shares, max_ngrams)
-def test_whole_words_are_masked_within_the_budget_and_labels_restore_them(
-    batch, share, max_ngram
-):
+def test_whole_words_are_masked_within_the_budget_and_labels_restore_them(batch, share, max_ngram):
     rows, masked = mask_batch(batch, share=share, max_ngram=max_ngram)
     ids = masked.ids.copy()
     owners = np.repeat(rows.offsets[:-1], np.diff(masked.offsets))
@@ -178,11 +161,7 @@ def test_unknown_tokens_are_never_masked():
     rows = rows_of([([1] * 20, [1] * 20)])
     rows.ids[5:15] = UNK_ID
     masked = mask(
-        rows,
-        keys=np.ones(1, np.uint64),
-        vocab_size=VOCAB_SIZE,
-        budget=np.array([25]),
-        max_ngram=3,
+        rows, keys=np.ones(1, np.uint64), vocab_size=VOCAB_SIZE, budget=np.array([25]), max_ngram=3
     )
     assert len(masked.labels) > 10
     assert UNK_ID not in masked.labels
@@ -214,9 +193,7 @@ def test_a_row_of_single_tokens_is_masked_to_its_budget():
 
 @given(st.integers(3, 4096), st.floats(0.01, 0.9), st.integers(1, 600))
 def test_the_budget_is_that_of_the_published_code(length, share, most):
-    budget = budgets(
-        np.array([length]), masked_lm_prob=share, max_predictions_per_seq=most
-    )
+    budget = budgets(np.array([length]), masked_lm_prob=share, max_predictions_per_seq=most)
     assert budget.tolist() == [min(most, max(1, round(length * share)))]
 
 

@@ -49,10 +49,7 @@ PACKED = {
         [[1] * 10, [1] * 10, [1] * 15, [1] * 5],
         [(0, 20), (20, 40)],
     ),
-    "a sentence that does not fit opens the next": (
-        [[1] * 15, [1] * 15],
-        [(0, 15), (15, 30)],
-    ),
+    "a sentence that does not fit opens the next": ([[1] * 15, [1] * 15], [(0, 15), (15, 30)]),
     "a sentence longer than a sequence is cut where a word starts": (
         [[3] * 8],
         [(0, 18), (18, 24)],
@@ -67,16 +64,10 @@ PACKED = {
     ),
     "the last sequence is as long as what is left": ([[1] * 25], [(0, 20), (20, 25)]),
     "a last word alone joins its predecessor": ([[1] * 17, [2]], [(0, 19)]),
-    "a last word alone takes a word from a full predecessor": (
-        [[1] * 21],
-        [(0, 19), (19, 21)],
-    ),
+    "a last word alone takes a word from a full predecessor": ([[1] * 21], [(0, 19), (19, 21)]),
     "one word gives no sequence": ([[2]], []),
     "two words are one sequence": ([[1], [1]], [(0, 2)]),
-    "a word longer than a sequence is cut in quarters": (
-        [[50]],
-        [(0, 20), (20, 40), (40, 50)],
-    ),
+    "a word longer than a sequence is cut in quarters": ([[50]], [(0, 20), (20, 40), (40, 50)]),
 }
 
 
@@ -89,13 +80,7 @@ def test_a_document_is_packed_into_sequences(document, ranges):
 
 @pytest.mark.parametrize(
     ("sentence_ends", "target", "end"),
-    [
-        ([4, 9, 30], 5, 9),
-        ([9, 14, 30], 5, 14),
-        ([9, 30], 5, 9),
-        ([30], 5, 20),
-        ([1, 2, 30], 1, 2),
-    ],
+    [([4, 9, 30], 5, 9), ([9, 14, 30], 5, 14), ([9, 30], 5, 9), ([30], 5, 20), ([1, 2, 30], 1, 2)],
     ids=[
         "it keeps the sentence that reaches it whole",
         "it goes on to a second sentence",
@@ -223,9 +208,7 @@ def test_words_up_to_a_third_of_a_sequence_are_never_cut(document, max_seq_lengt
 
 
 @given(documents, st.integers(5, 509))
-def test_no_stretch_between_two_cuts_exceeds_a_third_of_a_sequence(
-    document, max_tokens
-):
+def test_no_stretch_between_two_cuts_exceeds_a_third_of_a_sequence(document, max_tokens):
     may_cut = cuttable(word_starts_of(document), max_tokens=max_tokens)
     cuts = np.append(np.flatnonzero(may_cut), len(may_cut))
     assert np.diff(cuts).max() <= max(1, max_tokens // 3)
@@ -259,14 +242,8 @@ def test_places_look_back_and_ahead_to_the_nearest_cut(later_cuts):
     ]
 
 
-@given(
-    st.lists(st.tuples(documents, keys), min_size=1, max_size=4),
-    max_seq_lengths,
-    shares,
-)
-def test_chains_are_packed_together_as_each_is_alone(
-    chains, max_seq_length, short_seq_prob
-):
+@given(st.lists(st.tuples(documents, keys), min_size=1, max_size=4), max_seq_lengths, shares)
+def test_chains_are_packed_together_as_each_is_alone(chains, max_seq_length, short_seq_prob):
     settings = {"max_tokens": max_seq_length - 3, "short_seq_prob": short_seq_prob}
     alone, ends, starts, first = [], [], [], [0]
     for number, (document, key) in enumerate(chains):

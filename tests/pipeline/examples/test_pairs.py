@@ -46,11 +46,7 @@ def test_a_sequence_is_split_at_each_of_its_sentence_starts_equally_often():
 
 def test_a_sequence_of_one_sentence_is_split_at_each_of_its_words_equally_often():
     shares = split_many(
-        2,
-        9,
-        sentence_starts=[0, 2, 9],
-        may_cut=[1, 1, 1, 0, 1, 0, 0, 1, 1, 1],
-        count=30000,
+        2, 9, sentence_starts=[0, 2, 9], may_cut=[1, 1, 1, 0, 1, 0, 0, 1, 1, 1], count=30000
     )
     third = pytest.approx(1 / 3, abs=0.02)
     assert shares == {4: third, 7: third, 8: third}
@@ -89,11 +85,7 @@ def test_a_pair_in_order_has_label_0_and_a_swapped_one_label_1():
             [1, 1, 0, 1, 1, 1, 0, 1],
         ),
         (one_pair((1, 3), (3, 3)), [CLS_ID, 11, 12, SEP_ID], [1, 1, 0, 1]),
-        (
-            one_pair((2, 4), (4, 6)),
-            [CLS_ID, 12, 13, SEP_ID, 14, 15, SEP_ID],
-            [1, 1, 1, 1, 1, 1, 1],
-        ),
+        (one_pair((2, 4), (4, 6)), [CLS_ID, 12, 13, SEP_ID, 14, 15, SEP_ID], [1, 1, 1, 1, 1, 1, 1]),
     ],
     ids=[
         "in order",
@@ -147,12 +139,8 @@ def test_another_segment_never_comes_from_the_own_document():
     assert set(other_places(1, 5)) == {(0, 5), (5, 10), (30, 35)}
 
 
-@pytest.mark.parametrize(
-    ("length", "end"), [(1, 5), (5, 5), (7, 5), (8, 10), (12, 10), (13, 15)]
-)
-def test_another_segment_ends_with_the_sentence_nearest_to_the_wanted_length(
-    length, end
-):
+@pytest.mark.parametrize(("length", "end"), [(1, 5), (5, 5), (7, 5), (8, 10), (12, 10), (13, 15)])
+def test_another_segment_ends_with_the_sentence_nearest_to_the_wanted_length(length, end):
     assert (10, 10 + end) in other_places(0, length)
 
 

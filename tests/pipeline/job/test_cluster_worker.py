@@ -8,19 +8,10 @@ import sys
 from unittest.mock import Mock
 
 import pytest
-from apache_beam.portability.api import (
-    beam_fn_api_pb2,
-    beam_provision_api_pb2,
-    endpoints_pb2,
-)
+from apache_beam.portability.api import beam_fn_api_pb2, beam_provision_api_pb2, endpoints_pb2
 from google.protobuf import text_format
 
-from pipeline.job.cluster_worker import (
-    WorkerPool,
-    environment_of,
-    start_of,
-    worker_pool,
-)
+from pipeline.job.cluster_worker import WorkerPool, environment_of, start_of, worker_pool
 from schemas.errors import AlbertError, SettingError
 from tests.processes import ALBERT, ended
 
@@ -45,9 +36,7 @@ def test_a_worker_is_told_its_id_its_options_and_who_talks_to_it():
     info.control_endpoint.url = "elsewhere:9"
     told = environment_of(start_of(ARGUMENTS), info)
     assert told.pop("WORKER_ID") == "3-1"
-    assert json.loads(told.pop("PIPELINE_OPTIONS")) == {
-        "beam:option:runner:v1": "PortableRunner"
-    }
+    assert json.loads(told.pop("PIPELINE_OPTIONS")) == {"beam:option:runner:v1": "PortableRunner"}
     assert told.pop("RUNNER_CAPABILITIES") == "a:1 b:2"
     assert {name: endpoint_of(text) for name, text in told.items()} == {
         "CONTROL_API_SERVICE_DESCRIPTOR": "elsewhere:9",
@@ -106,8 +95,7 @@ def test_an_engine_ends_its_own_worker_and_no_other_of_the_same_name(started):
 def test_an_address_that_is_not_of_this_machine_is_refused():
     with (
         pytest.raises(
-            AlbertError,
-            match=r"^--address: nothing can listen at 192\.0\.2\.1:50000: its",
+            AlbertError, match=r"^--address: nothing can listen at 192\.0\.2\.1:50000: its"
         ),
         worker_pool("192.0.2.1:50000"),
     ):
@@ -116,9 +104,7 @@ def test_an_address_that_is_not_of_this_machine_is_refused():
 
 def test_a_pool_says_where_it_is_and_ends_at_an_interrupt():
     pool = subprocess.Popen(
-        [*ALBERT, "worker", "--address", "localhost:0"],
-        stderr=subprocess.PIPE,
-        text=True,
+        [*ALBERT, "worker", "--address", "localhost:0"], stderr=subprocess.PIPE, text=True
     )
     said = pool.stderr.readline()
     pool.send_signal(signal.SIGINT)

@@ -52,9 +52,7 @@ def test_of_a_large_input_a_few_places_are_read(inputs, tokenizer, monkeypatch):
     assert part.waiting_bytes == pytest.approx(whole.waiting_bytes, rel=0.25)
 
 
-def test_of_a_file_that_cannot_be_divided_the_beginning_is_read(
-    inputs, monkeypatch, tmp_path
-):
+def test_of_a_file_that_cannot_be_divided_the_beginning_is_read(inputs, monkeypatch, tmp_path):
     books = "\n".join(Path(file.path).read_text() for file in inputs)
     text = books * (6_000_000 // len(books) + 1)
     path = tmp_path / "one.txt.gz"
@@ -67,9 +65,7 @@ def test_of_a_file_that_cannot_be_divided_the_beginning_is_read(
     assert 0 < sum(len(document.text) for document in documents) <= sample_bytes
 
 
-def test_of_a_large_file_of_prose_its_pieces_are_read_where_they_are(
-    inputs, monkeypatch, tmp_path
-):
+def test_of_a_large_file_of_prose_its_pieces_are_read_where_they_are(inputs, monkeypatch, tmp_path):
     texts = [Path(file.path).read_text() for file in inputs]
     (tmp_path / "one.txt").write_text("\n\n".join(texts))
     pieces = sum(map(len, texts)) // 8
@@ -87,16 +83,10 @@ RUSSIAN = "Он пришёл домой поздно и сел у огня, но
 
 @pytest.mark.parametrize(
     ("prose", "pack"),
-    [
-        (ENGLISH, gzip.compress),
-        (RUSSIAN, bz2.compress),
-        (RUSSIAN, lzma.compress),
-    ],
+    [(ENGLISH, gzip.compress), (RUSSIAN, bz2.compress), (RUSSIAN, lzma.compress)],
     ids=["gz", "bz2", "xz"],
 )
-def test_a_packed_file_is_as_large_as_it_would_be_unpacked(
-    tokenizer, tmp_path, prose, pack
-):
+def test_a_packed_file_is_as_large_as_it_would_be_unpacked(tokenizer, tmp_path, prose, pack):
     text = "".join(prose.format(n=n * n) for n in range(4_000)).encode()
     (tmp_path / "plain.txt").write_bytes(text)
     (tmp_path / "packed").write_bytes(pack(text))
@@ -122,14 +112,10 @@ def test_plan_prints_and_makes_nothing(small, tmp_path):
     text, derived, plan, size, seconds, joined = said.splitlines()
     assert text.startswith("text: 24 files, ")
     assert derived == "derived: --max-predictions-per-seq 5 --num-shards 8"
-    assert plan == (
-        "plan: 1 chunk to read, 8 shards to train on and 1 held out, 1 copy"
-    )
+    assert plan == ("plan: 1 chunk to read, 8 shards to train on and 1 held out, 1 copy")
     assert size.startswith("about ")
     assert "with 1 worker on this machine" in seconds
-    assert re.fullmatch(
-        r"text: \d+\.\d% of its lines were joined to paragraphs", joined
-    )
+    assert re.fullmatch(r"text: \d+\.\d% of its lines were joined to paragraphs", joined)
     _, for_programs = attempt(*command, "--quiet")
     assert for_programs.splitlines()[::3] == [plan, joined]
     assert not (tmp_path / "d").exists()

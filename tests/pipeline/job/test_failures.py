@@ -11,9 +11,7 @@ from schemas.errors import AlbertError
 
 JOB = SimpleNamespace(text_bytes=295_000_000, shards=SimpleNamespace(train_shards=1))
 SERVER = ["PortableRunner", "--job_endpoint=localhost:8099"]
-HEAP = (
-    "Pipeline x_1 failed in state FAILED: java.lang.OutOfMemoryError: Java heap space"
-)
+HEAP = "Pipeline x_1 failed in state FAILED: java.lang.OutOfMemoryError: Java heap space"
 REFUSED = """Pipeline x_1 failed in state FAILED: \
 org.apache.flink.runtime.rest.util.RestClientException: [Internal server error., \
 <Exception on server side:
@@ -62,21 +60,12 @@ NO_POOL = (
 @pytest.mark.parametrize(
     ("error", "runner", "said"),
     [
-        (
-            HEAP,
-            ["FlinkRunner"],
-            f"{MEMORY}--job_server_jvm_properties=-Xmx4g after --.",
-        ),
-        (
-            HEAP,
-            ["SparkRunner"],
-            f"{MEMORY}--job_server_jvm_properties=-Xmx4g after --.{TASKS}",
-        ),
+        (HEAP, ["FlinkRunner"], f"{MEMORY}--job_server_jvm_properties=-Xmx4g after --."),
+        (HEAP, ["SparkRunner"], f"{MEMORY}--job_server_jvm_properties=-Xmx4g after --.{TASKS}"),
         (
             HEAP,
             ["SparkRunner", "--spark_master_url=spark://node7:7077"],
-            f"{MEMORY}--job_server_jvm_properties=-Dspark.executor.memory=4g after --."
-            f"{TASKS}",
+            f"{MEMORY}--job_server_jvm_properties=-Dspark.executor.memory=4g after --.{TASKS}",
         ),
         (
             HEAP,
@@ -86,8 +75,7 @@ NO_POOL = (
             "engine is in it.",
         ),
         (
-            f"{HEAP}\nCaused by: io.grpc.StatusRuntimeException: CANCELLED: client "
-            "cancelled",
+            f"{HEAP}\nCaused by: io.grpc.StatusRuntimeException: CANCELLED: client cancelled",
             ["FlinkRunner"],
             f"{MEMORY}--job_server_jvm_properties=-Xmx4g after --.",
         ),
@@ -131,16 +119,11 @@ NO_POOL = (
             NO_POOL,
         ),
         (
-            "x\nCaused by: java.net.ConnectException: Connection refused: "
-            "/127.0.0.1:50000",
+            "x\nCaused by: java.net.ConnectException: Connection refused: /127.0.0.1:50000",
             ["FlinkRunner", *POOL],
             NO_POOL,
         ),
-        (
-            OF_PYTHON,
-            ["FlinkRunner"],
-            "The job failed: OSError: [Errno 28] No space left on device",
-        ),
+        (OF_PYTHON, ["FlinkRunner"], "The job failed: OSError: [Errno 28] No space left on device"),
         (
             Lost(),
             SERVER,
@@ -150,8 +133,7 @@ NO_POOL = (
         (
             grpc.FutureTimeoutError(),
             SERVER,
-            "No job server answers at localhost:8099; start it, or correct its "
-            "address.",
+            "No job server answers at localhost:8099; start it, or correct its address.",
         ),
         (
             FileNotFoundError(2, "No such file or directory", "java"),

@@ -30,9 +30,9 @@ from schemas.manifest import read_manifest
 from tests.pipeline.job.jobs import failing, run_job
 from tests.processes import LONG, await_end_of, children_of, ended, needs_proc
 
-CONFIG = DataConfig(
-    max_seq_length=48, dupe_factor=2, num_shards=3, eval_fraction=0.3
-).resolved(input_bytes=0)
+CONFIG = DataConfig(max_seq_length=48, dupe_factor=2, num_shards=3, eval_fraction=0.3).resolved(
+    input_bytes=0
+)
 
 ON_THE_FLY = dataclasses.replace(CONFIG, examples="on-the-fly")
 
@@ -92,9 +92,7 @@ def test_a_data_set_holds_these_files_and_no_others(files):
 @pytest.fixture(scope="module")
 def documents(texts, model, tmp_path_factory):
     """The same data set, of which examples are made on the fly."""
-    return run(
-        texts, model, tmp_path_factory.mktemp("on_the_fly") / "first", config=ON_THE_FLY
-    )
+    return run(texts, model, tmp_path_factory.mktemp("on_the_fly") / "first", config=ON_THE_FLY)
 
 
 def test_of_examples_on_the_fly_the_documents_are_stored_once(files, documents):
@@ -137,9 +135,7 @@ def test_the_bytes_are_the_same_however_the_job_is_run(
     assert run(texts, model, tmp_path / "d", config=config, **settings) == expected
 
 
-def test_a_shard_of_documents_that_is_lost_is_made_again(
-    documents, texts, model, tmp_path
-):
+def test_a_shard_of_documents_that_is_lost_is_made_again(documents, texts, model, tmp_path):
     write(documents, tmp_path / "d")
     (tmp_path / "d/train/documents/part-00001-of-00003.tfrecord").unlink()
     assert run(texts, model, tmp_path / "d", config=ON_THE_FLY) == documents
@@ -190,9 +186,7 @@ def test_what_others_left_does_not_count_as_done(
     assert seen == [Progress()]
 
 
-def test_an_engine_joins_of_a_chunk_only_its_documents_and_counts(
-    texts, model, tmp_path
-):
+def test_an_engine_joins_of_a_chunk_only_its_documents_and_counts(texts, model, tmp_path):
     # Flink refuses what it has joined under one key if that is a few megabytes.
     inputs = find_inputs({"books": tuple(texts)})
     config = dataclasses.replace(CONFIG, near_duplicates="keep")
@@ -246,10 +240,7 @@ def test_an_interrupted_job_is_finished_from_what_is_there(
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "train/copy-01/part-00001-of-00003.tfrecord",
-        "eval/copy-00/part-00000-of-00001.tfrecord",
-    ],
+    ["train/copy-01/part-00001-of-00003.tfrecord", "eval/copy-00/part-00000-of-00001.tfrecord"],
 )
 @pytest.mark.parametrize("damage", ["missing", "short"])
 def test_a_shard_that_lacks_a_file_is_made_again_and_it_alone(
@@ -273,9 +264,7 @@ def test_a_remote_shard_that_lacks_a_file_is_made_again_and_it_alone(
     assert made == [("train", 1)]
 
 
-def test_a_split_whose_documents_are_gone_is_read_again(
-    files, texts, model, tmp_path, monkeypatch
-):
+def test_a_split_whose_documents_are_gone_is_read_again(files, texts, model, tmp_path, monkeypatch):
     with failing(monkeypatch, steps, "write_shard"):
         run(texts, model, tmp_path / "d")
     (tmp_path / "d/.work/split-00000.documents").unlink()
@@ -301,19 +290,12 @@ def test_a_worker_with_other_tools_is_refused(texts, model, tmp_path, monkeypatc
         run(texts, model, tmp_path / "d")
 
 
-def test_another_seed_gives_other_records_of_the_same_text(
-    files, texts, model, tmp_path
-):
-    other = run(
-        texts, model, tmp_path / "d", config=dataclasses.replace(CONFIG, seed=7)
-    )
+def test_another_seed_gives_other_records_of_the_same_text(files, texts, model, tmp_path):
+    other = run(texts, model, tmp_path / "d", config=dataclasses.replace(CONFIG, seed=7))
     shard = "train/copy-00/part-00000-of-00003.tfrecord"
     assert other[shard] != files[shard]
     before, after = (json.loads(f["manifest.json"]) for f in (files, other))
-    assert (
-        before["splits"]["train"]["documents"]
-        == (after["splits"]["train"]["documents"])
-    )
+    assert before["splits"]["train"]["documents"] == (after["splits"]["train"]["documents"])
 
 
 def test_an_exact_duplicate_is_counted_and_left_out(files):
@@ -375,9 +357,7 @@ def test_it_works_outside_the_main_thread_and_leaves_hooks_as_they_were(
     assert hooks() == before
 
 
-def test_an_interrupt_inside_a_step_is_passed_on_as_what_it_is(
-    texts, model, tmp_path, monkeypatch
-):
+def test_an_interrupt_inside_a_step_is_passed_on_as_what_it_is(texts, model, tmp_path, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 

@@ -36,24 +36,12 @@ def documents(topics):
         return [draws.choice(words) for _ in range(WORDS)]
 
     own = [text() for _ in range(20)]
-    copies = [
-        [*one[: WORDS // 2], "changed", *one[WORDS // 2 + 1 :]] for one in own[:10]
-    ]
+    copies = [[*one[: WORDS // 2], "changed", *one[WORDS // 2 + 1 :]] for one in own[:10]]
     copies.append([*copies[0][:-1], "last"])
     return [" ".join(one) + "." for one in (*own, *copies)]
 
 
-def run(
-    documents,
-    model,
-    folder,
-    *,
-    choice,
-    files=1,
-    held_out=(),
-    eval_fraction=0.3,
-    **settings,
-):
+def run(documents, model, folder, *, choice, files=1, held_out=(), eval_fraction=0.3, **settings):
     """Make a data set of the documents; returns its folder and its manifest.
 
     Args:
@@ -107,9 +95,7 @@ def test_no_document_to_train_on_nearly_equals_a_held_out_one(made):
     (_, kept), (_, manifest) = made["keep"], made["hold-out"]
     gone = manifest.dropped["near-copy of a held-out document"]
     assert manifest.splits["eval"] == kept.splits["eval"]
-    assert manifest.splits["train"]["documents"] == (
-        kept.splits["train"]["documents"] - gone
-    )
+    assert manifest.splits["train"]["documents"] == (kept.splits["train"]["documents"] - gone)
     assert 0 < gone < 11
 
 
@@ -121,9 +107,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("choice", ["hold-out", "drop"])
-def test_order_files_workers_and_shuffle_do_not_matter(
-    made, documents, model, tmp_path, choice
-):
+def test_order_files_workers_and_shuffle_do_not_matter(made, documents, model, tmp_path, choice):
     expected = records(made[choice][0])
     shuffled = random.Random(2).sample(documents, len(documents))
     for name, settings in {"order": {"documents": shuffled}, **WAYS}.items():
@@ -132,9 +116,7 @@ def test_order_files_workers_and_shuffle_do_not_matter(
         assert records(output) == expected, name
 
 
-def test_a_text_that_comes_many_times_is_grouped_once_for_each_chunk(
-    documents, model, tmp_path
-):
+def test_a_text_that_comes_many_times_is_grouped_once_for_each_chunk(documents, model, tmp_path):
     path = tmp_path / "rows.jsonl"
     rows = [json.dumps({"text": text}) + "\n" for text in documents[:2] * 20]
     path.write_text("".join(rows))
@@ -145,9 +127,7 @@ def test_a_text_that_comes_many_times_is_grouped_once_for_each_chunk(
     assert keys[SIGNED] == 2
 
 
-def test_keep_changes_nothing_where_there_are_no_near_copies(
-    documents, model, tmp_path
-):
+def test_keep_changes_nothing_where_there_are_no_near_copies(documents, model, tmp_path):
     own = documents[:20]
     expected = records(run(own, model, tmp_path / "keep", choice="keep")[0])
     for choice in ("hold-out", "drop"):
@@ -160,8 +140,7 @@ def test_a_long_document_goes_with_all_its_parts(documents, model, tmp_path):
     draws = random.Random(4)
     vocabulary = " ".join(documents).split()
     sentences = [
-        " ".join(draws.choice(vocabulary) for _ in range(12)).rstrip(".") + "."
-        for _ in range(5000)
+        " ".join(draws.choice(vocabulary) for _ in range(12)).rstrip(".") + "." for _ in range(5000)
     ]
     copy = [*sentences[:2500], "An added sentence.", *sentences[2500:]]
     texts = [" ".join(sentences), " ".join(copy)]
@@ -187,14 +166,10 @@ def test_text_given_to_be_held_out_takes_its_near_copies_out_of_training(
     assert manifest.splits["eval"]["documents"] == 12
     assert manifest.splits["train"]["documents"] == 9
     described = [one for one in manifest.inputs if one.get("split") == "eval"]
-    assert [(one["name"], one["text_key"]) for one in described] == [
-        ("held_out.jsonl", "sentence")
-    ]
+    assert [(one["name"], one["text_key"]) for one in described] == [("held_out.jsonl", "sentence")]
 
 
-@pytest.mark.parametrize(
-    "eval_fraction", [pytest.param(0, marks=pytest.mark.slow), 0.3]
-)
+@pytest.mark.parametrize("eval_fraction", [pytest.param(0, marks=pytest.mark.slow), 0.3])
 def test_held_out_text_is_the_same_however_the_job_is_run(
     documents, model, tmp_path, eval_fraction
 ):

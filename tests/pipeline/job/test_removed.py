@@ -134,9 +134,7 @@ def test_on_a_cluster_what_is_removed_of_each_chunk_is_work_of_its_own(made):
     assert firsts == [(steps.REMOVED - chunk.number, (chunk,)) for chunk in job.chunks]
 
 
-def test_lines_that_were_counted_are_not_counted_again(
-    made, texts, model, tmp_path, monkeypatch
-):
+def test_lines_that_were_counted_are_not_counted_again(made, texts, model, tmp_path, monkeypatch):
     with failing(monkeypatch, repeats, "find_repeated"):
         run(texts, model, tmp_path / "d")
     read = []

@@ -42,18 +42,14 @@ def test_a_document_counts_once_for_a_line():
     assert repeated_of(table[:, :0], more_than=1) == []
 
 
-def test_an_ended_job_of_other_settings_that_still_writes_changes_nothing(
-    model, tmp_path
-):
+def test_an_ended_job_of_other_settings_that_still_writes_changes_nothing(model, tmp_path):
     (tmp_path / "a.txt").write_text("One line.\n")
     found = find_inputs({"text": (str(tmp_path / "a.txt"),)})
     ended, own = (
         dataclasses.replace(
             plan_job(
                 found,
-                DataConfig(max_line_repeats=most, near_duplicates="drop").resolved(
-                    input_bytes=0
-                ),
+                DataConfig(max_line_repeats=most, near_duplicates="drop").resolved(input_bytes=0),
                 model=model,
                 output=tmp_path / "data",
             ),

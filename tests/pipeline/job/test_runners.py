@@ -49,20 +49,14 @@ SERVER = "--job_endpoint=localhost:8099"
         (
             "PortableRunner",
             EXTERNAL,
-            "--runner: PortableRunner needs a job server; give "
-            "--job_endpoint=HOST:PORT after --.",
+            "--runner: PortableRunner needs a job server; give --job_endpoint=HOST:PORT after --.",
         ),
         (
             "FlinkRunner",
             ["--parallelism=many"],
-            "Beam's options after --: argument --parallelism: invalid int value: "
-            "'many'.",
+            "Beam's options after --: argument --parallelism: invalid int value: 'many'.",
         ),
-        (
-            "FlinkRunner",
-            ["--runner=SparkRunner"],
-            "--runner belongs before the --, not after it.",
-        ),
+        ("FlinkRunner", ["--runner=SparkRunner"], "--runner belongs before the --, not after it."),
         (
             "FlinkRunner",
             ["--dry_run=true"],
@@ -101,9 +95,7 @@ def places(name, flags=(), **changed):
         ),
     ],
 )
-def test_a_place_that_the_workers_cannot_reach_is_refused(
-    name, flags, changed, sentence
-):
+def test_a_place_that_the_workers_cannot_reach_is_refused(name, flags, changed, sentence):
     with pytest.raises(SettingError) as error:
         places(name, flags, **changed)
     assert str(error.value) == sentence
@@ -174,8 +166,7 @@ def test_options_of_the_engines_java_are_accepted_and_kept(name, flags):
 
 
 @pytest.mark.parametrize(
-    ("flags", "kind"),
-    [([], "LOOPBACK"), ([SERVER], "DOCKER"), ([SERVER, LOOPBACK], "LOOPBACK")],
+    ("flags", "kind"), [([], "LOOPBACK"), ([SERVER], "DOCKER"), ([SERVER, LOOPBACK], "LOOPBACK")]
 )
 @pytest.mark.parametrize("name", ["FlinkRunner", "SparkRunner", "PrismRunner"])
 def test_beam_chooses_no_workers_by_itself(name, flags, kind):

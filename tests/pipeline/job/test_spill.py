@@ -87,9 +87,7 @@ def test_a_file_that_is_cut_off_is_named(tmp_path, length):
     assert str(error.value) == f"{path} is cut off; run the same command again."
 
 
-def test_a_folder_of_chunks_that_stays_is_no_failure_of_its_job(
-    memory, tmp_path, monkeypatch
-):
+def test_a_folder_of_chunks_that_stays_is_no_failure_of_its_job(memory, tmp_path, monkeypatch):
     def refuse(path, **_):
         raise OSError(39, "Directory not empty", path)
 
@@ -126,18 +124,14 @@ FILES = [{"examples": 7, "bytes": 700}, {"examples": 8, "bytes": 800}]
 
 
 @pytest.mark.parametrize("place", ["here [1]", "memory://bucket/data"])
-def test_finished_splits_and_shards_are_counted_once_wherever_they_are(
-    place, tmp_path, memory
-):
+def test_finished_splits_and_shards_are_counted_once_wherever_they_are(place, tmp_path, memory):
     output = str(tmp_path / place) if "://" not in place else place
     reader = ProgressReader(output, work=output)
     assert reader.poll() == Progress()
     mark = {"text_bytes": 1000, "counts": {"documents": 3}}
     write_whole(f"{output}/.work/split-00000.json", json_text(mark))
     write_whole(f"{output}/shards/train-00000.json", json_text({"files": FILES}))
-    expected = Progress(
-        read_bytes=1000, documents=3, shards=1, examples=15, written_bytes=1500
-    )
+    expected = Progress(read_bytes=1000, documents=3, shards=1, examples=15, written_bytes=1500)
     assert reader.poll() == expected
     assert reader.poll() == expected
     write_whole(f"{output}/.work/split-00001.json", json_text(mark))

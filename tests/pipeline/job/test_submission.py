@@ -44,8 +44,7 @@ def test_a_worker_ends_with_the_command(output, is_at_work):
     with pytest.raises(AlbertError) as refused:
         marked.check()
     assert str(refused.value) == (
-        f"The job that makes {output} was told to end, or its command was run a second "
-        "time."
+        f"The job that makes {output} was told to end, or its command was run a second time."
     )
 
 
@@ -82,16 +81,12 @@ def test_a_worker_ends_when_its_output_is_made_anew(output):
         (DATAFLOW, "mine", "mine"),
     ],
 )
-def test_a_job_is_ended_unless_the_output_is_that_of_another_command(
-    output, runner, mark, left
-):
+def test_a_job_is_ended_unless_the_output_is_that_of_another_command(output, runner, mark, left):
     end_job(output, mark, FLINK._replace(name=runner))
     assert files.read_whole(files.join(output, SUBMITTED)).decode() == left
 
 
-@pytest.mark.parametrize(
-    ("runner", "is_kept"), [(DATAFLOW, True), ("FlinkRunner", False)]
-)
+@pytest.mark.parametrize(("runner", "is_kept"), [(DATAFLOW, True), ("FlinkRunner", False)])
 def test_a_job_that_dataflow_still_runs_keeps_what_it_needs(
     small, tmp_path, monkeypatch, runner, is_kept
 ):
@@ -112,9 +107,7 @@ def test_a_job_that_dataflow_still_runs_keeps_what_it_needs(
     assert sorted(found) == [*kept, "submitted"]
 
 
-@pytest.mark.parametrize(
-    ("runner", "is_same"), [(DATAFLOW, True), ("FlinkRunner", False)]
-)
+@pytest.mark.parametrize(("runner", "is_same"), [(DATAFLOW, True), ("FlinkRunner", False)])
 def test_only_what_dataflow_still_runs_keeps_its_mark(small, tmp_path, runner, is_same):
     job = planned(small, tmp_path / "d")
     cluster = FLINK._replace(name=runner)
@@ -131,10 +124,7 @@ def test_of_nothing_to_train_on_only_the_own_files_go(small, tmp_path, mark, is_
     job = dataclasses.replace(planned(small, tmp_path / "d"), mark="mine")
     write_mark(job.output, mark)
     files.write_whole(f"{job.output}/shards/train-00000.json", "{}")
-    with (
-        pytest.raises(NothingToTrainOn),
-        submission.nothing_left_of_nothing(job),
-    ):
+    with pytest.raises(NothingToTrainOn), submission.nothing_left_of_nothing(job):
         raise NothingToTrainOn("None.")
     assert (tmp_path / "d/shards").exists() == is_left
     assert (tmp_path / "d/.work").exists() == is_left

@@ -31,10 +31,7 @@ def test_text_is_repaired_and_what_was_read_is_kept():
     document = Document(("The cafÃ© wasnâ€™t “open”.", "Tom &amp; Ann", "ﬁne"))
     left, removed = clean(document, DataConfig(repair_text=True))
     assert left.paragraphs == ("The café wasn’t “open”.", "Tom & Ann", "ﬁne")
-    assert [(one.reason, one.paragraph) for one in removed] == [
-        (REPAIRED, 0),
-        (REPAIRED, 1),
-    ]
+    assert [(one.reason, one.paragraph) for one in removed] == [(REPAIRED, 0), (REPAIRED, 1)]
     assert removed[1].record("d") == {
         "document": "d",
         "reason": REPAIRED,

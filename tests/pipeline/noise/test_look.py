@@ -83,9 +83,7 @@ def test_a_line_of_as_many_documents_as_allowed_is_no_repeated_one():
     assert looked_at([more], ALL)["repeated_lines"] == [["Menu", 11]]
 
 
-@pytest.mark.parametrize(
-    ("most_repeats", "said"), [(None, ["Menu"]), (10, []), (500, ["Menu"])]
-)
+@pytest.mark.parametrize(("most_repeats", "said"), [(None, ["Menu"]), (10, []), (500, ["Menu"])])
 def test_no_line_is_a_repeated_one_where_such_lines_were_dropped(most_repeats, said):
     """However many of its documents are in the sample."""
     texts = [(n << 56, Document((f"Number {n}", "Menu"))) for n in range(11)]
@@ -98,9 +96,7 @@ def test_shares_are_of_the_text_and_long_documents_count_whole():
     long = (5000, Document(tuple("abcde fghij" for _ in range(12_000))))
     look = looked_at([[*short, long]], ALL)
     latin, cyrillic = 10 * 12_000, 13 * 1000
-    assert look["scripts"]["Latin"] == pytest.approx(
-        latin / (latin + cyrillic), abs=0.01
-    )
+    assert look["scripts"]["Latin"] == pytest.approx(latin / (latin + cyrillic), abs=0.01)
     assert look["longest_document"] == 11 * 12_000
 
 
@@ -120,9 +116,7 @@ def test_the_share_of_held_out_text_in_training_text_is_that_of_its_runs():
 
 
 @pytest.mark.parametrize("bounds", [ALL, Bounds(1 << 64, 1 << 62)])
-def test_near_copies_are_the_text_of_documents_that_nearly_equal_another(
-    bounds,
-):
+def test_near_copies_are_the_text_of_documents_that_nearly_equal_another(bounds):
     draws = random.Random(3)
     own = [[str(draws.random()) for _ in range(400)] for _ in range(40)]
     texts = [(n, Document((" ".join(words),))) for n, words in enumerate(own)]
@@ -244,9 +238,7 @@ TEXTS = (
 @pytest.mark.parametrize("encoding", ["cp1252", "cp1251", "latin-1"])
 def test_text_read_with_a_wrong_encoding_is_seen(text, encoding):
     data = text.encode()
-    wrong = "".join(
-        bytes([byte]).decode(encoding, errors="ignore") or chr(byte) for byte in data
-    )
+    wrong = "".join(bytes([byte]).decode(encoding, errors="ignore") or chr(byte) for byte in data)
     assert misread(" ".join(wrong.split()))
 
 

@@ -40,8 +40,7 @@ def hashed_one_by_one(text):
     """The same as `word_hashes`, a word at a time."""
     spaced = re.sub(f"[{UNSPACED}]", r" \g<0> ", text.lower())
     words = (
-        "".join(c for c in word if unicodedata.category(c)[0] in "LMN")
-        for word in spaced.split()
+        "".join(c for c in word if unicodedata.category(c)[0] in "LMN") for word in spaced.split()
     )
     return [polynomial_of(word) for word in words if word]
 
@@ -50,9 +49,7 @@ def polynomial_of(word):
     """A polynomial of the letters of a word, modulo 2**64."""
     alone = int(signatures._ALONE) if re.match(f"[{UNSPACED}]", word) else 0
     powers = (signatures._LETTER_BASE**place for place in range(len(word)))
-    return sum(
-        (ord(c) | alone) * power for c, power in zip(word, powers, strict=True)
-    ) % (1 << 64)
+    return sum((ord(c) | alone) * power for c, power in zip(word, powers, strict=True)) % (1 << 64)
 
 
 LETTERS = "aAbß'ΣςİéЖ1½\u0301 \t\n\x1c-—東ก็。ー\u00a0\u200b\ud800\U0001f600"
@@ -81,10 +78,7 @@ def test_words_have_their_hashes_where_blocks_are_small(monkeypatch):
     ],
 )
 def test_case_marks_and_line_ends_do_not_count(text, same):
-    assert (
-        ngram_hashes(word_hashes(text)).tolist()
-        == ngram_hashes(word_hashes(same)).tolist()
-    )
+    assert ngram_hashes(word_hashes(text)).tolist() == ngram_hashes(word_hashes(same)).tolist()
 
 
 @pytest.mark.parametrize(
@@ -97,10 +91,7 @@ def test_case_marks_and_line_ends_do_not_count(text, same):
     ],
 )
 def test_words_and_their_order_count(text, other):
-    assert (
-        ngram_hashes(word_hashes(text)).tolist()
-        != ngram_hashes(word_hashes(other)).tolist()
-    )
+    assert ngram_hashes(word_hashes(text)).tolist() != ngram_hashes(word_hashes(other)).tolist()
 
 
 @pytest.mark.parametrize("text", ["", " \n", "... --- !", "\x00"])
@@ -125,12 +116,7 @@ def test_nearly_all_near_copies_share_a_band_whatever_their_length(words):
         a, b = " ".join(original), " ".join(copy)
         if true_similarity(a, b) >= 0.9:
             found.append(
-                bool(
-                    (
-                        signature(word_hashes(a)).bands
-                        == signature(word_hashes(b)).bands
-                    ).any()
-                )
+                bool((signature(word_hashes(a)).bands == signature(word_hashes(b)).bands).any())
             )
     assert sum(found) >= 0.97 * len(found)
 
@@ -152,10 +138,7 @@ def test_the_similarity_of_large_sets_is_known_within_four_deviations():
         copy = changed(original, int(share * len(original)), draws=draws)
         a, b = " ".join(original), " ".join(copy)
         true = true_similarity(a, b)
-        error = (
-            jaccard(signature(word_hashes(a)).sketch, signature(word_hashes(b)).sketch)
-            - true
-        )
+        error = jaccard(signature(word_hashes(a)).sketch, signature(word_hashes(b)).sketch) - true
         assert abs(error) < 4 * (true * (1 - true) / SKETCH) ** 0.5
 
 

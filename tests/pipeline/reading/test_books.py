@@ -3,12 +3,7 @@ import time
 import pytest
 
 from pipeline.core.documents import NO_TEXT
-from pipeline.reading.books import (
-    find_documents,
-    find_footer,
-    read_book,
-    remove_marks,
-)
+from pipeline.reading.books import find_documents, find_footer, read_book, remove_marks
 
 FOOTERS = [
     "*** END OF THE PROJECT GUTENBERG EBOOK EMMA ***",
@@ -49,11 +44,7 @@ def test_a_mention_of_project_gutenberg_is_text():
 
 def test_a_book_of_many_megabytes_loses_header_and_footer_once():
     chapter = b"She was clever, handsome and rich.\n\n" * 30_000
-    book = b"x\n%s\n%s\n%s\nLicence" % (
-        HEADERS[0].encode(),
-        chapter * 10,
-        FOOTERS[0].encode(),
-    )
+    book = b"x\n%s\n%s\n%s\nLicence" % (HEADERS[0].encode(), chapter * 10, FOOTERS[0].encode())
     documents = list(read_book([book]))
     assert len(documents) == 2
     paragraphs = [p for document in documents for p in document.paragraphs]

@@ -56,8 +56,7 @@ def test_row_groups_stay_whole_and_together():
 
 
 @pytest.mark.parametrize(
-    "table",
-    [{"group_bytes": (10,) * 5000}, {"document_starts": tuple(range(0, 50_000, 10))}],
+    "table", [{"group_bytes": (10,) * 5000}, {"document_starts": tuple(range(0, 50_000, 10))}]
 )
 def test_a_job_grows_with_the_parts_of_a_file_and_not_with_their_square(table):
     chunks = plan_chunks([file("large", 50_000)._replace(**table)], chunk_bytes=10)
@@ -91,13 +90,9 @@ def test_chunks_hold_every_part_of_every_file_once(given_files, chunk_bytes):
         assert sum(part.text_bytes for part in own) == f.text_bytes
 
 
-@given(
-    st.lists(st.integers(1, 100), min_size=1, max_size=50), st.sampled_from([2, 3, 4])
-)
+@given(st.lists(st.integers(1, 100), min_size=1, max_size=50), st.sampled_from([2, 3, 4]))
 def test_chunks_dealt_in_turn_differ_by_less_than_the_largest(sizes, workers):
-    chunks = plan_chunks(
-        [file(str(i), size) for i, size in enumerate(sizes)], chunk_bytes=100
-    )
+    chunks = plan_chunks([file(str(i), size) for i, size in enumerate(sizes)], chunk_bytes=100)
     loads = [sum(s.text_bytes for s in chunks[w::workers]) for w in range(workers)]
     assert max(loads) - min(loads) <= chunks[0].text_bytes
 

@@ -125,10 +125,7 @@ def test_lines_that_are_not_utf8_are_read_as_windows_1252_and_zero_bytes_go(tmp_
     (tmp_path / "novel.txt").write_bytes(text)
     texts, counts = read("books", tmp_path / "novel.txt")
     assert texts == ["Émile came.\nZoë said “no”."]
-    assert counts == {
-        "line not UTF-8, read as Windows-1252": 1,
-        "zero byte taken out": 2,
-    }
+    assert counts == {"line not UTF-8, read as Windows-1252": 1, "zero byte taken out": 2}
 
 
 def test_broken_lines_of_json_are_counted(tmp_path):
@@ -141,9 +138,7 @@ def test_broken_lines_of_json_are_counted(tmp_path):
 
 
 def test_half_characters_of_json_do_not_stop_the_work(tmp_path):
-    (tmp_path / "rows.jsonl").write_text(
-        '{"text": "Ada \\ud83d wrote\\u0000 \\u00e9."}'
-    )
+    (tmp_path / "rows.jsonl").write_text('{"text": "Ada \\ud83d wrote\\u0000 \\u00e9."}')
     assert read("text", tmp_path / "rows.jsonl") == (["Ada ? wrote é."], {})
 
 
@@ -189,8 +184,6 @@ def test_a_table_that_names_one_huge_text_many_times_takes_bounded_memory(tmp_pa
     table = pa.table({"text": rows})
     pq.write_table(table, tmp_path / "rows.parquet", store_schema=False)
     assert (tmp_path / "rows.parquet").stat().st_size < 200_000
-    characters, megabytes = read_measured(
-        "text", tmp_path / "rows.parquet", documents=3
-    )
+    characters, megabytes = read_measured("text", tmp_path / "rows.parquet", documents=3)
     assert characters > 3 * 2_000_000
     assert megabytes < 500

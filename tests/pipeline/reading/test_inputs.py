@@ -22,9 +22,7 @@ from tests.pipeline.reading.whole_file import read_file
 
 PAGE = "<page><title>A</title><revision><text>Ada wrote.</text></revision></page>"
 DUMP = f"<mediawiki xml:lang='ltg'>{PAGE}</mediawiki>"
-ARTICLE = (
-    '<doc id="1" url="https://uk.wikipedia.org/wiki?curid=1" title="A">\nA\n</doc>'
-)
+ARTICLE = '<doc id="1" url="https://uk.wikipedia.org/wiki?curid=1" title="A">\nA\n</doc>'
 RECORD = '{"id": "1", "url": "https://uk.wikipedia.org/wiki/A", "text": "Ada wrote."}\n'
 WRAPPED = "It was late when the miller\ncame home. He had been at\nthe market.\n\n"
 SENTENCES = "It was late.\nThe miller came.\n\nWhy?\nNo one knew.\nHe slept.\n"
@@ -61,10 +59,7 @@ def find(kind, *paths, **settings):
     ],
 )
 def test_the_format_is_recognised_from_content(tmp_path, kind, content, expected):
-    for name, data in [
-        ("plain", content.encode()),
-        ("packed", bz2.compress(content.encode())),
-    ]:
+    for name, data in [("plain", content.encode()), ("packed", bz2.compress(content.encode()))]:
         (tmp_path / name).write_bytes(data)
         (file,) = find(kind, tmp_path / name)
         assert file.format == expected
@@ -217,8 +212,7 @@ def test_bytes_of_a_column_in_another_encoding_are_refused(tmp_path):
     with pytest.raises(AlbertError) as refused:
         find("text", path)
     assert str(refused.value) == (
-        f'{path}: column "text" has bytes that are not UTF-8, perhaps UTF-16; write it '
-        "as strings."
+        f'{path}: column "text" has bytes that are not UTF-8, perhaps UTF-16; write it as strings.'
     )
 
 
@@ -242,11 +236,7 @@ def test_the_language_is_the_one_that_a_file_names_for_itself_alone(tmp_path):
         "books": (str(tmp_path / "novel.txt"),),
     }
     files = find_inputs(given)
-    assert sorted(languages(*files)) == [
-        ("en", "default"),
-        ("ltg", "file"),
-        ("uk", "file"),
-    ]
+    assert sorted(languages(*files)) == [("en", "default"), ("ltg", "file"), ("uk", "file")]
     forced = find_inputs(given, language="de")
     assert languages(*forced) == [("de", "flag")] * 3
 
@@ -276,9 +266,7 @@ def test_white_space_around_the_name_of_a_column_is_no_part_of_it(tmp_path):
         ([{"note": "https://fr.wikipedia.org/wiki/A"}], ("en", "default")),
     ],
 )
-def test_records_name_their_language_in_fields_of_their_own(
-    tmp_path, name, records, expected
-):
+def test_records_name_their_language_in_fields_of_their_own(tmp_path, name, records, expected):
     text = "See https://fr.wikipedia.org/wiki/A and https://www.wikipedia.org."
     write_rows(tmp_path / name, [record | {"text": text} for record in records])
     (tmp_path / "novel.txt").write_text(WRAPPED)
@@ -397,10 +385,7 @@ def test_a_format_can_be_forced(tmp_path):
 def test_a_format_is_forced_only_where_it_can_be(tmp_path):
     (tmp_path / "dump.xml").write_text(DUMP)
     (tmp_path / "lines.txt").write_text(WRAPPED)
-    given = {
-        "wikipedia": (str(tmp_path / "dump.xml"),),
-        "text": (str(tmp_path / "lines.txt"),),
-    }
+    given = {"wikipedia": (str(tmp_path / "dump.xml"),), "text": (str(tmp_path / "lines.txt"),)}
     formats = [file.format for file in find_inputs(given, input_format="sentences")]
     assert formats == ["sentences", "mediawiki"]
 
@@ -463,9 +448,7 @@ def test_every_format_has_a_meaning_and_a_flag():
 def test_files_that_can_be_read_in_ranges_are_marked(tmp_path):
     text = bytes(random.Random(1).choices(b"abc \n", k=HEAD_BYTES))
     (tmp_path / "one.bz2").write_bytes(bz2.compress(DUMP.encode() + text))
-    (tmp_path / "many.bz2").write_bytes(
-        bz2.compress(DUMP.encode()) + bz2.compress(text)
-    )
+    (tmp_path / "many.bz2").write_bytes(bz2.compress(DUMP.encode()) + bz2.compress(text))
     (tmp_path / "novel.txt").write_text(WRAPPED)
     assert not find("wikipedia", tmp_path / "one.bz2")[0].is_divisible
     assert find("wikipedia", tmp_path / "many.bz2")[0].is_divisible
@@ -474,8 +457,7 @@ def test_files_that_can_be_read_in_ranges_are_marked(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "language",
-    ["en", "EN", "en_US", "english", "ltg", "zh-min-nan", "be-x-old", "pt-BR"],
+    "language", ["en", "EN", "en_US", "english", "ltg", "zh-min-nan", "be-x-old", "pt-BR"]
 )
 def test_a_language_code_is_taken(tmp_path, language):
     (tmp_path / "novel.txt").write_text(WRAPPED)

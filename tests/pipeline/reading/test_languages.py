@@ -1,11 +1,6 @@
 import pytest
 
-from pipeline.reading.languages import (
-    known_language,
-    language_of_record,
-    rules_of,
-    unlike_language,
-)
+from pipeline.reading.languages import known_language, language_of_record, rules_of, unlike_language
 
 
 @pytest.mark.parametrize(
@@ -16,10 +11,7 @@ from pipeline.reading.languages import (
         *[(name, "el") for name in ("ell", "gre", "el-GR", "Greek")],
         *[(name, "hy") for name in ("hye", "arm", "hyw")],
         # Region, script and variant, as BCP 47, POSIX and data sets write them.
-        *[
-            (name, "es")
-            for name in ("es-MX", "spa", "es_ES.UTF-8", "spa_Latn", "es-419")
-        ],
+        *[(name, "es") for name in ("es-MX", "spa", "es_ES.UTF-8", "spa_Latn", "es-419")],
         ("sr-Cyrl-RS", "en"),
         ("ca_ES@valencia", "ca"),
         ("de-CH-1901", "de"),
@@ -38,8 +30,7 @@ def test_any_name_of_a_language_leads_to_its_rules(name, rules):
 
 
 @pytest.mark.parametrize(
-    ("name", "code"),
-    [("iw", "he"), ("in", "id"), ("tib", "bo"), ("cmn-Hans", "zh"), ("pes", "fa")],
+    ("name", "code"), [("iw", "he"), ("in", "id"), ("tib", "bo"), ("cmn-Hans", "zh"), ("pes", "fa")]
 )
 def test_old_and_narrow_codes_are_those_of_iso_639_1(name, code):
     assert known_language(name) == code
@@ -119,9 +110,7 @@ def test_latin_letters_are_not_told(text):
         ),
     ],
 )
-def test_a_text_that_reads_like_another_language_is_told_where_none_was_named(
-    text, language
-):
+def test_a_text_that_reads_like_another_language_is_told_where_none_was_named(text, language):
     assert unlike_language(text, "en", is_default=True) == (
         f"document that reads like {language}, divided as English; give --language"
     )

@@ -2,11 +2,7 @@ import random
 
 import pytest
 
-from pipeline.reading.marked_text import (
-    read_bookcorpus,
-    read_subtitles,
-    starts_document,
-)
+from pipeline.reading.marked_text import read_bookcorpus, read_subtitles, starts_document
 
 WORDS = """the miller came home and sat down by the fire while snow fell on
     the old roof of the mill""".split()  # noqa: SIM905
@@ -14,9 +10,7 @@ WORDS = """the miller came home and sat down by the fire while snow fell on
 
 def novel(sentences, *, seed):
     rng = random.Random(seed)
-    return [
-        " ".join(rng.choices(WORDS, k=rng.randint(3, 25))) for _ in range(sentences)
-    ]
+    return [" ".join(rng.choices(WORDS, k=rng.randint(3, 25))) for _ in range(sentences)]
 
 
 def test_documents_have_about_500_sentences():
@@ -52,11 +46,7 @@ def test_a_short_line_that_repeats_starts_nothing():
 
 def test_one_line_again_and_again_makes_bounded_documents():
     documents = list(read_bookcorpus(["he nodded ."] * 25_000))
-    assert [len(document.paragraphs) for document in documents] == [
-        10_000,
-        10_000,
-        5000,
-    ]
+    assert [len(document.paragraphs) for document in documents] == [10_000, 10_000, 5000]
 
 
 def test_lines_without_end_make_bounded_documents():
@@ -126,8 +116,7 @@ def test_what_two_people_say_is_said_twice():
         ),
         # No blank lines at all.
         (
-            "1\n00:00:01,000 --> 00:00:02,000\nHe came\n"
-            "2\n00:00:03,000 --> 00:00:04,000\nhome.\n",
+            "1\n00:00:01,000 --> 00:00:02,000\nHe came\n2\n00:00:03,000 --> 00:00:04,000\nhome.\n",
             ("He came home.",),
         ),
         # Comments and names of cues.

@@ -40,8 +40,7 @@ FORMATS = {
     "news.txt": ("text", f"1\t{TWO}\n2\t{THREE}\n3\t{ONE}\n", [[TWO, THREE, ONE]]),
     "talk.srt": (
         "text",
-        f"1\n00:00:01,000 --> 00:00:02,000\n{TWO}\n\n"
-        f"2\n00:00:03,000 --> 00:00:04,000\n{THREE}\n",
+        f"1\n00:00:01,000 --> 00:00:02,000\n{TWO}\n\n2\n00:00:03,000 --> 00:00:04,000\n{THREE}\n",
         [[TWO, THREE]],
     ),
     "wiki": (
@@ -68,9 +67,7 @@ LINE_ENDS = ("\n", "\r\n", "\r")
 def test_a_mixture_gives_the_text_that_was_written_or_a_refusal(name, tmp_path):
     wrong = []
     kind, text, documents = FORMATS[name]
-    for number, (encoding, line_end) in enumerate(
-        itertools.product(ENCODINGS, LINE_ENDS)
-    ):
+    for number, (encoding, line_end) in enumerate(itertools.product(ENCODINGS, LINE_ENDS)):
         packer = list(PACKERS)[number % len(PACKERS)]
         path = tmp_path / f"{name}{packer}"
         written = text.replace("\n", line_end).encode(encoding, errors="replace")

@@ -100,10 +100,7 @@ def test_only_those_lines_of_a_record_are_joined_that_were_wrapped():
             "Der Chor sucht Tenöre\nGeprobt wird donnerstags um sieben im Rathaus. "
             "Niemand muss vorsingen, jeder ist willkommen",
         ],
-        [
-            "วันนี้อากาศดีมาก\nผมไปตลาดกับแม่ตอนเช้า\nฝนตก",
-            "รถไฟขบวนแรกออกตอนหกโมง\nไม่มีใครลืมร่ม",
-        ],
+        ["วันนี้อากาศดีมาก\nผมไปตลาดกับแม่ตอนเช้า\nฝนตก", "รถไฟขบวนแรกออกตอนหกโมง\nไม่มีใครลืมร่ม"],
         ["ມື້ນີ້ອາກາດດີ\nຂ້ອຍໄປຕະຫຼາດກັບແມ່ໃນຕອນເຊົ້າ\nຝົນຕົກ", "ລົດໄຟອອກ\nບໍ່ມີໃຜລືມຄັນຮົ່ມ"],
     ],
 )
@@ -117,11 +114,7 @@ def test_blank_lines_stand_between_documents_of_a_paragraph_a_line(documents):
 def test_sentences_end_in_the_quotation_marks_of_any_language(close):
     lines = []
     for number in range(9):
-        lines += [
-            f"Er kam {number} Mal.",
-            f"„Ich gehe {number} Mal.{close}",
-            "Sie nicht.",
-        ]
+        lines += [f"Er kam {number} Mal.", f"„Ich gehe {number} Mal.{close}", "Sie nicht."]
         lines += [""] * (number % 3 == 2)
     assert recognise_text(lines) == "sentences"
 

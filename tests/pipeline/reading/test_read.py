@@ -43,10 +43,7 @@ def written(documents):
 def test_a_file_is_read_as_written_beside_it(path):
     kind = path.name.partition("-")[0]
     file = find(
-        path,
-        kind,
-        text_key=TEXT_KEYS.get(path.name),
-        input_format=INPUT_FORMATS.get(path.name),
+        path, kind, text_key=TEXT_KEYS.get(path.name), input_format=INPUT_FORMATS.get(path.name)
     )
     expected = path.with_name(path.name + ".documents").read_text()
     assert written(read_file(file)) == expected
@@ -79,8 +76,7 @@ def sentence(number):
 
 def sentence_record(number):
     return "".join(
-        json.dumps({"id": number, "text": line}) + "\n"
-        for line in sentence(number).splitlines()
+        json.dumps({"id": number, "text": line}) + "\n" for line in sentence(number).splitlines()
     )
 
 
@@ -129,9 +125,7 @@ def read(files, *, chunk_bytes):
     counts = ReadingCounts()
     splits = plan_chunks(files, chunk_bytes=chunk_bytes)
     documents = Counter(
-        tuple(document)
-        for split in splits
-        for document in read_chunk(split, counts=counts)
+        tuple(document) for split in splits for document in read_chunk(split, counts=counts)
     )
     return documents, counts
 
@@ -166,8 +160,7 @@ def test_no_size_of_the_splits_shows(tmp_path_factory, chunk_bytes, source):
         (
             "wikipedia",
             ReadingCounts(
-                documents=90,
-                dropped=Counter({"no text": 7, "paragraph that is not prose": 12}),
+                documents=90, dropped=Counter({"no text": 7, "paragraph that is not prose": 12})
             ),
         ),
         ("books", ReadingCounts(documents=7, dropped=Counter({"no text": 1}))),
@@ -201,9 +194,7 @@ def test_quotation_marks_of_sentences_between_tabs_are_text(tmp_path):
     rows = "".join(f"{number}\t{text}\n" for number, text in enumerate(texts))
     (tmp_path / "rows.tsv").write_text(f"id\ttext\n{rows}")
     file = find(tmp_path / "rows.tsv")
-    assert [document.paragraphs for document in read_file(file)] == [
-        (text,) for text in texts
-    ]
+    assert [document.paragraphs for document in read_file(file)] == [(text,) for text in texts]
     assert file.describe()["quoting"] == "none"
 
 
@@ -325,9 +316,7 @@ def test_what_is_left_out_of_a_file_is_counted(tmp_path):
 
 def test_a_dump_without_line_feeds_is_read_whole(tmp_path):
     path = tmp_path / "dump.xml"
-    path.write_text(
-        "<mediawiki>" + "".join(page(n).replace("\n", "") for n in range(9))
-    )
+    path.write_text("<mediawiki>" + "".join(page(n).replace("\n", "") for n in range(9)))
     files = [find(path, "wikipedia")]
     assert read(files, chunk_bytes=100)[1].documents == 8
 
@@ -398,15 +387,9 @@ def test_any_bytes_are_read_to_their_end_or_refused(
 
 @pytest.mark.parametrize(
     ("name", "text_key", "input_format"),
-    [
-        ("notes.md", None, "prose"),
-        ("rows.tsv", "body", None),
-        ("rows.parquet", "body.text", None),
-    ],
+    [("notes.md", None, "prose"), ("rows.tsv", "body", None), ("rows.parquet", "body.text", None)],
 )
-def test_what_is_refused_is_read_as_a_person_says(
-    tmp_path, name, text_key, input_format
-):
+def test_what_is_refused_is_read_as_a_person_says(tmp_path, name, text_key, input_format):
     path = tmp_path / name
     if name.endswith("parquet"):
         pq.write_table(pa.table({"body": [{"text": "# Ada\n\nAda wrote."}]}), path)

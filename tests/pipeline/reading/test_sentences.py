@@ -46,10 +46,7 @@ def test_a_number_is_whole_in_all_digits(language, sentences):
 
 def test_a_paragraph_becomes_its_sentences():
     document = Document(("He came. She left.", "Why?"))
-    assert split_sentences(document, language="en") == [
-        ["He came.", "She left."],
-        ["Why?"],
-    ]
+    assert split_sentences(document, language="en") == [["He came.", "She left."], ["Why?"]]
 
 
 @pytest.mark.parametrize(
@@ -81,10 +78,7 @@ def test_sentences_end_as_their_language_has_it(language, text, expected):
 
 def test_segmented_paragraphs_are_sentences_already():
     document = Document(("he came . she left .", "why ?"), is_segmented=True)
-    assert split_sentences(document, language="en") == [
-        ["he came . she left ."],
-        ["why ?"],
-    ]
+    assert split_sentences(document, language="en") == [["he came . she left ."], ["why ?"]]
 
 
 def test_a_long_quotation_is_split_at_its_full_stops():
@@ -115,9 +109,7 @@ def test_no_sentence_is_empty_or_has_blanks_around(text):
         assert sentence == sentence.strip() != ""
 
 
-HOSTILE = [
-    *("“", "‘", "«", "»", "„", "'", '"', "' ", "'a ", "``「", '《"', ").“", "“a. ", "•")
-]
+HOSTILE = [*("“", "‘", "«", "»", "„", "'", '"', "' ", "'a ", "``「", '《"', ").“", "“a. ", "•")]
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
@@ -145,11 +137,7 @@ def test_the_segmenter_gets_no_paragraph_beyond_all_measure():
 
 def test_a_novel_in_one_paragraph_is_segmented_whole():
     draw = random.Random(0)
-    spoken = [
-        '"Come in," he said. ',
-        "\"It's late,\" she said; 'So,' he thought. ",
-        "(So.) ",
-    ]
+    spoken = ['"Come in," he said. ', "\"It's late,\" she said; 'So,' he thought. ", "(So.) "]
     told = "They went on for a long time without another word, as one does in novels. "
     novel = "".join(told * 3 + draw.choice(spoken) for _ in range(3500))
     assert list(cheap_parts(novel)) == [novel]
@@ -219,17 +207,11 @@ def test_a_long_paragraph_is_divided_into_equal_parts():
 @pytest.mark.parametrize(
     ("language", "sentences"),
     [
-        (
-            "deu",
-            ["Der Zug hielt um ca. 7 Uhr, d. h. viel zu spät.", "Am 3. Oktober nicht."],
-        ),
+        ("deu", ["Der Zug hielt um ca. 7 Uhr, d. h. viel zu spät.", "Am 3. Oktober nicht."]),
         ("ell", ["Πού είναι το πλοίο;", "Έφυγε νωρίς το πρωί."]),
         ("es-MX", ["El Sr. García y la Sra. Ruiz llegaron tarde.", "Nadie los vio."]),
         # Ordinal numbers.
-        (
-            "de",
-            ["Im 19. Jahrhundert kam er.", "Ab dem 16. Große Strafkammer.", "Er ging."],
-        ),
+        ("de", ["Im 19. Jahrhundert kam er.", "Ab dem 16. Große Strafkammer.", "Er ging."]),
         ("pl", ["Powyżej 8. klasy.", "Otwarto ją w 2004 r. stacji."]),
         ("hu", ["Az 5. századtól élt ott.", "Elment."]),
         ("cs", ["V 19. století žil.", "Odešel."]),

@@ -4,12 +4,7 @@ import pytest
 
 from pipeline.core.documents import NO_TEXT, Dropped
 from pipeline.reading.tables import MORE_CELLS, find_quoting, read_header
-from pipeline.reading.text_rows import (
-    TextRow,
-    csv_rows,
-    json_rows,
-    json_sentence_starts,
-)
+from pipeline.reading.text_rows import TextRow, csv_rows, json_rows, json_sentence_starts
 from pipeline.storage import lines
 from pipeline.storage.lines import TOO_LONG
 from schemas.errors import AlbertError
@@ -63,17 +58,10 @@ TABLES = {
         b'"id";"text";"a, b, or c"\n1;Ada, she wrote.;2\n',
         [TextRow("Ada, she wrote.")],
     ),
-    "a name may have white space after its mark": (
-        b'"id" ,"text"\n1,"Ada wrote."\n',
-        [ADA],
-    ),
+    "a name may have white space after its mark": (b'"id" ,"text"\n1,"Ada wrote."\n', [ADA]),
     "code in a quoted cell may have tabs as many as a row": (
         b'id\ttext\n1\t"So.\nLate."\n2\t"def f():\n\treturn 1"\n3\t"x = 1\ny\t= 2"\n',
-        [
-            TextRow("So.\nLate."),
-            TextRow("def f():\n\treturn 1"),
-            TextRow("x = 1\ny\t= 2"),
-        ],
+        [TextRow("So.\nLate."), TextRow("def f():\n\treturn 1"), TextRow("x = 1\ny\t= 2")],
     ),
     "code beside a name may have tabs as many as a row, where others have fewer": (
         b'name\ttext\na.py\t"x = 1\ny\t= 2"\nb.py\t"import os\n\nos.walk()"\n'
@@ -85,8 +73,7 @@ TABLES = {
         ],
     ),
     "verse beside a name may have a comma in each line": (
-        b'name,text\nDawn,"Light, and\n%bdark"\nDusk,"One.\nTwo."\n'
-        % (b"day, and\n" * 30),
+        b'name,text\nDawn,"Light, and\n%bdark"\nDusk,"One.\nTwo."\n' % (b"day, and\n" * 30),
         [TextRow("Light, and\n" + "day, and\n" * 30 + "dark"), TextRow("One.\nTwo.")],
     ),
     "verse beside a number may have a comma in each line": (
@@ -130,10 +117,7 @@ UNFIT = {
         '5,"Ada said\n6,"She left,\nlate."\n7,"No."\n',
         ['"Ada said', "She left,\nlate.", "No."],
     ),
-    "a quotation at the beginning": (
-        '5,"No" she said.\n6,So.\n',
-        ['"No" she said.', "So."],
-    ),
+    "a quotation at the beginning": ('5,"No" she said.\n6,So.\n', ['"No" she said.', "So."]),
     "marks in a quoted cell that are not doubled": (
         '5,"He said "no" aloud."\n6,So.\n',
         ['He said "no" aloud.', "So."],
@@ -168,10 +152,7 @@ def test_a_row_whose_marks_do_not_fit_takes_no_other_along(kind):
             ['"Ada wrote.', 'I read."', "One\nTwo."],
         ),
         # Without a number, unless some other row surely is quoted.
-        (
-            b'by\ttext\nAda\t"I wrote.\nBo\tI read."\nAda\t"So."\n',
-            ['"I wrote.', 'I read."', "So."],
-        ),
+        (b'by\ttext\nAda\t"I wrote.\nBo\tI read."\nAda\t"So."\n', ['"I wrote.', 'I read."', "So."]),
         (
             b'by,text\nAda,"I wrote.\n%bBo,I left."\n' % (b"Bo,I read.\n" * 20),
             ['"I wrote.', *["I read."] * 20, 'I left."'],
@@ -290,10 +271,7 @@ PANDAS = r"""id,text
                 "Rain, all night.",
             ],
         ),
-        (
-            MYSQL,
-            ['The note said "back at noon"\nand nothing else.', "A folder C:\\docs\\"],
-        ),
+        (MYSQL, ['The note said "back at noon"\nand nothing else.', "A folder C:\\docs\\"]),
         (SEMICOLONS, ['„No", she said; "not now".']),
         (PANDAS, ['He wrote "closed", then "open".', "The folder C:\\texts\\"]),
     ],
@@ -316,10 +294,7 @@ def test_a_record_that_is_too_long_costs_no_other(monkeypatch):
 
 
 def test_the_last_line_of_json_needs_no_end():
-    assert json_rows_of(b'{"text": "one"}\n{"text": "two"}') == [
-        TextRow("one"),
-        TextRow("two"),
-    ]
+    assert json_rows_of(b'{"text": "one"}\n{"text": "two"}') == [TextRow("one"), TextRow("two")]
 
 
 def test_a_key_may_lie_in_another_or_have_a_dot():

@@ -102,9 +102,7 @@ def test_a_line_feed_in_a_record_ends_a_paragraph_unless_lines_are_wrapped(
         ("excel.csv", "sep=;\nid;text\n1;One, two.\n", "csv", [["One, two."]]),
     ],
 )
-def test_a_format_is_recognised_and_read_as_it_was_meant(
-    name, content, form, documents, tmp_path
-):
+def test_a_format_is_recognised_and_read_as_it_was_meant(name, content, form, documents, tmp_path):
     found = read(written(tmp_path, name, content))
     assert found[0] == form
     assert documents is None or found[1] == documents
@@ -122,9 +120,7 @@ def test_a_format_is_recognised_and_read_as_it_was_meant(
         ("Jó őszi idő, tükörfúrógép, árvíztűrő.".encode("latin2"), None, "Hungarian"),
         ("Çocuğun ışığı söndü, şimdi kış.".encode("cp1254"), None, "Turkish"),
         (
-            "Šaltą žiemą ežere plūduriavo žąsys, ėjo čia ąžuolų kelią.".encode(
-                "cp1257"
-            ),
+            "Šaltą žiemą ežere plūduriavo žąsys, ėjo čia ąžuolų kelią.".encode("cp1257"),
             None,
             "1257",
         ),
@@ -167,14 +163,7 @@ def test_a_path_may_name_the_key_of_its_text(tmp_path):
 
 def test_what_programs_leave_beside_texts_in_a_folder_is_passed_over(tmp_path):
     copies = ("x.txt~", "#y#.txt", "#z#", "x.txt.bak", "x.txt.orig", "~$x.txt")
-    others = (
-        ".DS_Store",
-        "._x.txt",
-        "COPYING",
-        "LICENSE-MIT",
-        "checksums.txt",
-        "x.crc",
-    )
+    others = (".DS_Store", "._x.txt", "COPYING", "LICENSE-MIT", "checksums.txt", "x.crc")
     for name in ("x.txt", *copies, *others):
         written(tmp_path, name, "One. Two.\n")
     files = find_inputs({"text": (str(tmp_path),)})
@@ -198,14 +187,11 @@ def test_a_row_of_csv_that_never_ends_is_left_out(tmp_path, monkeypatch):
     assert read(path)[1] == [["One."]]
 
 
-PAGES = "".join(
-    f"He came home on day {n}. It was late\nand cold.\n\n" for n in range(3000)
-)
+PAGES = "".join(f"He came home on day {n}. It was late\nand cold.\n\n" for n in range(3000))
 
 
 @pytest.mark.parametrize(
-    "marker",
-    ["<|endoftext|>", "</s>", "<|end_of_text|>", "[SEP]", " <eos>\r", "<|im_end|>"],
+    "marker", ["<|endoftext|>", "</s>", "<|end_of_text|>", "[SEP]", " <eos>\r", "<|im_end|>"]
 )
 def test_a_marker_ends_a_document_wherever_it_stands(marker, tmp_path):
     text = f"{PAGES}{marker}\nShe left.\n{marker}\nWhy?\n{marker}\n"
@@ -232,9 +218,7 @@ def test_a_marker_among_sentences_is_no_sentence(tmp_path):
 
 
 @pytest.mark.parametrize("line", ["He came.<|endoftext|>Why?", "He came.[SEP]Why?"])
-def test_a_marker_inside_a_line_of_sentences_ends_a_document_as_in_prose(
-    line, tmp_path
-):
+def test_a_marker_inside_a_line_of_sentences_ends_a_document_as_in_prose(line, tmp_path):
     lines = "".join(f"Ada wrote page {n}.\nShe left.\n\n" for n in range(3000))
     path = written(tmp_path, "a.txt", f"{lines}{line}\nSo.\n<|endoftext|>\n")
     name, documents = read(path)
@@ -280,14 +264,8 @@ def test_a_marker_after_the_marks_of_a_text_ends_it(ends, tmp_path):
         (["他", "来", "了", "。"], ["他来了。"]),
         (["他来了。", "她走了。", "下雨了。"], ["他来了。", "她走了。", "下雨了。"]),
         (["プログラム", "を", "書", "く"], ["プログラムを書く"]),
-        (
-            ["はい", "そうですか", "わかりました"],
-            ["はい", "そうですか", "わかりました"],
-        ),
-        (
-            ["床前明月光", "疑是地上霜", "舉頭望明月"],
-            ["床前明月光", "疑是地上霜", "舉頭望明月"],
-        ),
+        (["はい", "そうですか", "わかりました"], ["はい", "そうですか", "わかりました"]),
+        (["床前明月光", "疑是地上霜", "舉頭望明月"], ["床前明月光", "疑是地上霜", "舉頭望明月"]),
         ("One.\rTwo.\r\rThree.", ["One.", "Two.", "Three."]),
         ("One.\r\nTwo.", ["One.", "Two."]),
     ],
@@ -319,11 +297,7 @@ def test_the_texts_of_a_list_of_objects_are_named_and_read(tmp_path):
 
 @pytest.mark.parametrize(
     "content",
-    [
-        '["He came."]\n["Why?"]\n',
-        '[["He came.", "Why?"]]',
-        '"He said \\"No\\"."\n"Why?"\n',
-    ],
+    ['["He came."]\n["Why?"]\n', '[["He came.", "Why?"]]', '"He said \\"No\\"."\n"Why?"\n'],
 )
 def test_json_without_names_is_no_prose(content, tmp_path):
     path = written(tmp_path, "a.txt", content)
@@ -379,10 +353,7 @@ def test_speech_in_quotation_marks_is_prose(tmp_path):
         (r"Let $\nu$ be so.\nThen $\mu$.", [r"Let $\nu$ be so.\nThen $\mu$."]),
         (r"In C:\notes\new it is.", [r"In C:\notes\new it is."]),
         (r"It prints one\ntwo.", [r"It prints one\ntwo."]),
-        (
-            r'So printf("Hi!\n"); has \t and \".',
-            [r'So printf("Hi!\n"); has \t and \".'],
-        ),
+        (r'So printf("Hi!\n"); has \t and \".', [r'So printf("Hi!\n"); has \t and \".']),
         (r"It prints 'Hi!\n\n'.", [r"It prints 'Hi!\n\n'."]),
         (r'He came.\n"Why?" she said.', ["He came.", '"Why?" she said.']),
         ("He wrote so.\\nSo.\nWhy?", [r"He wrote so.\nSo.", "Why?"]),
@@ -433,9 +404,7 @@ def test_the_numbers_of_pages_are_no_text(pages, tmp_path):
         "It was\n\n1984\n\x0cand then\n\n14\n\x0cno more.\n",
     ],
 )
-def test_a_number_where_a_page_ends_is_text_unless_numbers_rise_with_the_pages(
-    pages, tmp_path
-):
+def test_a_number_where_a_page_ends_is_text_unless_numbers_rise_with_the_pages(pages, tmp_path):
     _, documents = read(written(tmp_path, "a.txt", pages))
     words = [word for paragraph in documents[0] for word in paragraph.split()]
     assert words == pages.split()
@@ -449,18 +418,14 @@ def test_separators_of_unicode_end_lines_and_paragraphs(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [
-        ("a.csv", "id,text\n1,12\n2,3.5\n"),
-        ("a.jsonl", '{"text": "12"}\n{"text": "3.5"}\n'),
-    ],
+    [("a.csv", "id,text\n1,12\n2,3.5\n"), ("a.jsonl", '{"text": "12"}\n{"text": "3.5"}\n')],
 )
 def test_numbers_are_no_texts_whatever_their_column_is_called(name, content, tmp_path):
     path = written(tmp_path, name, content)
     with pytest.raises(AlbertError) as refused:
         find(path)
     assert str(refused.value) == (
-        f'--text: {path} has numbers alone under "text"; say with --text-key where '
-        "the text is."
+        f'--text: {path} has numbers alone under "text"; say with --text-key where the text is.'
     )
 
 
@@ -475,18 +440,14 @@ def test_documents_that_wikiextractor_did_not_write_are_refused(tmp_path):
 
 
 def test_a_page_may_speak_of_the_format_that_holds_it(tmp_path):
-    page = (
-        "WARC/1.0\r\nWARC-Type: conversion\r\n\r\nThis is\nWARC/1.0 as it is.\nSo.\r\n"
-    )
+    page = "WARC/1.0\r\nWARC-Type: conversion\r\n\r\nThis is\nWARC/1.0 as it is.\nSo.\r\n"
     path = written(tmp_path, "a.wet", page * 2)
     said = ["This is", "WARC/1.0 as it is.", "So."]
     assert read(path) == ("wet", [said, said])
 
 
 def test_a_form_feed_alone_is_white_space(tmp_path):
-    _, documents = read(
-        written(tmp_path, "a.txt", "It was\n\x0clate.\n\n\x0cIn 1914\n")
-    )
+    _, documents = read(written(tmp_path, "a.txt", "It was\n\x0clate.\n\n\x0cIn 1914\n"))
     assert documents == [["It was late.", "In 1914"]]
 
 
@@ -495,18 +456,12 @@ def test_a_form_feed_alone_is_white_space(tmp_path):
     [
         ('id,text\n1,He came.\n2,"She left, late."\n', "has names of columns"),
         ("id;title;text\n1;A;He came.\n2;B;Why?\n", "has names of columns"),
-        (
-            '{"id": [1, 2], "text": ["He came.", "Why?"]}',
-            "is JSON with all of a column together",
-        ),
+        ('{"id": [1, 2], "text": ["He came.", "Why?"]}', "is JSON with all of a column together"),
         ('<srcset setid="a">\n<doc>\n<seg id="1">He came.</seg>\n', "is XML"),
         ("<DOC>\n<DOCNO>1</DOCNO>\n<TEXT>He came.</TEXT>\n</DOC>\n", "is XML"),
         ("Message-ID: <1@b>\nFrom: a@b\n\nHe came=20\nhome.\n", "is a mail as it was"),
         ("Received: by a\n\tfor b\nFrom: a@b\n\nHe came.\n", "is a mail as it was"),
-        (
-            "From: A <a@b>\nTo: B <b@b>\nSubject: Rain\n\nHe came.\n",
-            "is a mail as it was",
-        ),
+        ("From: A <a@b>\nTo: B <b@b>\nSubject: Rain\n\nHe came.\n", "is a mail as it was"),
         ("From Ada Mon Jan  1 09:30:00 2024\nTo: Bob\n\nHe came.\n", "is a mailbox"),
         ("From - Mon Jan 11 09:30:00 2024\nTo: Bob\n\nHe came.\n", "is a mailbox"),
         ("<!-- of 2024 -->\n<html><p>He came.</p></html>", "is HTML;"),

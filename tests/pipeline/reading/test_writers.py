@@ -23,9 +23,7 @@ def arrow(*texts):
 
 
 def warc(*pages):
-    records = [
-        b"WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 2\r\n\r\na:\r\n\r\n"
-    ]
+    records = [b"WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 2\r\n\r\na:\r\n\r\n"]
     for language, text in pages:
         body = text.encode()
         records.append(

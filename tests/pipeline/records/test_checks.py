@@ -61,10 +61,7 @@ PLACE = "has a masked place outside its text"
     [
         ({"input_ids": [2, 3] * 5}, "has 10 values of input_ids, which takes 1 to 8"),
         ({"input_ids": []}, "has 0 values of input_ids, which takes 1 to 8"),
-        (
-            {"masked_lm_ids": [5, 6, 7]},
-            "has 3 values of masked_lm_ids, which takes 0 to 2",
-        ),
+        ({"masked_lm_ids": [5, 6, 7]}, "has 3 values of masked_lm_ids, which takes 0 to 2"),
         ({"input_ids": [7, 7, 3]}, "does not begin with [CLS] and end with [SEP]"),
         ({"input_ids": [2, 7, 7]}, "does not begin with [CLS] and end with [SEP]"),
         ({"input_ids": [2, 10, 4, 3, 9, 3]}, OUTSIDE),
@@ -110,10 +107,7 @@ def test_a_bad_record_has_its_problem_named(change, expected):
             "has input_mask that are not ones followed by zeros",
         ),
         ({"input_mask": [0] * 8}, "has input_ids after the end of its text"),
-        (
-            {"input_ids": [2, 7, 4, 3, 9, 3, 0, 9]},
-            "has input_ids after the end of its text",
-        ),
+        ({"input_ids": [2, 7, 4, 3, 9, 3, 0, 9]}, "has input_ids after the end of its text"),
         (
             {"segment_ids": [0, 0, 0, 0, 7, 1, 0, 0]},
             "has segment_ids that do not follow from its tokens",
@@ -130,10 +124,7 @@ def test_a_bad_record_has_its_problem_named(change, expected):
             {"masked_lm_weights": [0.5, 0.0]},
             "has masked_lm_weights that are not ones followed by zeros",
         ),
-        (
-            {"masked_lm_positions": [2, 3]},
-            "has masked_lm_positions after the end of its text",
-        ),
+        ({"masked_lm_positions": [2, 3]}, "has masked_lm_positions after the end of its text"),
         ({"masked_lm_positions": [-1, 0]}, PLACE),
     ],
 )

@@ -47,9 +47,7 @@ def test_a_record_is_an_example_as_tensorflow_serializes_it():
     assert sorted(feature) == ["id", "sentence_lengths", "tokens", "word_starts"]
     assert feature["id"].bytes_list.value == [bytes(range(16))]
     assert feature["sentence_lengths"].int64_list.value == [3, 2]
-    assert feature["tokens"].bytes_list.value == [
-        b"\x07\x00\x2c\x01\x09\x00\x05\x00\x08\x00"
-    ]
+    assert feature["tokens"].bytes_list.value == [b"\x07\x00\x2c\x01\x09\x00\x05\x00\x08\x00"]
     assert feature["word_starts"].bytes_list.value == [b"\xb0"]
 
 
@@ -81,11 +79,7 @@ def test_documents_come_back_one_after_the_other():
     assert found.document_keys == [KEY, OTHER_KEY, KEY]
     assert found.document_starts.tolist() == [0, 5, 305, 310]
     assert found.ids.tolist() == [7, 300, 9, 5, 8, *range(1, 301), 7, 300, 9, 5, 8]
-    assert np.flatnonzero(found.word_starts).tolist() == [
-        *(0, 2, 3),
-        *(5, 155),
-        *(305, 307, 308),
-    ]
+    assert np.flatnonzero(found.word_starts).tolist() == [*(0, 2, 3), *(5, 155), *(305, 307, 308)]
     assert found.sentence_starts.tolist() == [0, 3, 5, 155, 305, 308]
 
 
@@ -122,36 +116,21 @@ def test_a_changed_byte_breaks_nothing(place, value, is_last):
         (b"\x08\x01", "is not a document as albert make-data writes them"),
         (changed(id=[b"short"]), "has an id of 5 bytes and not of 16"),
         (changed(id=[ID, ID]), "is not a document as albert make-data writes them"),
-        (
-            changed(tokens=[b"\x07\x00\x2c"]),
-            "is not a document as albert make-data writes them",
-        ),
+        (changed(tokens=[b"\x07\x00\x2c"]), "is not a document as albert make-data writes them"),
         (
             RECORD.replace(b"\x03\x02", b"\x03\x82"),
             "is not a document as albert make-data writes them",
         ),
         (changed(tokens=[], word_starts=[], sentence_lengths=[]), "has no tokens"),
-        (
-            changed(sentence_lengths=[3, 3]),
-            "has sentences that are not as long as its tokens",
-        ),
-        (
-            changed(sentence_lengths=[0, 5]),
-            "has sentences that are not as long as its tokens",
-        ),
-        (
-            changed(sentence_lengths=[]),
-            "has sentences that are not as long as its tokens",
-        ),
+        (changed(sentence_lengths=[3, 3]), "has sentences that are not as long as its tokens"),
+        (changed(sentence_lengths=[0, 5]), "has sentences that are not as long as its tokens"),
+        (changed(sentence_lengths=[]), "has sentences that are not as long as its tokens"),
         # In 64 bits their sum is 5.
         (
             changed(sentence_lengths=[*[1 << 62] * 4, 5]),
             "has sentences that are not as long as its tokens",
         ),
-        (
-            changed(word_starts=[b"\xff\xff"]),
-            "has word starts for another number of tokens",
-        ),
+        (changed(word_starts=[b"\xff\xff"]), "has word starts for another number of tokens"),
         (
             changed(tokens=[np.array([7, 400, 9, 5, 8], "<u2").tobytes()]),
             "has a token that the vocabulary does not have",
@@ -160,10 +139,7 @@ def test_a_changed_byte_breaks_nothing(place, value, is_last):
             changed(tokens=[np.array([7, 0, 9, 5, 8], "<u2").tobytes()]),
             "has padding inside its text",
         ),
-        (
-            changed(word_starts=[b"\xa0"]),
-            "has a sentence that does not begin with a word",
-        ),
+        (changed(word_starts=[b"\xa0"]), "has a sentence that does not begin with a word"),
     ],
 )
 def test_what_is_wrong_with_a_record_is_said(record, problem):

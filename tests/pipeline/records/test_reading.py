@@ -83,10 +83,7 @@ BAD_LENGTH = "has a length that does not match its checksum"
     ("content", "found"),
     [
         (WHOLE, [0, 1, 2, 3]),
-        (
-            flipped(FRAME + 20),
-            [0, f"record 1, at byte {FRAME}, does not match its checksum", 2, 3],
-        ),
+        (flipped(FRAME + 20), [0, f"record 1, at byte {FRAME}, does not match its checksum", 2, 3]),
         (
             flipped(FRAME),
             [
@@ -131,11 +128,7 @@ def test_damage_costs_the_records_that_it_touches(tmp_path, content, found):
 
 def test_a_record_more_than_promised_is_not_read(tmp_path):
     more = "is more than the 2 that manifest.json promises"
-    assert read(tmp_path, WHOLE, examples=2) == [
-        0,
-        1,
-        f"record 2, at byte {2 * FRAME}, {more}",
-    ]
+    assert read(tmp_path, WHOLE, examples=2) == [0, 1, f"record 2, at byte {2 * FRAME}, {more}"]
 
 
 @pytest.mark.parametrize("length", [FRAME * 3, 1 << 34, (1 << 63) + 1, (1 << 64) - 1])
@@ -185,17 +178,13 @@ COPIES = 10
 
 
 def config_of(**settings):
-    return DataConfig(max_seq_length=48, num_shards=1, **settings).resolved(
-        input_bytes=0
-    )
+    return DataConfig(max_seq_length=48, num_shards=1, **settings).resolved(input_bytes=0)
 
 
 def stored(documents, folder, *, tokenizer, config):
     """The records of each copy of a shard, as they are stored."""
     shard = Shard(split=TRAIN, index=0, num_shards=1, copies=COPIES)
-    sidecar = write_shard(
-        documents, shard, tokenizer=tokenizer, config=config, output=folder
-    )
+    sidecar = write_shard(documents, shard, tokenizer=tokenizer, config=config, output=folder)
     copies = []
     for file in sidecar["files"]:
         with (folder / file["name"]).open("rb") as records:
@@ -207,9 +196,7 @@ def write_documents(documents, folder, *, tokenizer, config):
     """The manifest of a data set with one shard of documents, and its sidecar."""
     config = dataclasses.replace(config, examples="on-the-fly")
     shard = Shard(split=TRAIN, index=0, num_shards=1, copies=1, is_documents=True)
-    sidecar = write_shard(
-        documents, shard, tokenizer=tokenizer, config=config, output=folder
-    )
+    sidecar = write_shard(documents, shard, tokenizer=tokenizer, config=config, output=folder)
     files = [ShardFile(**file) for file in sidecar["files"]]
     size = tokenizer.vocab_size
     return manifest_of(files, config, sha256="", vocab_size=size), sidecar
@@ -229,18 +216,14 @@ def test_ten_epochs_of_documents_are_ten_stored_copies_byte_for_byte(
     config = config_of(sentence_task=task, record_layout=layout)
     documents = topics[:12]
     copies, counts = stored(documents, tmp_path, tokenizer=tokenizer, config=config)
-    manifest, sidecar = write_documents(
-        documents, tmp_path, tokenizer=tokenizer, config=config
-    )
+    manifest, sidecar = write_documents(documents, tmp_path, tokenizer=tokenizer, config=config)
     assert [epoch_of(tmp_path, manifest, epoch) for epoch in range(COPIES)] == copies
     assert sidecar["copies"] == counts[:1]
     assert sidecar["files"][0]["examples"] == len(copies[0])
 
 
 def test_the_eleventh_epoch_is_like_no_other(topics, tokenizer, tmp_path):
-    manifest, _ = write_documents(
-        topics[:3], tmp_path, tokenizer=tokenizer, config=config_of()
-    )
+    manifest, _ = write_documents(topics[:3], tmp_path, tokenizer=tokenizer, config=config_of())
     epochs = [tuple(epoch_of(tmp_path, manifest, epoch)) for epoch in range(12)]
     assert len(set(epochs)) == 12
 
@@ -254,9 +237,7 @@ def test_a_shard_without_documents_has_no_examples(tokenizer, tmp_path, task):
 
 @pytest.fixture
 def shard_of_three(topics, tokenizer, tmp_path):
-    manifest, _ = write_documents(
-        topics[:3], tmp_path, tokenizer=tokenizer, config=config_of()
-    )
+    manifest, _ = write_documents(topics[:3], tmp_path, tokenizer=tokenizer, config=config_of())
     return manifest, tmp_path / manifest.shards[0].name
 
 
@@ -281,14 +262,9 @@ def in_another_order(content):
         (in_another_order, "is not the file that the manifest describes"),
         (None, "cannot be read: No such file or directory"),
     ],
-    ids=[
-        *("cut inside a document", "cut between", "a document more", "another order"),
-        "missing",
-    ],
+    ids=[*("cut inside a document", "cut between", "a document more", "another order"), "missing"],
 )
-def test_a_shard_of_documents_that_is_damaged_is_refused(
-    shard_of_three, tmp_path, damage, problem
-):
+def test_a_shard_of_documents_that_is_damaged_is_refused(shard_of_three, tmp_path, damage, problem):
     manifest, path = shard_of_three
     content = path.read_bytes()
     path.unlink()
@@ -336,9 +312,7 @@ def test_of_125_altered_files_no_record_is_read(tmp_path, kind):
         assert all(isinstance(item, CorruptRecord) for item in items)
         assert sum(item.lost for item in items) == shard.examples
     path.write_bytes(original)
-    assert [
-        record for some in read_shard(tmp_path, shard, manifest) for record in some
-    ] == records
+    assert [record for some in read_shard(tmp_path, shard, manifest) for record in some] == records
 
 
 def test_a_file_is_hashed_once(tmp_path, monkeypatch):
@@ -352,12 +326,8 @@ def test_a_file_is_hashed_once(tmp_path, monkeypatch):
 def test_held_out_examples_are_read_as_they_are_stored(topics, tokenizer, tmp_path):
     config = config_of(examples="on-the-fly")
     shard = Shard(split=EVAL, index=0, num_shards=1, copies=1)
-    sidecar = write_shard(
-        topics[:3], shard, tokenizer=tokenizer, config=config, output=tmp_path
-    )
-    documents = ShardFile(
-        name=part_file(DOCUMENTS, 0, num_parts=1), examples=0, bytes=0, sha256=""
-    )
+    sidecar = write_shard(topics[:3], shard, tokenizer=tokenizer, config=config, output=tmp_path)
+    documents = ShardFile(name=part_file(DOCUMENTS, 0, num_parts=1), examples=0, bytes=0, sha256="")
     manifest = manifest_of(
         [documents, *(ShardFile(**file) for file in sidecar["files"])],
         config,
@@ -365,9 +335,7 @@ def test_held_out_examples_are_read_as_they_are_stored(topics, tokenizer, tmp_pa
         vocab_size=tokenizer.vocab_size,
     )
     (held_out,) = manifest.shard_files(EVAL, 0)
-    found = list(
-        itertools.chain.from_iterable(read_copy(tmp_path, held_out, manifest, copy=0))
-    )
+    found = list(itertools.chain.from_iterable(read_copy(tmp_path, held_out, manifest, copy=0)))
     with (tmp_path / held_out.name).open("rb") as records:
         assert found == read_records(records)
 

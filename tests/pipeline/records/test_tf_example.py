@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 from pipeline.examples.masking import mask
 from pipeline.examples.pairs import Pairs, assemble
 from pipeline.records.checks import floats, integers, rows_with, split_example
-from pipeline.records.tfrecord import (
-    Column,
-    encode_examples,
-    encode_rows,
-    varints,
-)
+from pipeline.records.tfrecord import Column, encode_examples, encode_rows, varints
 from schemas.config import DataConfig
 from schemas.example import FEATURES
 from tests.pipeline.records.one_record import encode as serialized_by_tensorflow
@@ -56,10 +51,7 @@ def test_features_are_in_the_order_of_their_names_as_by_tensorflow(features):
 
 
 def test_booleans_and_int32_are_integers():
-    columns = {
-        "starts": column([[True, False]], np.bool_),
-        "ids": column([[2, 30000]], np.int32),
-    }
+    columns = {"starts": column([[True, False]], np.bool_), "ids": column([[2, 30000]], np.int32)}
     assert encode_examples(columns) == [
         serialized_by_tensorflow({"starts": [1, 0], "ids": [2, 30000]})
     ]
@@ -76,9 +68,7 @@ def test_varints_of_one_to_four_bytes():
     assert bounds == [0, 16]
 
 
-CONFIG = DataConfig(max_seq_length=10, max_predictions_per_seq=3).resolved(
-    input_bytes=0
-)
+CONFIG = DataConfig(max_seq_length=10, max_predictions_per_seq=3).resolved(input_bytes=0)
 PADDED = dataclasses.replace(CONFIG, record_layout="padded")
 
 
@@ -270,9 +260,7 @@ def test_any_bytes_are_split_or_refused(record):
 
 @given(st.lists(st.integers(0, 3), max_size=8), st.data())
 def test_rows_with_a_flag_are_those_that_have_one(lengths, data):
-    flags = [
-        data.draw(st.lists(st.booleans(), min_size=n, max_size=n)) for n in lengths
-    ]
+    flags = [data.draw(st.lists(st.booleans(), min_size=n, max_size=n)) for n in lengths]
     together = np.array([flag for row in flags for flag in row], bool)
     offsets = np.cumsum([0, *lengths])
     assert rows_with(together, offsets).tolist() == [any(row) for row in flags]

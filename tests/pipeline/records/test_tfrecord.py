@@ -6,13 +6,7 @@ import tensorflow as tf
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from pipeline.records.tfrecord import (
-    Frame,
-    RecordWriter,
-    frame,
-    masked_crc,
-    read_frames,
-)
+from pipeline.records.tfrecord import Frame, RecordWriter, frame, masked_crc, read_frames
 from tests.pipeline.records.one_record import read_records
 
 records = st.lists(st.binary(max_size=300), max_size=20)
@@ -73,10 +67,7 @@ def test_a_writer_knows_what_it_wrote(batches):
 )
 def test_damage_is_found_and_its_place_said(damage, problem):
     content = damage(frame(b"a") + frame(b"albert"))
-    assert list(read_frames(io.BytesIO(content))) == [
-        Frame(0, b"a"),
-        Frame(17, b"", problem),
-    ]
+    assert list(read_frames(io.BytesIO(content))) == [Frame(0, b"a"), Frame(17, b"", problem)]
 
 
 def test_after_a_damaged_length_nothing_is_read():
@@ -90,9 +81,7 @@ def test_after_a_damaged_length_nothing_is_read():
 def test_a_length_that_the_file_has_not_is_refused_before_anything_is_read(length):
     """TensorFlow's reader ends the process at one, if its checksum is right."""
     header = length.to_bytes(8, "little")
-    content = (
-        frame(b"a") + header + masked_crc(header).to_bytes(4, "little") + b"albert"
-    )
+    content = frame(b"a") + header + masked_crc(header).to_bytes(4, "little") + b"albert"
     assert list(read_frames(io.BytesIO(content))) == [
         Frame(0, b"a"),
         Frame(17, b"", "is cut off: the file ends in it"),

@@ -31,9 +31,7 @@ each_compression = pytest.mark.parametrize("compression", PACK)
 def unpack(data, compression, *, block_bytes=50_000):
     counts = ReadingCounts()
     blocks = [data[i : i + block_bytes] for i in range(0, len(data), block_bytes)]
-    return b"".join(decompress(blocks, compression, counts=counts)), counts.dropped[
-        DAMAGED
-    ]
+    return b"".join(decompress(blocks, compression, counts=counts)), counts.dropped[DAMAGED]
 
 
 @pytest.mark.parametrize(
@@ -58,9 +56,7 @@ def test_what_was_packed_comes_out(compression):
 
 @each_compression
 def test_streams_one_after_the_other_are_one_text(compression):
-    data = (
-        PACK[compression](b"one ") + PACK[compression](b"two ") + PACK[compression](b"")
-    )
+    data = PACK[compression](b"one ") + PACK[compression](b"two ") + PACK[compression](b"")
     assert unpack(data, compression) == (b"one two ", 0)
     assert unpack(data, compression, block_bytes=1) == (b"one two ", 0)
 

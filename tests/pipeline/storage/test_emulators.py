@@ -67,13 +67,7 @@ def shelf(place):
     return place
 
 
-SIZES = {
-    "a.txt": 5,
-    "empty": 0,
-    "large": len(LARGE),
-    "low/b.txt": 3,
-    "low/we[i]rd?.txt": 3,
-}
+SIZES = {"a.txt": 5, "empty": 0, "large": len(LARGE), "low/b.txt": 3, "low/we[i]rd?.txt": 3}
 
 
 def test_files_are_written_listed_and_measured(shelf):
@@ -99,10 +93,7 @@ def test_globs_and_names_like_globs_are_found(shelf):
     assert found("l?w/*") == ["low/b.txt", "low/we[i]rd?.txt"]
     assert found("low/we[i]rd?.txt") == ["low/we[i]rd?.txt"]
     assert found("none/*") == found("none/") == found("none") == []
-    assert files.find_below(shelf, "low/*") == [
-        f"{shelf}/low/b.txt",
-        f"{shelf}/low/we[i]rd?.txt",
-    ]
+    assert files.find_below(shelf, "low/*") == [f"{shelf}/low/b.txt", f"{shelf}/low/we[i]rd?.txt"]
 
 
 def test_files_are_read_whole_and_from_any_place(shelf):
@@ -240,9 +231,9 @@ def books(topics):
     }
 
 
-CONFIG = DataConfig(
-    max_seq_length=64, dupe_factor=2, num_shards=2, eval_fraction=0.0001
-).resolved(input_bytes=0)
+CONFIG = DataConfig(max_seq_length=64, dupe_factor=2, num_shards=2, eval_fraction=0.0001).resolved(
+    input_bytes=0
+)
 
 
 def hashes(place):
@@ -267,9 +258,7 @@ def test_a_job_with_an_empty_shard_that_is_interrupted_writes_the_local_bytes(
     make_dataset(plan_job(here, CONFIG, model=model, output=tmp_path / "data"))
     local = hashes(f"{tmp_path}/data")
     assert len(local) == 5
-    assert (
-        tmp_path / "data/eval/copy-00/part-00000-of-00001.tfrecord"
-    ).stat().st_size == 0
+    assert (tmp_path / "data/eval/copy-00/part-00000-of-00001.tfrecord").stat().st_size == 0
 
     def make():
         job = plan_job(inputs[place], CONFIG, model=model, output=f"{place}/data")

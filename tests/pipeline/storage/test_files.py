@@ -120,9 +120,7 @@ def asked(monkeypatch):
     return asked
 
 
-def test_a_remote_book_takes_one_look_and_a_worker_reads_it_with_one_request(
-    memory, asked
-):
+def test_a_remote_book_takes_one_look_and_a_worker_reads_it_with_one_request(memory, asked):
     text = "It was late, and the men knew.\n\n" * 30_000
     memory["memory://shelf/book.txt"] = text.encode()
     (split,) = plan_chunks(find_inputs({"text": ("memory://shelf/",)}))
@@ -137,9 +135,7 @@ def test_a_remote_book_takes_one_look_and_a_worker_reads_it_with_one_request(
 
 
 def test_a_remote_file_that_is_gone_is_said_in_one_sentence(memory):
-    with pytest.raises(
-        AlbertError, match=r"^memory://x/y cannot be read: it does not exist\.$"
-    ):
+    with pytest.raises(AlbertError, match=r"^memory://x/y cannot be read: it does not exist\.$"):
         files.open_binary("memory://x/y")
     with pytest.raises(AlbertError, match=r"^memory://x/y does not exist\.$"):
         files.read_whole("memory://x/y")
@@ -197,8 +193,7 @@ def test_a_package_that_is_not_installed_is_named(monkeypatch):
 
 def test_what_can_only_be_read_is_not_written():
     with pytest.raises(
-        AlbertError,
-        match=r"^https://host/a cannot be written: https:// can only be read\.$",
+        AlbertError, match=r"^https://host/a cannot be written: https:// can only be read\.$"
     ):
         files.write_whole("https://host/a", "text")
 

@@ -72,9 +72,7 @@ def test_files_of_a_web_server_are_found_and_read(site):
 
 
 @pytest.mark.parametrize("gives_parts", [True, False])
-def test_a_file_is_read_from_any_place_whether_or_not_the_server_gives_parts(
-    site, gives_parts
-):
+def test_a_file_is_read_from_any_place_whether_or_not_the_server_gives_parts(site, gives_parts):
     address, handler = site
     handler.gives_parts = gives_parts
     with files.open_binary(f"{address}/wiki/large") as file:

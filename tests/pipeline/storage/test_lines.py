@@ -120,9 +120,7 @@ def test_utf8_that_is_cut_inside_a_character_is_utf8():
 
 
 @given(
-    st.lists(st.text("ab é", max_size=30)).map("\n".join),
-    st.integers(1, 40),
-    st.integers(4, 12),
+    st.lists(st.text("ab é", max_size=30)).map("\n".join), st.integers(1, 40), st.integers(4, 12)
 )
 def test_long_lines_are_cut_in_the_same_places_however_blocks_fall(text, size, limit):
     data = text.encode()
@@ -166,16 +164,13 @@ def starts(line):
 
 def starts_of(text):
     """Where the documents of a text begin, found in the plainest way."""
-    return [0] + [
-        i + 1 for i in range(len(text)) if text[i] == 10 and text[i + 1 : i + 2] == b"D"
-    ]
+    return [0] + [i + 1 for i in range(len(text)) if text[i] == 10 and text[i + 1 : i + 2] == b"D"]
 
 
 def read_parts(path, edges):
     pairs = zip(edges, [*edges[1:-1], None], strict=False)
     return [
-        b"".join(read_documents(str(path), starts, start=start, end=end))
-        for start, end in pairs
+        b"".join(read_documents(str(path), starts, start=start, end=end)) for start, end in pairs
     ]
 
 
@@ -203,9 +198,7 @@ def test_streams_may_cut_documents_anywhere(tmp_path_factory, text, data):
     """As pbzip2 does, which puts every 900 kB in a stream of its own."""
     cuts = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=5)))
     edges = [0, *cuts, len(text)]
-    streams = [
-        bz2.compress(text[edges[i] : edges[i + 1]]) for i in range(len(edges) - 1)
-    ]
+    streams = [bz2.compress(text[edges[i] : edges[i + 1]]) for i in range(len(edges) - 1)]
     path = tmp_path_factory.mktemp("range") / "text.bz2"
     path.write_bytes(b"".join(streams))
     size = path.stat().st_size
@@ -233,9 +226,7 @@ def test_a_start_is_found_wherever_blocks_are_cut():
 
 
 def test_what_follows_completes_the_last_line():
-    assert (
-        find_start([b"a\nD"], lambda line: line == b"Done", following=[b"one\n"]) == 2
-    )
+    assert find_start([b"a\nD"], lambda line: line == b"Done", following=[b"one\n"]) == 2
     assert find_start([b"a\nD"], starts) == 2
     assert find_start([b"a"], starts, following=[b"\nD"]) is None
 

@@ -36,9 +36,7 @@ def test_every_convention_becomes_iob2(tmp_path, tags, divider):
 
 
 def test_an_entity_of_iob2_that_begins_with_i_is_read_and_counted(tmp_path):
-    file = read(
-        tmp_path, columns(("B-P", "O", "I-L"), words=("a", "b", "c")), task="tag"
-    )
+    file = read(tmp_path, columns(("B-P", "O", "I-L"), words=("a", "b", "c")), task="tag")
     assert file.examples[0].tags == ("B-P", "O", "B-L")
     assert file.counts == {NO_BEGINNING: 1}
 
@@ -119,9 +117,7 @@ def test_running_text_is_not_taken_for_columns(tmp_path):
     ],
     ids=["a line without a tag", "no such column", "words alone", "nothing"],
 )
-def test_columns_that_do_not_fit_together_are_refused(
-    tmp_path, content, label, sentence
-):
+def test_columns_that_do_not_fit_together_are_refused(tmp_path, content, label, sentence):
     columns = {"label": label} if label else {}
     with pytest.raises((AlbertError, SettingError)) as error:
         read(tmp_path, content, task="tag", **columns)
@@ -140,9 +136,7 @@ def test_a_line_of_another_width_in_a_sentence_is_refused(tmp_path):
         read(tmp_path, "Ada NNP B-PER\nran VBD O O\n", task="tag", label=None)
 
 
-@pytest.mark.parametrize(
-    "spans", ['[[4, 12, "LOC"]]', '[{"start": 4, "end": 12, "label": "LOC"}]']
-)
+@pytest.mark.parametrize("spans", ['[[4, 12, "LOC"]]', '[{"start": 4, "end": 12, "label": "LOC"}]'])
 def test_marked_characters_become_tags_of_words(tmp_path, spans):
     record = '{"text": "in  New York.", "label": %s}\n{"text": "no", "label": []}\n'
     file = read(tmp_path, record % spans, task="tag")
@@ -174,26 +168,17 @@ WORLD = {
         "-DOCSTART- -X- O O\n\nPeter NNP B-NP B-PER\n",
         [("EU rejects", "B-ORG O"), ("Peter", "B-PER")],
     ),
-    "a number sign that is a word": (
-        "# O\n1 O\nb B-P\n",
-        [("# 1 b", "O O B-P")],
-    ),
+    "a number sign that is a word": ("# O\n1 O\nb B-P\n", [("# 1 b", "O O B-P")]),
     "a number sign before an entity": (
         "# sent_id = 1\n#Oslo B-LOC\nwins O\n\nAda B-PER\n",
         [("#Oslo wins", "B-LOC O"), ("Ada", "B-PER")],
     ),
-    "numbers that are words": (
-        "1 CD O\n2 CD O\n\n4 CD O\n",
-        [("1 2", "O O"), ("4", "O")],
-    ),
+    "numbers that are words": ("1 CD O\n2 CD O\n\n4 CD O\n", [("1 2", "O O"), ("4", "O")]),
     "brackets that are words": (
         "[ O\nReuters B-ORG\n] O\n\n{{ O\n\n[Ulm] B-LOC\n",
         [("[ Reuters ]", "O B-ORG O"), ("{{", "O"), ("[Ulm]", "B-LOC")],
     ),
-    "a word in brackets at the beginning": (
-        "[Ulm] B-LOC\nis O\n",
-        [("[Ulm] is", "B-LOC O")],
-    ),
+    "a word in brackets at the beginning": ("[Ulm] B-LOC\nis O\n", [("[Ulm] is", "B-LOC O")]),
     "words between tabs that begin as comments do and have tags of their own": (
         "#Dogs\tHT\nrun\tV\n\n<user>\tUSR\nsits\tV\n\n# id\t7\n#\thttp://x\nBo\tN\n",
         [("#Dogs run", "HT V"), ("<user> sits", "USR V"), ("Bo", "N")],
@@ -211,8 +196,7 @@ WORLD = {
         [("Ada ran", "B-P O")],
     ),
     "lists of JSON beside ids, all of a column together, as to_dict gives them": (
-        '{"id": [7, 8], "tokens": [["Ada", "ran"], ["Bo"]], "ner_tags": '
-        '[["B-P", "O"], ["O"]]}',
+        '{"id": [7, 8], "tokens": [["Ada", "ran"], ["Bo"]], "ner_tags": [["B-P", "O"], ["O"]]}',
         [("Ada ran", "B-P O"), ("Bo", "O")],
     ),
     "texts of JSON with spaces between words, all of a column together": (
@@ -256,8 +240,7 @@ WORLD = {
         [("Ada ,", "B-P O"), ("Bo", "B-P")],
     ),
     "CSV with a column of sentences": (
-        "Sentence #,Word,POS,Tag\nSentence: 1,Ada,N,B-P\n,ran,V,O\n"
-        "Sentence: 2,Bo,N,B-P\n",
+        "Sentence #,Word,POS,Tag\nSentence: 1,Ada,N,B-P\n,ran,V,O\nSentence: 2,Bo,N,B-P\n",
         [("Ada ran", "B-P O"), ("Bo", "B-P")],
     ),
     "CSV with a column of documents, whose sentences are numbered anew": (
@@ -305,15 +288,9 @@ WORLD = {
         "text;tags\nAda ran;B-P O\nBo;O\nAnn;O\n",
         [("Ada ran", "B-P O"), ("Bo", "O"), ("Ann", "O")],
     ),
-    "suffixes": (
-        "Ada P-B\nAnn P-I\nBo P-B\nran O\n",
-        [("Ada Ann Bo ran", "B-P I-P B-P O")],
-    ),
+    "suffixes": ("Ada P-B\nAnn P-I\nBo P-B\nran O\n", [("Ada Ann Bo ran", "B-P I-P B-P O")]),
     "underscores": ("Ada B_P\nAnn E_P\nran O\n", [("Ada Ann ran", "B-P I-P O")]),
-    "entities of one type": (
-        "Ada B\nAnn I\nran O\n",
-        [("Ada Ann ran", "B-entity I-entity O")],
-    ),
+    "entities of one type": ("Ada B\nAnn I\nran O\n", [("Ada Ann ran", "B-entity I-entity O")]),
     "brackets": (
         "Ada (P*\nAnn *)\nran *\nBo (P)\nUlm (L*)\n",
         [("Ada Ann ran Bo Ulm", "B-P I-P O B-P B-L")],
@@ -344,16 +321,8 @@ def test_the_columns_that_are_read_are_said_and_others_with_entities(tmp_path):
     ("head", "row", "remarks"),
     [
         ("\n", "w{} O\n", ("words are in column 1 and tags in column 2 of 2",)),
-        (
-            "word,tag\n",
-            "w{},O\n",
-            ("words are in column 1 and tags in column 2 (tag) of 2",),
-        ),
-        (
-            "sent_id,word,lemma,tag\n",
-            "7,w{},w,O\n",
-            ("columns that are not read: 'lemma'",),
-        ),
+        ("word,tag\n", "w{},O\n", ("words are in column 1 and tags in column 2 (tag) of 2",)),
+        ("sent_id,word,lemma,tag\n", "7,w{},w,O\n", ("columns that are not read: 'lemma'",)),
     ],
     ids=["spaces", "names", "numbered"],
 )

@@ -96,15 +96,11 @@ def test_any_value_in_place_of_another_is_refused_or_read(tmp_path, tokenizer, t
             damaged = with_value(FILES[task], path, other)
             try:
                 file = read(tmp_path, json.dumps(damaged), task=task)
-                spec = with_labels(
-                    dataclasses.replace(task_called(task), labels=()), file.examples
-                )
+                spec = with_labels(dataclasses.replace(task_called(task), labels=()), file.examples)
                 check_examples(spec, file.examples, evaluation=[])
             except AlbertError:
                 continue
-            record = TaskRecord(
-                spec=spec, max_seq_length=16, doc_stride=4, max_query_tokens=4
-            )
+            record = TaskRecord(spec=spec, max_seq_length=16, doc_stride=4, max_query_tokens=4)
             rows = encode_examples(file.examples, record, tokenizer=tokenizer).rows
             read_well += len({row.example for row in rows}) == len(file.examples)
     assert read_well
@@ -133,9 +129,7 @@ def write_packed(path):
     pq.write_table(table, path, compression="zstd", store_schema=False, **pages)
 
 
-@pytest.mark.parametrize(
-    "name", ["rows.tsv.gz", "rows.jsonl.gz", "rows.parquet", "pages.parquet"]
-)
+@pytest.mark.parametrize("name", ["rows.tsv.gz", "rows.jsonl.gz", "rows.parquet", "pages.parquet"])
 def test_what_unpacks_to_more_than_any_text_is_refused_in_time(tmp_path, name):
     path = tmp_path / name
     write_packed(path)

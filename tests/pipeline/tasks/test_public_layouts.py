@@ -61,9 +61,7 @@ def _germeval():
     for number, (words, entity) in enumerate(SENTENCES):
         rows = [
             f"{n}\t{word}\t{tag}\tO"
-            for n, (word, tag) in enumerate(
-                zip(words, _iob2(words, entity), strict=True), 1
-            )
+            for n, (word, tag) in enumerate(zip(words, _iob2(words, entity), strict=True), 1)
         ]
         blocks.append([f"#\thttp://de.example.org/{number} [2010-03-05]", *rows])
     return "".join("\n".join(block) + "\n\n" for block in blocks)
@@ -71,8 +69,7 @@ def _germeval():
 
 def _wnut():
     return "".join(
-        "".join(f"{w}\t{t}\n" for w, t in zip(words, _iob2(words, e), strict=True))
-        + "\t\n"
+        "".join(f"{w}\t{t}\n" for w, t in zip(words, _iob2(words, e), strict=True)) + "\t\n"
         for words, e in SENTENCES
     )
 
@@ -80,9 +77,7 @@ def _wnut():
 def _ontonotes():
     text = "#begin document (nw/made/00/made_0001); part 000\n"
     for words, entity in SENTENCES:
-        for n, (word, tag) in enumerate(
-            zip(words, _bracketed(words, entity), strict=True)
-        ):
+        for n, (word, tag) in enumerate(zip(words, _bracketed(words, entity), strict=True)):
             text += f"nw/made/00/made_0001   0   {n}   {word}   NN   (TOP*   -   -   -"
             text += f"   -   {tag}   -\n"
         text += "\n"

@@ -58,11 +58,7 @@ def test_c3_gives_the_answer_as_a_text_and_two_to_four_options(tmp_path):
     ]
     file = read(tmp_path, json.dumps(content, indent=1), task="c3")
     first, second = file.examples
-    assert (first.id, first.text, first.text_pair) == (
-        "1-2-0",
-        "女：你好。\n男：好。",
-        "谁？",
-    )
+    assert (first.id, first.text, first.text_pair) == ("1-2-0", "女：你好。\n男：好。", "谁？")
     assert (first.options, first.choice) == (("女", "男", "他"), 1)
     assert (second.options, second.choice) == (("一", "一"), 0)
 
@@ -223,8 +219,7 @@ IN_CELLS = [
     '"[""red"", ""blue""]"',
     "\"['red', 'blue']\"",
     '"{""text"": [""red"", ""blue""], ""label"": [""A"", ""B""]}"',
-    "\"{'text': array(['red', 'blue'], dtype=object), 'label': array(['A', 'B'], "
-    'dtype=object)}"',
+    "\"{'text': array(['red', 'blue'], dtype=object), 'label': array(['A', 'B'], dtype=object)}\"",
     '"{""A"": ""red"", ""B"": ""blue""}"',
     '"[{""text"": ""red"", ""label"": ""A""}, {""text"": ""blue"", ""label"": ""B""}]"',
 ]
@@ -238,9 +233,7 @@ def test_options_in_a_cell_are_a_list_or_an_object(tmp_path, cell):
 
 
 @pytest.mark.parametrize("cell", ["red|blue", '"{red, blue}"'])
-def test_options_in_a_cell_of_another_form_are_refused_with_one_that_is_read(
-    tmp_path, cell
-):
+def test_options_in_a_cell_of_another_form_are_refused_with_one_that_is_read(tmp_path, cell):
     rows = f"question,choices,answer\nWhich?,{cell},B\n"
     with pytest.raises(AlbertError, match="are no list; write them as in JSON"):
         read(tmp_path, rows, task="choose")
@@ -250,8 +243,7 @@ def test_options_in_a_cell_of_another_form_are_refused_with_one_that_is_read(
     "cell",
     [
         '"{""text"": [""Ada""], ""answer_start"": [0]}"',
-        "\"{'text': array(['Ada'], dtype=object), 'answer_start': array([0], "
-        'dtype=int32)}"',
+        "\"{'text': array(['Ada'], dtype=object), 'answer_start': array([0], dtype=int32)}\"",
         "\"{'text': array(['Ada'], dtype='<U3'), 'answer_start': array([0])}\"",
         '"[{""text"": ""Ada"", ""answer_start"": 0}]"',
     ],
@@ -326,9 +318,7 @@ def test_cmrc_in_its_own_form_gives_answers_without_their_places(tmp_path):
             {
                 "context_id": "DEV_0",
                 "context_text": PASSAGE,
-                "qas": [
-                    {"query_id": "DEV_0_0", "query_text": "When?", "answers": ["1843"]}
-                ],
+                "qas": [{"query_id": "DEV_0_0", "query_text": "When?", "answers": ["1843"]}],
             }
         ]
     )
@@ -380,9 +370,7 @@ def test_a_test_set_withholds_all_answers(tmp_path):
     ],
     ids=["all beside their places", "ids twice", "no question", "a number"],
 )
-def test_a_file_that_no_answers_could_be_learned_from_is_refused(
-    tmp_path, content, sentence
-):
+def test_a_file_that_no_answers_could_be_learned_from_is_refused(tmp_path, content, sentence):
     with pytest.raises(AlbertError) as error:
         read(tmp_path, content, task="squad")
     assert sentence in str(error.value)

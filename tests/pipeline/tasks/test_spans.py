@@ -38,10 +38,7 @@ def test_rows_that_annotators_did_not_accept_are_left_out_and_counted(tmp_path):
 
 def test_what_annotators_thought_may_be_the_label(tmp_path):
     file = read(tmp_path, "text,answer\nAda,accept\nBo,reject\n")
-    assert [(e.text, e.label) for e in file.examples] == [
-        ("Ada", "accept"),
-        ("Bo", "reject"),
-    ]
+    assert [(e.text, e.label) for e in file.examples] == [("Ada", "accept"), ("Bo", "reject")]
 
 
 def test_a_word_that_is_no_text_is_refused(tmp_path):
@@ -60,11 +57,7 @@ CLUENER = "B-ORG" + " I-ORG" * 5 + " O" * 8
         ([[3, 0, "P"], [0, 3, "P"]], "B-P O O", tags.OUTSIDE),
         ([[0, 3, "LOC"], [0, 10, "ORG"]], "B-ORG I-ORG O", tags.OVERLAPPING),
         ([[4, 6, "P"], [7, 10, "P"]], "O B-P O", tags.NO_WORD),
-        (
-            {"LOC": {"New": [[0, 2]]}, "ORG": {"New": [[0, 5]]}},
-            CLUENER,
-            tags.OVERLAPPING,
-        ),
+        ({"LOC": {"New": [[0, 2]]}, "ORG": {"New": [[0, 5]]}}, CLUENER, tags.OVERLAPPING),
     ],
 )
 def test_a_span_without_tags_is_counted_by_its_reason(tmp_path, spans, found, reason):
@@ -118,11 +111,7 @@ def test_sentences_of_json_may_be_rows_of_pandas(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content",
-    [
-        "tokens\n\"['Ada', 'ran']\"\n\"['Bo', 'sat']\"\n",
-        "text\nAda ran\nBo sat\n",
-    ],
+    "content", ["tokens\n\"['Ada', 'ran']\"\n\"['Bo', 'sat']\"\n", "text\nAda ran\nBo sat\n"]
 )
 def test_a_table_to_tag_may_be_one_column(tmp_path, content):
     file = read(tmp_path, content, task="tag", is_labelled=False)

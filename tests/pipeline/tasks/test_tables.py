@@ -94,10 +94,7 @@ TABLES = {
         "text\tlabel\nGood.\t+\nBad.\t-\n",
         [("Good.", "+"), ("Bad.", "-")],
     ),
-    "of two columns one needs no known name": (
-        "phrase,label\nGood.,1\n",
-        [("Good.", "1")],
-    ),
+    "of two columns one needs no known name": ("phrase,label\nGood.,1\n", [("Good.", "1")]),
     "a column of row numbers without a name is none": (
         ",phrase,label\n0,Good.,1\n1,Bad.,0\n",
         [("Good.", "1"), ("Bad.", "0")],
@@ -132,12 +129,7 @@ def test_the_second_text_is_not_taken_for_the_first(tmp_path):
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [
-        ("question", "passage"),
-        ("question", "context"),
-        ("query", "passage"),
-        ("query", "text"),
-    ],
+    [("question", "passage"), ("question", "context"), ("query", "passage"), ("query", "text")],
 )
 def test_a_question_and_a_passage_are_a_pair(tmp_path, first, second):
     file = read(tmp_path, f"{second},{first},label\nIt is.,Is it?,1\n")
@@ -174,9 +166,7 @@ def test_columns_that_are_not_read_are_told(tmp_path, task, content, remarks):
 def test_the_cola_files_have_no_header_but_the_test_file_has(tmp_path):
     train = read(tmp_path, "gj04\t1\t\tHe ran.\ngj04\t0\t*\tRan he.\n", task="cola")
     assert labelled(train) == [("He ran.", "1"), ("Ran he.", "0")]
-    test = read(
-        tmp_path, "index\tsentence\n7\tShe ran.\n", task="cola", is_labelled=False
-    )
+    test = read(tmp_path, "index\tsentence\n7\tShe ran.\n", task="cola", is_labelled=False)
     assert [(e.id, e.text, e.label) for e in test.examples] == [("7", "She ran.", None)]
 
 
@@ -191,14 +181,10 @@ def test_an_empty_value_of_json_holds_no_examples(tmp_path, content, task):
 @pytest.mark.parametrize("task", ["cola", "trec"])
 @pytest.mark.parametrize("divider", [",", ";", "|", "\t"])
 @pytest.mark.parametrize("name", ["text", "Sentence", "my words"])
-def test_a_table_with_names_is_read_by_these_in_every_task(
-    tmp_path, task, divider, name
-):
+def test_a_table_with_names_is_read_by_these_in_every_task(tmp_path, task, divider, name):
     content = f"id{divider}{name}\n7{divider}She ran all the way home.\n"
     file = read(tmp_path, content, task=task, is_labelled=False, text=name)
-    assert [(e.id, e.text) for e in file.examples] == [
-        ("7", "She ran all the way home.")
-    ]
+    assert [(e.id, e.text) for e in file.examples] == [("7", "She ran all the way home.")]
 
 
 def test_the_columns_of_every_glue_file_are_found_by_their_names(tmp_path):
@@ -209,10 +195,7 @@ def test_the_columns_of_every_glue_file_are_found_by_their_names(tmp_path):
             "\tsentence2\tscore",
             "0\tnews\tf\t2012\t0001\tnone\tnone\tOne.\tTwo.\t5.000",
         ),
-        "qqp": (
-            "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate",
-            "0\t1\t2\tOne.\tTwo.\t0",
-        ),
+        "qqp": ("id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate", "0\t1\t2\tOne.\tTwo.\t0"),
         "qnli": ("index\tquestion\tsentence\tlabel", "0\tOne.\tTwo.\tentailment"),
         "rte": ("index\tsentence1\tsentence2\tlabel", "0\tOne.\tTwo.\tentailment"),
         "mnli": (
@@ -258,9 +241,7 @@ def test_columns_without_a_name_at_the_end_are_no_columns(tmp_path):
         "text\tlabel\na\tSo.\tpos\nb\tNo.\tneg\n",
     ],
 )
-def test_a_table_whose_rows_have_names_that_its_header_has_not_is_refused(
-    tmp_path, content
-):
+def test_a_table_whose_rows_have_names_that_its_header_has_not_is_refused(tmp_path, content):
     with pytest.raises(AlbertError) as refused:
         read(tmp_path, content)
     assert str(refused.value) == (
@@ -376,8 +357,7 @@ def test_several_labels_are_written_in_many_ways(tmp_path, content, columns):
 def test_options_are_columns_and_the_right_one_a_number(tmp_path):
     # SWAG as Hugging Face's examples have it.
     content = (
-        "sent1,sent2,ending0,ending1,ending2,ending3,label\n"
-        "He sat.,He,stood.,ran.,slept.,ate.,2\n"
+        "sent1,sent2,ending0,ending1,ending2,ending3,label\nHe sat.,He,stood.,ran.,slept.,ate.,2\n"
     )
     (example,) = read(tmp_path, content, task="choose").examples
     assert (example.text, example.text_pair, example.options, example.choice) == (
@@ -390,23 +370,13 @@ def test_options_are_columns_and_the_right_one_a_number(tmp_path):
 
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
-    [
-        ("A", "C", [0, 2]),
-        (0, 2, [0, 2]),
-        (1.0, 3.0, [0, 2]),
-        ("red", "ray", [0, 2]),
-    ],
+    [("A", "C", [0, 2]), (0, 2, [0, 2]), (1.0, 3.0, [0, 2]), ("red", "ray", [0, 2])],
     ids=["letters", "from 0", "from 1", "texts"],
 )
-def test_the_right_option_is_a_letter_a_number_or_a_text(
-    tmp_path, first, second, expected
-):
+def test_the_right_option_is_a_letter_a_number_or_a_text(tmp_path, first, second, expected):
     rows = [
         {"article": "a", "question": "q", "options": options, "answer": answer}
-        for options, answer in (
-            (["red", "blue", ""], first),
-            (["sun", "moon", "ray"], second),
-        )
+        for options, answer in ((["red", "blue", ""], first), (["sun", "moon", "ray"], second))
     ]
     file = read(tmp_path, json.dumps(rows), task="choose")
     assert [example.choice for example in file.examples] == expected
@@ -434,11 +404,7 @@ def test_the_right_option_is_a_letter_a_number_or_a_text(
             "name it with --text-column; if these are no names, put a line of names "
             "above the first row.",
         ),
-        (
-            "classify",
-            "text,text,label\na,b,c\n",
-            "has 2 columns 'text'; rename all but",
-        ),
+        ("classify", "text,text,label\na,b,c\n", "has 2 columns 'text'; rename all but"),
         ("classify", 'text,label\n"a,b\n', "line 2: the quotation marks do not fit"),
         ("classify", "", "holds no examples."),
         ("classify", "text,label\n", "holds no examples."),
@@ -464,11 +430,7 @@ def test_the_right_option_is_a_letter_a_number_or_a_text(
             "article,option0,option1,label\na,b,c,E\n",
             "line 2: the right answer 'E' is none of the 2 options",
         ),
-        (
-            "choose",
-            "article,option0,option1,label\na,b,,A\n",
-            "line 2 has fewer than two options",
-        ),
+        ("choose", "article,option0,option1,label\na,b,,A\n", "line 2 has fewer than two options"),
         ("multilabel", "text,a,b\nc,1,2\n", "line 2: 'b' is '2', where 0 or 1 says"),
         (
             "multilabel",
@@ -482,9 +444,7 @@ def test_the_right_option_is_a_letter_a_number_or_a_text(
         ),
     ],
 )
-def test_a_file_that_is_not_what_the_task_has_is_refused(
-    tmp_path, task, content, sentence
-):
+def test_a_file_that_is_not_what_the_task_has_is_refused(tmp_path, task, content, sentence):
     columns = {"label": "a,b"} if ",a,b" in content else {}
     with pytest.raises(AlbertError) as error:
         read(tmp_path, content, task=task, **columns)
@@ -497,9 +457,7 @@ def test_labels_in_a_column_each_are_asked_for_by_name(tmp_path):
 
 
 def test_a_score_is_a_number_in_every_format(tmp_path):
-    file = read(
-        tmp_path, in_parquet(tmp_path, text=["a", "b"], score=[1, 2.5]), task="regress"
-    )
+    file = read(tmp_path, in_parquet(tmp_path, text=["a", "b"], score=[1, 2.5]), task="regress")
     assert [example.score for example in file.examples] == [1.0, 2.5]
     assert all(math.isfinite(example.score) for example in file.examples)
 
@@ -509,9 +467,7 @@ def test_a_column_of_its_own_keeps_its_commas(tmp_path):
     assert [example.text for example in file.examples] == ["He came, late.", "Why; so?"]
 
 
-@pytest.mark.parametrize(
-    "text", ['"He said so."', 'say "so"', '"so" he said', '"open', "''so''"]
-)
+@pytest.mark.parametrize("text", ['"He said so."', 'say "so"', '"so" he said', '"open', "''so''"])
 def test_marks_of_a_text_between_tabs_stay(tmp_path, text):
     (example, _) = read(tmp_path, f"text\tlabel\n{text}\tx\nno\ty\n").examples
     assert example.text == text
@@ -535,9 +491,7 @@ def test_marks_of_a_text_between_tabs_stay(tmp_path, text):
         ('text\ttwo\n"I came.\tSo."\nno\tno\n', ['"I came.', "no"]),
     ],
 )
-def test_between_tabs_are_cells_and_lines_unless_marks_surely_hold_them(
-    tmp_path, table, texts
-):
+def test_between_tabs_are_cells_and_lines_unless_marks_surely_hold_them(tmp_path, table, texts):
     examples = read(tmp_path, table).examples
     assert [example.text for example in examples][:2] == texts
 
@@ -558,10 +512,7 @@ def test_between_tabs_are_cells_and_lines_unless_marks_surely_hold_them(
         (["[020 555]", "{[1]}"], [("020 555",), ("{[1]}",)]),
         (["\"{'b': 1, 'a': 0}\"", '"{""a"": 0}"'], [("b",), ()]),
         (['"[0, 1, 1]"', "", '"[1, 0, 0]"'], [("1", "2"), (), ("0",)]),
-        (
-            ["\"['Arts, crafts' 'Food']\"", "['Food']"],
-            [("Arts, crafts", "Food"), ("Food",)],
-        ),
+        (["\"['Arts, crafts' 'Food']\"", "['Food']"], [("Arts, crafts", "Food"), ("Food",)]),
         (['"[""(old) music""]"', '"[""Food""]"'], [("(old) music",), ("Food",)]),
         (['"a, b"', "a"], [("a", "b"), ("a",)]),
         (['"[a, b]"', "a"], [("a", "b"), ("a",)]),
@@ -632,7 +583,4 @@ def test_options_to_predict_from_need_no_column_of_answers(tmp_path):
 def test_questions_of_trec_to_predict_may_have_their_labels(tmp_path):
     content = "0 How far is it ?\n3 Who ran ?\n"
     file = read(tmp_path, content, task="trec", is_labelled=False)
-    assert [example.text for example in file.examples] == [
-        "How far is it ?",
-        "Who ran ?",
-    ]
+    assert [example.text for example in file.examples] == ["How far is it ?", "Who ran ?"]

@@ -24,12 +24,7 @@ FOLDERS = {
     "squad2": (*SQUAD2.split(), "", SQUAD),
     "c3": ("data/c3-d-train.json data/c3-m-train.json", "data/c3-d-dev.json", "", ""),
     "cmrc": ("cmrc2018_train.json", "cmrc2018_dev.json", "", "cmrc2018_trial.json"),
-    "wnut17": (
-        "wnut17train.conll",
-        "emerging.dev.conll",
-        "emerging.test.annotated",
-        "",
-    ),
+    "wnut17": ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated", ""),
     "tnews": ("train.json", "dev.json", "test.json", "labels.json"),
 }
 
@@ -48,20 +43,14 @@ def test_a_word_that_others_contain_names_no_part_of_a_task(tmp_path):
     for name in ("medieval_test.tsv", "constraints.json", "latest.tsv", "training.tsv"):
         (tmp_path / name).write_text("text")
     found = find_task_files(str(tmp_path), task_called("classify"))
-    assert found == (
-        [f"{tmp_path}/training.tsv"],
-        [],
-        [f"{tmp_path}/medieval_test.tsv"],
-    )
+    assert found == ([f"{tmp_path}/training.tsv"], [], [f"{tmp_path}/medieval_test.tsv"])
 
 
 def test_a_folder_without_files_of_the_task_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("text")
     with pytest.raises(SettingError) as error:
         find_task_files(str(tmp_path), task_called("rte"))
-    assert "has no files of rte: their names have train, dev or test" in str(
-        error.value
-    )
+    assert "has no files of rte: their names have train, dev or test" in str(error.value)
     with pytest.raises(SettingError, match="is not a folder"):
         find_task_files(str(tmp_path / "none"), task_called("rte"))
 
@@ -86,9 +75,7 @@ def test_utf16_is_read_if_its_first_bytes_say_so_and_refused_if_not(tmp_path, or
         read(tmp_path, f"\ufeff{text}".encode(f"utf-16-{order}")[:-1])
 
 
-@pytest.mark.parametrize(
-    ("encoding", "said"), [("utf-32", "UTF-32"), ("cp1250", "WINDOWS-1250")]
-)
+@pytest.mark.parametrize(("encoding", "said"), [("utf-32", "UTF-32"), ("cp1250", "WINDOWS-1250")])
 def test_encodings_that_would_be_read_wrongly_are_refused(tmp_path, encoding, said):
     text = "text\tlabel\nPříliš žluťoučký kůň úpěl, řeka teče.\tx\nBylo pozdě.\ty\n"
     with pytest.raises(AlbertError, match=said) as refused:

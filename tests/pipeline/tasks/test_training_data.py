@@ -3,12 +3,7 @@ import dataclasses
 import pytest
 
 from pipeline.tasks.named_tasks import submission_text, task_called
-from pipeline.tasks.training_data import (
-    check_examples,
-    hold_out,
-    warnings_about,
-    with_labels,
-)
+from pipeline.tasks.training_data import check_examples, hold_out, warnings_about, with_labels
 from schemas.errors import AlbertError
 from schemas.task import Answer, TaskExample, TaskSpec
 
@@ -56,26 +51,21 @@ def test_questions_without_an_answer_make_a_task_one_that_has_them():
         (
             "classify",
             texts(("a", "good"), ("b", "good")),
-            "All 2 training examples have the same label 'good'; there is nothing to "
-            "learn.",
+            "All 2 training examples have the same label 'good'; there is nothing to learn.",
         ),
         (
             "regress",
             texts(("a", 1.0), ("b", 1.0), field="score"),
-            "All 2 training examples have the same score 1.0; there is nothing to "
-            "learn.",
+            "All 2 training examples have the same score 1.0; there is nothing to learn.",
         ),
         (
             "rte",
             texts(("a", "entailment"), ("b", "neutral")),
-            "file, line 1: the label 'neutral' is not one of rte: entailment, "
-            "not_entailment.",
+            "file, line 1: the label 'neutral' is not one of rte: entailment, not_entailment.",
         ),
     ],
 )
-def test_examples_that_nothing_could_be_learned_from_are_refused(
-    task, examples, sentence
-):
+def test_examples_that_nothing_could_be_learned_from_are_refused(task, examples, sentence):
     with pytest.raises(AlbertError) as error:
         with_labels(task_called(task), examples)
     assert str(error.value) == sentence
@@ -87,8 +77,7 @@ def test_a_label_that_only_the_evaluation_has_is_refused():
     with pytest.raises(AlbertError) as error:
         check_examples(task, GOOD_AND_BAD, evaluation=others)
     assert str(error.value) == (
-        "file, line 1: no training example has the label 'so-so'; add some, or leave "
-        "it out."
+        "file, line 1: no training example has the label 'so-so'; add some, or leave it out."
     )
 
 
@@ -116,8 +105,7 @@ def test_labels_that_may_be_missing_ones_are_told():
     train = [*GOOD_AND_BAD, *missing]
     task = with_labels(task_called("classify"), train)
     assert list(warnings_about(task, train, evaluation=[])) == [
-        "Labels that may say that there is none: -1 10, nan 10; leave out their rows "
-        "if they do."
+        "Labels that may say that there is none: -1 10, nan 10; leave out their rows if they do."
     ]
 
 
@@ -128,9 +116,7 @@ def test_examples_that_nothing_is_wrong_with_are_not_spoken_of():
 
 
 def test_a_pair_overlaps_only_where_both_texts_are_the_same():
-    train = [
-        dataclasses.replace(e, text="same", text_pair=e.text) for e in GOOD_AND_BAD
-    ]
+    train = [dataclasses.replace(e, text="same", text_pair=e.text) for e in GOOD_AND_BAD]
     task = with_labels(task_called("classify"), train)
     other = dataclasses.replace(train[0], text_pair="other")
     assert list(warnings_about(task, train, evaluation=[train[0], other])) == [
@@ -206,8 +192,7 @@ def test_too_few_examples_to_hold_some_out_are_refused():
         "more than 2 different texts; give some to choose by with --eval."
     )
     same = [
-        dataclasses.replace(example, label=None, text="One passage.")
-        for example in GOOD_AND_BAD
+        dataclasses.replace(example, label=None, text="One passage.") for example in GOOD_AND_BAD
     ]
     with pytest.raises(AlbertError, match="there are no more than 1 different text;"):
         hold_out(same)
@@ -232,8 +217,7 @@ def test_the_submission_of_squad_has_an_answer_for_each_id():
 
 
 @pytest.mark.parametrize(
-    ("kind", "sentence"),
-    [("classify", "The labels are numbers"), ("tag", "The tags are numbers")],
+    ("kind", "sentence"), [("classify", "The labels are numbers"), ("tag", "The tags are numbers")]
 )
 def test_labels_without_names_are_said(kind, sentence):
     values = {"classify": {"label": "1"}, "tag": {"words": ("a",), "tags": ("1",)}}

@@ -90,9 +90,7 @@ def test_pieces_and_kinds_stay(bare, lower):
         before.piece(i) for i in range(before.vocab_size)
     ]
     processor = sentencepiece.SentencePieceProcessor(model_proto=lower)
-    assert [processor.IsControl(i) for i in range(6)] == [
-        *(True, False, True, True, True, False)
-    ]
+    assert [processor.IsControl(i) for i in range(6)] == [*(True, False, True, True, True, False)]
     assert processor.IsUnknown(1)
 
 
@@ -134,9 +132,7 @@ def test_rules_of_a_model_are_completed_by_those_of_the_program_around_it(bare):
         (None, "\u2581\u00c9D"),
     ],
 )
-def test_an_import_goes_by_the_files_around_a_model_with_its_rules(
-    bare, tmp_path, config, text
-):
+def test_an_import_goes_by_the_files_around_a_model_with_its_rules(bare, tmp_path, config, text):
     scores = [score for _, score in PIECES]
     model = with_rules_and_scores(bare, charsmap=nmt_nfkc(), scores=scores)
     (tmp_path / "spiece.model").write_bytes(model)
@@ -157,21 +153,14 @@ def test_pieces_tell_what_their_text_was_like(sentences, model, bare):
 
 def test_a_model_without_its_normalization_is_noticed(model):
     tokenizer = load_tokenizer(model)
-    pieces = [
-        (tokenizer.piece(i), tokenizer.score(i)) for i in range(tokenizer.vocab_size)
-    ]
+    pieces = [(tokenizer.piece(i), tokenizer.score(i)) for i in range(tokenizer.vocab_size)]
     published = model_of_pieces(pieces, nmt_nfkc())
-    assert missing_normalization(load_tokenizer(published)) == [
-        "lower-casing",
-        "dropping accents",
-    ]
+    assert missing_normalization(load_tokenizer(published)) == ["lower-casing", "dropping accents"]
     assert missing_normalization(tokenizer) == []
     imported = imported_model(published, LOWER)
     assert missing_normalization(load_tokenizer(imported)) == []
     assert normalization_warning(imported, vocab="v") == ""
-    assert "lower-casing and dropping accents" in normalization_warning(
-        published, vocab="v"
-    )
+    assert "lower-casing and dropping accents" in normalization_warning(published, vocab="v")
 
 
 @pytest.mark.parametrize("text", ["he came late", "НА ДВОРЕ ТРАВА"])
@@ -234,12 +223,7 @@ def test_the_tokenizer_file_says_what_is_kept_and_has_the_scores(bare, tmp_path)
 def test_a_tokenizer_file_alone_becomes_a_model(bare, tmp_path):
     write_tokenizer(tmp_path, kinds=["NFKD", "StripAccents", "Lowercase"])
     found = read_external(tmp_path)
-    assert found == (
-        tmp_path / "tokenizer.json",
-        bare,
-        LOWER,
-        [score for _, score in PIECES],
-    )
+    assert found == (tmp_path / "tokenizer.json", bare, LOWER, [score for _, score in PIECES])
 
 
 def test_a_tokenizer_file_of_ours_becomes_the_model_it_is_of(model, tmp_path):
@@ -307,10 +291,7 @@ HOSTILE = [
         ),
         ("tokenizer.json", "{}", "is not the tokenizer.json of an ALBERT"),
         ("tokenizer.json", '{"model": []}', "is not the tokenizer.json of an ALBERT"),
-        *(
-            ("tokenizer.json", json.dumps(values), message)
-            for values, message in HOSTILE
-        ),
+        *(("tokenizer.json", json.dumps(values), message) for values, message in HOSTILE),
     ],
 )
 def test_what_is_no_vocabulary_is_refused(tmp_path, name, content, message):

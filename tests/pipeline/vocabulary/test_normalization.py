@@ -79,9 +79,7 @@ def normalizer_of(tmp_path):
 
     def make(texts, *, language):
         path = tmp_path / "rules.tsv"
-        rules = normalization_of_text(
-            texts, cased=False, keep_accents=True, language=language
-        )
+        rules = normalization_of_text(texts, cased=False, keep_accents=True, language=language)
         path.write_text(rules_tsv(rules))
         return sentencepiece.SentencePieceNormalizer(
             rule_tsv=str(path), add_dummy_prefix=False, escape_whitespaces=False
@@ -291,9 +289,7 @@ def test_case_with_a_dot_written_apart(normalizer_of):
 @pytest.mark.parametrize("keep_accents", [True, False])
 def test_text_without_such_characters_has_the_rules_of_albert(keep_accents):
     text = ["He came. " * 4000, "one \u200e, İ"]
-    made = normalization_of_text(
-        text, cased=False, keep_accents=keep_accents, language="en"
-    )
+    made = normalization_of_text(text, cased=False, keep_accents=keep_accents, language="en")
     assert rules_tsv(made) == albert_rules(keep_accents=keep_accents)
 
 
@@ -310,21 +306,11 @@ def test_text_without_such_characters_has_the_rules_of_albert(keep_accents):
         # Marks that no letter is composed with.
         ("Ọ̀rọ̀ Yorùbá ni mo ń sọ̀.", 37.5),
     ],
-    ids=[
-        "Vietnamese",
-        "Hindi",
-        "Russian",
-        "Japanese",
-        "Slovak",
-        "French",
-        "English",
-        "Yoruba",
-    ],
+    ids=["Vietnamese", "Hindi", "Russian", "Japanese", "Slovak", "French", "English", "Yoruba"],
 )
 def test_a_loss_of_marks_is_told_where_they_tell_words_apart(text, share):
     warning = (
-        f"{share} % of the letters lose a mark that tells words apart; consider "
-        "--keep-accents."
+        f"{share} % of the letters lose a mark that tells words apart; consider --keep-accents."
     )
     for form in ("NFC", "NFD"):
         said = lost_marks_warning([unicodedata.normalize(form, text)])

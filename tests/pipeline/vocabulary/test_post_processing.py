@@ -19,11 +19,7 @@ def template(*, cls="[CLS]", segment=1, cls_id=2, sep_id=3):
     def special(token, type_id):
         return {"SpecialToken": {"id": token, "type_id": type_id}}
 
-    single = [
-        special(cls, 0),
-        {"Sequence": {"id": "A", "type_id": 0}},
-        special("[SEP]", 0),
-    ]
+    single = [special(cls, 0), {"Sequence": {"id": "A", "type_id": 0}}, special("[SEP]", 0)]
     second = {"Sequence": {"id": "B", "type_id": segment}}
     return {
         "type": "TemplateProcessing",
@@ -62,9 +58,7 @@ KINDS = pytest.mark.parametrize("read", [sentencepiece, wordpiece])
 @KINDS
 @pytest.mark.parametrize("processor", [template(), BERT])
 @pytest.mark.parametrize("config", [{}, FILE])
-def test_tokens_around_a_text_as_albert_has_them_are_read(
-    tmp_path, read, processor, config
-):
+def test_tokens_around_a_text_as_albert_has_them_are_read(tmp_path, read, processor, config):
     assert read(tmp_path, config, post_processor=processor, truncation=None)
 
 
@@ -102,9 +96,7 @@ def test_no_tokens_around_a_text_are_refused_where_the_class_adds_none(tmp_path,
         ({"tokenizer_class": "XLNetTokenizer"}, {}, "tokenizer_class is XLNetTok"),
     ],
 )
-def test_what_an_albert_is_not_read_with_is_refused(
-    tmp_path, read, config, values, reason
-):
+def test_what_an_albert_is_not_read_with_is_refused(tmp_path, read, config, values, reason):
     with pytest.raises(AlbertError) as caught:
         read(tmp_path, config, **values)
     assert reason in str(caught.value)

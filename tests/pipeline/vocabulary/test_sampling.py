@@ -8,11 +8,7 @@ from hypothesis import strategies as st
 from pipeline.noise.look import bounds_for
 from pipeline.reading.inputs import find_inputs
 from pipeline.reading.read import plan_chunks
-from pipeline.vocabulary.sampling import (
-    Sample,
-    sample_chunk,
-    sentence_keys,
-)
+from pipeline.vocabulary.sampling import Sample, sample_chunk, sentence_keys
 
 keyed_sentences = st.lists(
     st.tuples(st.integers(0, 2**64 - 1) | st.integers(0, 9), st.text(max_size=3)),

@@ -54,10 +54,7 @@ def test_the_published_rule_makes_every_piece_of_other_alphabets_a_word():
 
 @pytest.mark.parametrize(
     "piece",
-    [
-        *("▁the", "▁", "ing", ",", "--", ").", "s", "1984", "9,"),
-        *("日本", "ー", "ก", "<unk>"),
-    ],
+    [*("▁the", "▁", "ing", ",", "--", ").", "s", "1984", "9,"), *("日本", "ー", "ก", "<unk>")],
 )
 def test_both_rules_agree_on_english_digits_and_scripts_without_spaces(piece):
     assert starts_word(piece) == published_rule(piece)
@@ -137,9 +134,7 @@ def with_piece(model, text):
         (lambda model: model + number_field(3, 7), "field 3 holds a number"),
     ],
 )
-def test_a_damaged_model_that_sentencepiece_loads_is_refused(
-    tmp_path, model, damage, reason
-):
+def test_a_damaged_model_that_sentencepiece_loads_is_refused(tmp_path, model, damage, reason):
     path = tmp_path / "spiece.model"
     path.write_bytes(damage(model))
     sentencepiece.SentencePieceProcessor().LoadFromSerializedProto(damage(model))
@@ -151,7 +146,5 @@ def test_a_damaged_model_that_sentencepiece_loads_is_refused(
 
 def test_of_a_file_without_end_no_more_is_read_than_a_model_can_have(monkeypatch):
     monkeypatch.setattr(vocabulary, "MAX_MODEL_BYTES", 1 << 20)
-    with pytest.raises(
-        AlbertError, match=r"^/dev/zero cannot be read: it is a pipe or a device"
-    ):
+    with pytest.raises(AlbertError, match=r"^/dev/zero cannot be read: it is a pipe or a device"):
         read_model("/dev/zero")

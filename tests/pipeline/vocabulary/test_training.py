@@ -130,9 +130,7 @@ def refused_size(sentences, size):
     return str(caught.value)
 
 
-def test_a_vocabulary_too_large_is_refused_with_a_size_that_suits_the_text(
-    sentences,
-):
+def test_a_vocabulary_too_large_is_refused_with_a_size_that_suits_the_text(sentences):
     some = sentences[:20]
     message = refused_size(some, 5000)
     size = int(message.split("--vocab-size ")[2].split(",")[0])
@@ -159,10 +157,7 @@ def test_a_vocabulary_too_small_is_refused_with_a_size_that_works(sentences):
 
 
 def test_any_other_error_of_sentencepiece_is_shown():
-    assert (
-        in_words("no idea", vocab_size=100, suited=100)
-        == "SentencePiece failed: no idea"
-    )
+    assert in_words("no idea", vocab_size=100, suited=100) == "SentencePiece failed: no idea"
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,7 @@ def shown(wordpiece, text):
     tokens = wordpiece.encode_with_offsets(text)
     assert wordpiece.encode([text]) == [tokens.ids]
     return [
-        (wordpiece.piece(token), text[start:end])
-        for token, start, end in zip(*tokens, strict=True)
+        (wordpiece.piece(token), text[start:end]) for token, start, end in zip(*tokens, strict=True)
     ]
 
 
@@ -49,10 +48,7 @@ def test_the_order_can_be_undone():
     ("text", "expected"),
     [
         ("unaffable", [("un", "un"), ("##aff", "aff"), ("##able", "able")]),
-        (
-            "  OK,\tCaf\u00e9!",
-            [("ok", "OK"), (",", ","), ("cafe", "Caf\u00e9"), ("!", "!")],
-        ),
+        ("  OK,\tCaf\u00e9!", [("ok", "OK"), (",", ","), ("cafe", "Caf\u00e9"), ("!", "!")]),
         ("\u8a00\u8a9eok", [("\u8a00", "\u8a00"), ("\u8a9e", "\u8a9e"), ("ok", "ok")]),
         ("[MASK]", [("[UNK]", "["), ("[UNK]", "MASK"), ("[UNK]", "]")]),
     ],
@@ -63,27 +59,19 @@ def test_the_order_can_be_undone():
         "a special piece in a text",
     ],
 )
-def test_text_is_divided_as_bert_does_and_told_where_it_stands(
-    wordpiece, text, expected
-):
+def test_text_is_divided_as_bert_does_and_told_where_it_stands(wordpiece, text, expected):
     assert shown(wordpiece, text) == expected
 
 
 def test_a_vocabulary_with_capitals_keeps_them_and_accents():
     cased = WordPiece(VOCABULARY + b"OK\n", path="vocab.txt")
-    assert shown(cased, "OK ok caf\u00e9") == [
-        ("OK", "OK"),
-        ("ok", "ok"),
-        ("[UNK]", "caf\u00e9"),
-    ]
+    assert shown(cased, "OK ok caf\u00e9") == [("OK", "OK"), ("ok", "ok"), ("[UNK]", "caf\u00e9")]
 
 
 def test_text_comes_back_as_it_was_normalized(wordpiece):
     text = " Unaffable,\u8a00\u8a9e OK"
     assert wordpiece.normalize(text) == "unaffable , \u8a00 \u8a9e ok"
-    assert (
-        wordpiece.decode(wordpiece.encode([text])[0]) == "unaffable , \u8a00\u8a9e ok"
-    )
+    assert wordpiece.decode(wordpiece.encode([text])[0]) == "unaffable , \u8a00\u8a9e ok"
 
 
 def test_all_pieces_but_those_inside_words_start_one(wordpiece):
@@ -99,10 +87,7 @@ def test_all_pieces_but_those_inside_words_start_one(wordpiece):
     ("data", "sentence"),
     [
         (b"[PAD]\n[UNK]\n", "0 of its lines are [CLS], where there has to be one."),
-        (
-            VOCABULARY + b"[UNK]\n",
-            "2 of its lines are [UNK], where there has to be one.",
-        ),
+        (VOCABULARY + b"[UNK]\n", "2 of its lines are [UNK], where there has to be one."),
         (b"\xff\xfe", "vocab.txt is not a vocab.txt: it is not UTF-8."),
     ],
     ids=["no special pieces", "one twice", "bytes"],

@@ -38,11 +38,7 @@ def tokenizer_json(*, tokens=(), model=(), **normalizer):
         "added_tokens": list(tokens),
         "normalizer": {**BERT, **normalizer},
         "pre_tokenizer": {"type": "BertPreTokenizer"},
-        "post_processor": {
-            "type": "BertProcessing",
-            "cls": ["[CLS]", 2],
-            "sep": ["[SEP]", 3],
-        },
+        "post_processor": {"type": "BertProcessing", "cls": ["[CLS]", 2], "sep": ["[SEP]", 3]},
         "model": {
             "type": "WordPiece",
             "unk_token": "[UNK]",

@@ -61,11 +61,7 @@ def test_the_manifest_describes_the_vocabulary(model, tokenizer):
             "keep_accents": False,
             "seed": 12345,
         },
-        "vocabulary": {
-            "file": "spiece.model",
-            "sha256": tokenizer.sha256,
-            "size": 2000,
-        },
+        "vocabulary": {"file": "spiece.model", "sha256": tokenizer.sha256, "size": 2000},
         "inputs": [],
         "documents": 3,
         "sentences": 7,
@@ -103,9 +99,7 @@ def folder(model, tmp_path_factory):
 
 def test_the_special_pieces_are_the_only_added_tokens(model):
     added = tokenizer_json(model)["added_tokens"]
-    assert [(token["id"], token["content"]) for token in added] == [
-        *enumerate(SPECIAL_TOKENS)
-    ]
+    assert [(token["id"], token["content"]) for token in added] == [*enumerate(SPECIAL_TOKENS)]
 
 
 def test_the_pieces_are_those_of_the_model(model, tokenizer):
@@ -150,6 +144,4 @@ def test_autotokenizer_builds_pairs_as_make_data_does(folder):
     assert pair["input_ids"].count(3) == 2
     assert 4 in pair["input_ids"]
     first = pair["input_ids"].index(3)
-    assert pair["token_type_ids"] == [
-        int(place > first) for place in range(len(pair["input_ids"]))
-    ]
+    assert pair["token_type_ids"] == [int(place > first) for place in range(len(pair["input_ids"]))]

@@ -42,11 +42,7 @@ def test_what_looks_like_markup_in_an_article_is_not_the_end():
 
 LINES = (
     *(SENTENCE, "<doc is a tag of a kind.", "<doc >", "</doc>", '<doc id="1">', "\r"),
-    *(
-        '<doc id="1" url="u" title="Ada">',
-        '<doc id="2" title="É">\r',
-        '<doc title="A">',
-    ),
+    *('<doc id="1" url="u" title="Ada">', '<doc id="2" title="É">\r', '<doc title="A">'),
     *(f'<doc id="3" title="{"é" * 1500}">', f'<doc id="4" title="{"é" * 900}">', ""),
 )
 

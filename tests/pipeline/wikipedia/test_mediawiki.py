@@ -47,16 +47,9 @@ GOOD = Document((PROSE,))
 def test_siteinfo_has_language_and_local_names() -> None:
     siteinfo = read_siteinfo([HEAD + page()])
     assert siteinfo == SiteInfo(
-        language="de",
-        namespaces={-2: "Medium", 1: "Diskussion", 6: "Dateil", 14: "R & D"},
+        language="de", namespaces={-2: "Medium", 1: "Diskussion", 6: "Dateil", 14: "R & D"}
     )
-    assert {
-        "medium",
-        "dateil",
-        "r & d",
-        "file",
-        "kategorie",
-    } <= siteinfo.hidden_prefixes
+    assert {"medium", "dateil", "r & d", "file", "kategorie"} <= siteinfo.hidden_prefixes
 
 
 def test_siteinfo_of_a_piece_without_head_is_empty() -> None:
@@ -79,12 +72,8 @@ def test_pages_are_found_wherever_the_stream_begins(dump: bytes) -> None:
 
 
 def test_title_and_markup_are_no_part_of_the_text() -> None:
-    text = (
-        "'''Ada''' wrote &lt;b&gt;many&lt;/b&gt; programs &amp;amp; more&amp;nbsp;so."
-    )
-    assert read(page(text, title="Title")) == [
-        Document(("Ada wrote many programs & more so.",))
-    ]
+    text = "'''Ada''' wrote &lt;b&gt;many&lt;/b&gt; programs &amp;amp; more&amp;nbsp;so."
+    assert read(page(text, title="Title")) == [Document(("Ada wrote many programs & more so.",))]
 
 
 def test_the_wikis_own_file_prefix_is_understood() -> None:
@@ -168,9 +157,7 @@ def endless(*, size: int, end: bytes) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("end", [b"", b"</text></page>" + page()])
-def test_a_huge_page_is_dropped_and_not_held(
-    end: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_huge_page_is_dropped_and_not_held(end: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mediawiki, "_MAX_PAGE_BYTES", 5_000_000)
     held = list(mediawiki._stretches(endless(size=50_000_000, end=end)))
     assert max(len(stretch or b"") for stretch, _ in held) < 7_000_000
@@ -185,17 +172,11 @@ def test_a_long_stretch_without_pages_is_no_page() -> None:
 def test_small_blocks_change_nothing() -> None:
     dump = HEAD + page() + page("") + page()
     blocks = [dump[start : start + 7] for start in range(0, len(dump), 7)]
-    assert list(read_pages(blocks, siteinfo=SiteInfo())) == [
-        GOOD,
-        mediawiki.NO_TEXT,
-        GOOD,
-    ]
+    assert list(read_pages(blocks, siteinfo=SiteInfo())) == [GOOD, mediawiki.NO_TEXT, GOOD]
     assert read_siteinfo(blocks) == read_siteinfo([dump])
 
 
-@given(
-    st.lists(st.sampled_from([page(), b"<page>", b"</page>", b"<text>", b"<", b"\xff"]))
-)
+@given(st.lists(st.sampled_from([page(), b"<page>", b"</page>", b"<text>", b"<", b"\xff"])))
 @settings(max_examples=100, deadline=None)
 def test_no_bytes_raise_and_whole_pages_survive(pieces: list[bytes]) -> None:
     found = read(b"x" + b"".join(pieces))
@@ -213,9 +194,7 @@ def test_white_space_around_the_model_is_none_of_it() -> None:
     assert read(page().replace(b"wikitext", b" wikitext\n")) == [GOOD]
 
 
-@pytest.mark.parametrize(
-    "unit", ["<model>", "<model> ", " ", "\t\n", "<ns>", "<title>"]
-)
+@pytest.mark.parametrize("unit", ["<model>", "<model> ", " ", "\t\n", "<ns>", "<title>"])
 def test_a_megabyte_of_hostile_head_takes_seconds_at_most(unit: str) -> None:
     hostile = unit * (1_000_000 // len(unit))
     start = time.process_time()
@@ -239,9 +218,7 @@ def test_the_number_of_a_namespace_may_be_absurd() -> None:
 
 def test_what_is_read_otherwise_than_it_stands_there_is_counted() -> None:
     counts = ReadingCounts()
-    dump = page(f"Zo\0é: {PROSE}\n\n\0{PROSE}\n\nZoé: {PROSE}").replace(
-        "é".encode(), b"\xe9"
-    )
+    dump = page(f"Zo\0é: {PROSE}\n\n\0{PROSE}\n\nZoé: {PROSE}").replace("é".encode(), b"\xe9")
     found = list(read_pages([dump], siteinfo=SiteInfo(), counts=counts))
     assert found == [Document((f"Zoé: {PROSE}", PROSE, f"Zoé: {PROSE}"))]
     assert counts.changed == {NOT_UTF8: 2, NUL_BYTES: 2}

@@ -29,9 +29,7 @@ FRAGMENTS = [
     *("File:a.jpg", "lang|fr|mot", "nowrap", "convert|5|km", "IPA|x", *"(),;"),
     *("Ada wrote many long programs.", "word", "写", " ", "\x00", "\x01", "\u200e"),
 ]
-any_wikitext = st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.text(max_size=4))).map(
-    "".join
-)
+any_wikitext = st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.text(max_size=4))).map("".join)
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
@@ -101,9 +99,7 @@ def test_plain_prose_is_untouched(paragraphs: list[str]) -> None:
 def test_prefixes_of_the_wiki_hide_its_files() -> None:
     text = "[[Bildur:Turn|thumb|Ein Turm]] The tower has stood here for long."
     prefixes = HIDDEN_PREFIXES | {"bildur"}
-    assert strip_wikitext(text, prefixes=prefixes) == [
-        "The tower has stood here for long."
-    ]
+    assert strip_wikitext(text, prefixes=prefixes) == ["The tower has stood here for long."]
 
 
 def _calls(function: Callable[[], object]) -> int:
@@ -122,23 +118,17 @@ def _calls(function: Callable[[], object]) -> int:
     return calls
 
 
-NESTED = [
-    *("{{", "{{a|", "[[", "[[a|", "\n{|", "<ref>", "<!--", "<table>", "{{[[", "({{a}},")
-]
+NESTED = [*("{{", "{{a|", "[[", "[[a|", "\n{|", "<ref>", "<!--", "<table>", "{{[[", "({{a}},")]
 
 
 @pytest.mark.parametrize("unit", NESTED)
 def test_work_grows_no_faster_than_the_text(unit: str) -> None:
     closing = "}}]]|}</ref>"
     short, long = (unit * n + "text" + closing * n for n in (500, 2000))
-    assert _calls(lambda: strip_wikitext(long)) <= 4.2 * _calls(
-        lambda: strip_wikitext(short)
-    )
+    assert _calls(lambda: strip_wikitext(long)) <= 4.2 * _calls(lambda: strip_wikitext(short))
 
 
-def test_a_heading_of_combining_marks_is_never_normalized(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_heading_of_combining_marks_is_never_normalized(monkeypatch: pytest.MonkeyPatch) -> None:
     lengths = []
 
     def record(form: str, text: str) -> str:
@@ -214,16 +204,11 @@ def test_a_date_of_thousands_of_digits_is_text_like_any_other() -> None:
         ("Es de {{unidad|5|km}}, do {{séc|XVI}}.", "Es de 5 km, do século XVI."),
         ("È lungo {{M|5|ul=km}} e {{M|8||m}}.", "È lungo 5 km e 8 m."),
         ("Он прошёл {{num|5|км}} и {{nobr|6 км}}.", "Он прошёл 5 км и 6 км."),
-        (
-            "Le {{date|3|mai|1802}}, le {{date|3|5|1802}}.",
-            "Le 3 mai 1802, le 3.5.1802.",
-        ),
+        ("Le {{date|3|mai|1802}}, le {{date|3|5|1802}}.", "Le 3 mai 1802, le 3.5.1802."),
         ("Text {{s|struck}} and 5{{e|3}}.", "Text struck and 5×10^3."),
     ],
 )
-def test_templates_of_measures_and_centuries_show_what_they_say(
-    text: str, expected: str
-) -> None:
+def test_templates_of_measures_and_centuries_show_what_they_say(text: str, expected: str) -> None:
     assert strip_wikitext(text) == [expected]
 
 
