@@ -3,10 +3,9 @@
 import dataclasses
 from typing import Literal
 
-from schemas.config import SentenceTask
+from schemas.config import SentenceTask, check_bounds, option
 from schemas.errors import SettingError
 from schemas.readable import counted
-from schemas.settings import check_bounds, option
 
 Sharing = Literal["all", "attention", "ffn", "none"]
 Activation = Literal["gelu", "relu"]

@@ -3,9 +3,16 @@
 import dataclasses
 from typing import Any, Literal
 
-from schemas.config import OptimizerName, Precision, TrainConfig
+from schemas.config import (
+    OptimizerName,
+    Precision,
+    TrainConfig,
+    check_bounds,
+    check_micro_batch,
+    option,
+    same_as,
+)
 from schemas.errors import SettingError
-from schemas.settings import check_bounds, check_micro_batch, option, same_as
 
 # The learning rate by the width of a model: the first whose width is not above it.
 RATES = ((768, 3e-5), (512, 1e-4), (256, 3e-4), (0, 1e-3))

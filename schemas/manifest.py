@@ -11,7 +11,7 @@ import reprlib
 from pathlib import Path
 from typing import Any
 
-from schemas.config import ResolvedDataConfig
+from schemas.config import ResolvedDataConfig, check_type, config_from_dict
 from schemas.errors import AlbertError, SettingError
 from schemas.example import stored_features
 from schemas.files import read_json, undamaged
@@ -25,7 +25,6 @@ from schemas.layout import (
     copy_directory,
     part_file,
 )
-from schemas.settings import check_type, config_from_dict
 
 FORMAT = "albert-pretraining-data"
 FORMAT_VERSION = 1

@@ -10,9 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
-from schemas.config import ResolvedDataConfig, TrainConfig
+from schemas.config import ResolvedDataConfig, TrainConfig, flag_name
 from schemas.errors import SettingError
-from schemas.settings import flag_name
 
 Setting = Literal["max_seq_length", "masked_lm_prob", "sentence_task"]
 

@@ -14,7 +14,7 @@ from pipeline.reading.read import shard_documents
 from pipeline.storage import files
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from pipeline.vocabulary.training import train_vocabulary
-from schemas.vocab_config import VocabConfig
+from schemas.config import VocabConfig
 from tests.commands import EVAL_FRACTION, make_data, make_small
 from tests.memory_files import CONTENTS, STORAGE
 

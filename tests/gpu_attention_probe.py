@@ -14,7 +14,7 @@ from jax._src.cudnn import fused_attention_stablehlo as cudnn
 
 from albert_tf.evaluation.held_out import with_weights
 from albert_tf.model import operations
-from albert_tf.model.layers import DropoutSeeds
+from albert_tf.model.encoder import DropoutSeeds
 from albert_tf.model.pretrainer import AlbertPretrainer, micro_batch_loss
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL

@@ -24,10 +24,9 @@ from albert_tf.model.trained_model import TrainedModel
 from albert_tf.runs.checkpoints import Arrays, Shapes
 from albert_tf.runs.run_record import trained_length
 from schemas.architecture import Activation, ModelConfig
-from schemas.config import SentenceTask
+from schemas.config import SentenceTask, config_from_dict
 from schemas.errors import AlbertError, SettingError
 from schemas.readable import listed
-from schemas.settings import config_from_dict
 
 # Which task the sentence head was trained on; a field of ours in their configuration.
 SENTENCE_TASK = "sentence_task"

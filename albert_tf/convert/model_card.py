@@ -7,19 +7,24 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from albert_tf.convert.huggingface_tasks import ARCHITECTURES, PIPELINES
+from albert_tf.convert.huggingface import ARCHITECTURES, PIPELINES
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters
-from albert_tf.runs.evaluations import comparison, heading, read_evaluations, sentences
-from albert_tf.runs.metrics import metric_text, read_metrics
+from albert_tf.runs.metrics import (
+    comparison,
+    heading,
+    metric_text,
+    read_evaluations,
+    read_metrics,
+    sentences,
+)
 from albert_tf.runs.run_record import recorded_manifest, recorded_settings, recorded_training
 from schemas import __version__
 from schemas.architecture import ModelConfig
-from schemas.config import TrainConfig
+from schemas.config import TrainConfig, deciding
 from schemas.files import read_json
 from schemas.layout import EVAL, MODEL_CARD, SPM_MODEL, TASK_EVALUATION, WORDPIECE
 from schemas.manifest import DatasetManifest, recorded
 from schemas.report import markdown_lines
-from schemas.settings import deciding
 from schemas.task import TaskSpec
 
 # What the metrics of a run are called in its card.

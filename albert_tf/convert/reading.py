@@ -13,12 +13,11 @@ from typing import Any
 import tensorflow as tf
 
 from albert_tf.convert.external import GOOGLE, SENTENCE_TASK, Tensors, architecture, take_over
-from albert_tf.convert.huggingface import is_huggingface, read_huggingface
-from albert_tf.convert.huggingface_tasks import read_huggingface_task
+from albert_tf.convert.huggingface import is_huggingface, read_huggingface, read_huggingface_task
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import TrainedModel, pretrainer_of, read_trained
 from albert_tf.runs.checkpoints import Which
-from albert_tf.runs.progress import QUIET, Say
+from albert_tf.runs.metrics import QUIET, Say
 from albert_tf.runs.run_record import is_tuned
 from schemas.architecture import ModelConfig
 from schemas.errors import AlbertError, SettingError

@@ -6,13 +6,12 @@ import shlex
 from pathlib import Path
 
 from schemas.architecture import ModelConfig
-from schemas.config import TrainConfig
+from schemas.config import TrainConfig, flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.files import read_bytes
 from schemas.layout import DATA_MANIFEST, EVAL, MANIFEST, SPM_MODEL, TRAIN, WORDPIECE
 from schemas.manifest import DatasetManifest
 from schemas.phases import given, phases_of
-from schemas.settings import flag_name
 
 
 def check_data(manifest: DatasetManifest, *, data: Path) -> None:

@@ -38,9 +38,15 @@ from albert_tf.evaluation.words import (
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import TrainedModel, pretrainer_of
 from albert_tf.planning.budget import COUNTED_TOKENS
-from albert_tf.runs.evaluations import WORD_LOSSES
-from albert_tf.runs.metrics import Metrics, bits_per_character, interval, perplexity
-from albert_tf.runs.progress import QUIET, Progress
+from albert_tf.runs.metrics import (
+    QUIET,
+    WORD_LOSSES,
+    Metrics,
+    Progress,
+    bits_per_character,
+    interval,
+    perplexity,
+)
 from albert_tf.runs.run_record import recorded_settings, recorded_training
 from schemas.config import EVALUATED_WORDS, Precision
 from schemas.layout import TRAIN

@@ -19,8 +19,7 @@ from albert_tf.data.input_pipeline import Records, evaluation_batches
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch, Model, task_sums
 from albert_tf.model.unpadding import OF_SIZE, unpadded
 from albert_tf.planning.cost import MAX_TOKENS
-from albert_tf.runs.metrics import DEVIATIONS, Metrics, Sums, means
-from albert_tf.runs.progress import Progress
+from albert_tf.runs.metrics import DEVIATIONS, Metrics, Progress, Sums, means
 from schemas.errors import AlbertError
 from schemas.layout import EVAL
 

@@ -6,14 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from albert_tf.finetuning.job import TuningJob
-from albert_tf.runs.run_record import recorded_settings
-from albert_tf.runs.task_record import labels_table, measures_table, shown, verdict
+from albert_tf.runs.run_record import (
+    labels_table,
+    measures_table,
+    recorded_settings,
+    shown,
+    verdict,
+)
 from albert_tf.tasks.evaluation import task_of
 from schemas import __version__
+from schemas.config import deciding
 from schemas.finetune_config import OF_ANSWERS
 from schemas.layout import TASK_EVALUATION
 from schemas.report import markdown_lines
-from schemas.settings import deciding
 from schemas.task import TaskRecord
 
 # Labels that a card has room for.

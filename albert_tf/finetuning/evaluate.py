@@ -18,8 +18,7 @@ from albert_tf.finetuning.job import TuningJob, TuningState
 from albert_tf.model.task_model import Batch, TaskModel
 from albert_tf.model.trained_model import TrainedModel, task_model_of, with_scores_scaled
 from albert_tf.runs.checkpoints import arrays_of, assign_arrays
-from albert_tf.runs.metrics import Metrics
-from albert_tf.runs.progress import Progress
+from albert_tf.runs.metrics import Metrics, Progress
 from albert_tf.tasks.evaluation import (
     Answered,
     answers_of,

@@ -21,9 +21,8 @@ from albert_tf.hosts.hosts import ONE_HOST
 from albert_tf.model.task_model import Batch, task_loss
 from albert_tf.model.trained_model import TrainedModel, read_tuned
 from albert_tf.runs.checkpoints import Checkpoint, load_newest
-from albert_tf.runs.metrics import Metrics, read_metrics
-from albert_tf.runs.progress import Progress
-from albert_tf.runs.task_record import write_record
+from albert_tf.runs.metrics import Metrics, Progress, read_metrics
+from albert_tf.runs.run_record import write_record
 from albert_tf.tasks.baselines import baselines_of
 from albert_tf.tasks.evaluation import evaluated, with_chosen_threshold
 from albert_tf.tasks.task import Result

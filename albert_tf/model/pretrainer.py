@@ -12,8 +12,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from albert_tf.model.encoder import Encoder
-from albert_tf.model.layers import DropoutSeeds, Layer
+from albert_tf.model.encoder import DropoutSeeds, Encoder, Layer
 from albert_tf.model.unpadding import Unpadding, unpadding_of
 from albert_tf.runs.metrics import Sums
 from schemas.architecture import ModelConfig

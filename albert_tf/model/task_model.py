@@ -10,8 +10,7 @@ from typing import Any
 
 from keras import ops
 
-from albert_tf.model.encoder import Encoder
-from albert_tf.model.layers import DropoutSeeds, dropout
+from albert_tf.model.encoder import DropoutSeeds, Encoder, dropout
 from albert_tf.model.parameters import encoder_config, head_name, needs_pooler, num_outputs
 from albert_tf.model.pretrainer import ClassifierHead, Model
 from schemas.architecture import ModelConfig

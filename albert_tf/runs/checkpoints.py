@@ -19,7 +19,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from albert_tf.runs.progress import QUIET, Say
+from albert_tf.runs.metrics import QUIET, Say
 from schemas.errors import AlbertError
 from schemas.files import (
     TEMPORARY,

@@ -24,8 +24,7 @@ from albert_tf.tasks.task import (
     taken,
 )
 from albert_tf.tasks.text_labels import label_scores
-from schemas.tags import are_entities, entities_of
-from schemas.task import EncodedExample, Metric, TaskExample
+from schemas.task import EncodedExample, Metric, TaskExample, are_entities, entities_of
 
 
 class Found(NamedTuple):

@@ -30,9 +30,9 @@ from albert_tf.planning.budget import (
     ladder_model,
 )
 from albert_tf.planning.cost import OF_DATA, predictions_of, training_flops
-from albert_tf.runs.progress import Say
+from albert_tf.runs.metrics import Say
+from albert_tf.training.optimizers import first_bound
 from albert_tf.training.run import ResolvedRun
-from albert_tf.training.schedule import first_bound
 from albert_tf.training.timing import fed_step_seconds, matrix_rate, step_seconds
 from schemas.architecture import ModelConfig
 from schemas.config import Precision, ResolvedDataConfig, TrainConfig

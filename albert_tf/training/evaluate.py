@@ -25,13 +25,13 @@ from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.metrics import (
     BitsPerCharacter,
     Metrics,
+    Progress,
     best_evaluation,
     bits_per_character,
     collapse_warning,
     metrics_text,
     read_metrics,
 )
-from albert_tf.runs.progress import Progress
 from albert_tf.training.loop import StopRequest
 from albert_tf.training.run import ResolvedRun, RunState
 from schemas.config import FORWARD_SHARE

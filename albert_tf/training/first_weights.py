@@ -32,7 +32,7 @@ from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.model.trained_model import TrainedModel, read_trained
 from albert_tf.planning.cost import CONTEXTS, COUNTED_EXAMPLES, EXTRA_COLUMNS
 from albert_tf.runs.checkpoints import Arrays, assign_arrays, check_shapes, shapes_of
-from albert_tf.runs.progress import QUIET, Say
+from albert_tf.runs.metrics import QUIET, Say
 from albert_tf.runs.run_record import is_tuned, run_config
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig

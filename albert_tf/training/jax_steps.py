@@ -15,7 +15,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from albert_tf.evaluation.held_out import with_weights
-from albert_tf.model.layers import DropoutSeeds
+from albert_tf.model.encoder import DropoutSeeds
 from albert_tf.model.pretrainer import Batch, Model
 from albert_tf.training.optimizers import Scales
 from albert_tf.training.steps import Array, Counts, Memory, TrainingSteps, added_up

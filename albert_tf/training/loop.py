@@ -24,9 +24,8 @@ import numpy as np
 from albert_tf.hosts.hosts import ONE_HOST, Hosts
 from albert_tf.model.pretrainer import Batch
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
-from albert_tf.runs.metrics import Metrics
-from albert_tf.runs.progress import Progress
-from albert_tf.training.schedule import learning_rate_of
+from albert_tf.runs.metrics import Metrics, Progress
+from albert_tf.training.optimizers import learning_rate_of
 from albert_tf.training.steps import Counts, StepDone, TrainingSteps
 from albert_tf.training.timing import Pace
 from schemas.config import ResolvedTrainConfig

@@ -16,8 +16,7 @@ from albert_tf.data.on_the_fly import Landmark, Landmarks
 from albert_tf.model.pretrainer import Batch
 from albert_tf.model.unpadding import Fill, fill_of, unpadded
 from albert_tf.runs.checkpoints import newest_step
-from albert_tf.runs.metrics import Sums, means
-from albert_tf.runs.progress import QUIET, Progress
+from albert_tf.runs.metrics import QUIET, Progress, Sums, means
 from albert_tf.training.budget import PAUSES, pause_after, refilled
 from albert_tf.training.evaluate import HeldOutEvaluations, MetricsLog
 from albert_tf.training.loop import Reason, Saver, StopRequest, seconds_left, stop_requests, train

@@ -14,8 +14,7 @@ from albert_tf.evaluation.words import Vocabulary
 from albert_tf.hosts.hosts import ONE_HOST, Hosts, shared_arrays, shared_checkpoint
 from albert_tf.model.pretrainer import AlbertPretrainer, Model
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, assign_arrays, load_newest
-from albert_tf.runs.metrics import Sums
-from albert_tf.runs.progress import Say
+from albert_tf.runs.metrics import Say, Sums
 from albert_tf.training.first_weights import (
     give_first_weights,
     missing_heads,
@@ -26,7 +25,7 @@ from albert_tf.training.first_weights import (
 from albert_tf.training.optimizers import optimizer_of
 from albert_tf.training.steps import PRETRAINING, TrainingLoss, TrainingSteps, micro_batch_size
 from schemas.architecture import ModelConfig
-from schemas.config import OF_FIRST_WEIGHTS, ResolvedTrainConfig, TrainConfig
+from schemas.config import OF_FIRST_WEIGHTS, ResolvedTrainConfig, TrainConfig, flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.files import copy_whole, write_json
 from schemas.layout import (
@@ -41,7 +40,6 @@ from schemas.layout import (
 )
 from schemas.manifest import DatasetManifest
 from schemas.phases import phases_of
-from schemas.settings import flag_name
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ import tensorflow as tf
 from tensorflow.python.client import device_lib
 
 from albert_tf.evaluation.held_out import Stop, of_any_size, with_weights
-from albert_tf.model.layers import DropoutSeeds
+from albert_tf.model.encoder import DropoutSeeds
 from albert_tf.model.pretrainer import Batch, Model
 from albert_tf.training.optimizers import Scales
 from albert_tf.training.steps import Array, Counts, Memory, TrainingSteps, added_up

@@ -28,14 +28,13 @@ from cli.support.trained_model import (
 )
 from pipeline.reading.formats import FORMATS
 from pipeline.reading.inputs import expand
-from schemas.config import EVALUATED_WORDS, DataConfig, Precision
+from schemas.config import EVALUATED_WORDS, DataConfig, Precision, flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.files import scratch_folder
 from schemas.layout import EVAL, MANIFEST
 from schemas.manifest import DatasetManifest, read_manifest
 from schemas.readable import listed
 from schemas.report import text_lines
-from schemas.settings import flag_name
 
 if TYPE_CHECKING:
     from albert_tf.evaluation.evaluate import Text
@@ -177,7 +176,7 @@ def evaluate_run(run: Path, values: dict[str, Any], console: Console) -> "Metric
         from albert_tf.evaluation.evaluate import Scope
         from albert_tf.evaluation.evaluate import evaluate as measure
         from albert_tf.model.trained_model import read_trained
-    from albert_tf.runs.evaluations import WORD_LOSSES
+    from albert_tf.runs.metrics import WORD_LOSSES
     from albert_tf.runs.run_record import recorded_manifest
 
     pairs = find_pairs(values["minimal_pairs"], maximum=values["pairs_per_paradigm"])
@@ -250,7 +249,7 @@ def say_of_data(
 
 def keep(run: Path, measured: "Metrics") -> None:
     """Keep an evaluation in its run; where that fails, it is shown all the same."""
-    from albert_tf.runs.evaluations import write_evaluation
+    from albert_tf.runs.metrics import write_evaluation
 
     try:
         write_evaluation(run, measured)
@@ -336,7 +335,7 @@ def evaluate_task(model: Path, values: dict[str, Any], console: Console) -> "Met
 
 def task_text(result: "Metrics", *, data: Path | str) -> str:
     """What a fine-tuned model is worth on a file, for a person."""
-    from albert_tf.runs.task_record import labels_table, measures_table, verdict
+    from albert_tf.runs.run_record import labels_table, measures_table, verdict
 
     labels = labels_table(result)
     parts = [
@@ -372,7 +371,7 @@ def find_pairs(patterns: tuple[str, ...], *, maximum: int | None) -> "list[Minim
 
 def run_text(evaluation: "Metrics") -> str:
     """An evaluation for a person."""
-    from albert_tf.runs.evaluations import comparison, heading, minimal_pairs, sentences
+    from albert_tf.runs.metrics import comparison, heading, minimal_pairs, sentences
 
     pairs = minimal_pairs(evaluation)
     parts = [

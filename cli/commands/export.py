@@ -28,9 +28,10 @@ def to_huggingface(model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer
         from albert_tf.convert.huggingface import (
             huggingface_config,
             huggingface_tensors,
+            task_config,
+            task_tensors,
             write_tensors,
         )
-        from albert_tf.convert.huggingface_tasks import task_config, task_tensors
     from pipeline.vocabulary.writing import tokenizer_files
 
     order = tokenizer.order
@@ -157,7 +158,7 @@ def write(
 
 def evaluations_hash(run: Path, *, step: int) -> str:
     """Of the evaluations of the weights of a step, which the card shows."""
-    from albert_tf.runs.evaluations import read_evaluations
+    from albert_tf.runs.metrics import read_evaluations
 
     found = [one for one in read_evaluations(run) if one["step"] == step]
     return hashlib.sha256(json_text(found).encode()).hexdigest()
@@ -247,7 +248,7 @@ def length_of(model: "TrainedModel") -> int:
 def identity(model: "TrainedModel", tokenizer: "Tokenizer") -> dict[str, Any]:
     """The part of the record that decides the files."""
     from albert_tf.runs.checkpoints import arrays_sha256
-    from albert_tf.runs.task_record import EXPORTED_TASK, record_values
+    from albert_tf.runs.run_record import EXPORTED_TASK, record_values
 
     return {
         "step": model.step,

@@ -27,6 +27,7 @@ from cli.support.trained_model import (
     read_start,
     vocabulary_for_text,
 )
+from schemas.config import flag_name
 from schemas.errors import SettingError
 from schemas.files import write_text
 from schemas.finetune_config import OF_ANSWERS, TASK_RECIPES, FineTuneConfig
@@ -47,14 +48,13 @@ from schemas.layout import (
     vocabulary_file,
 )
 from schemas.report import text_lines
-from schemas.settings import flag_name
 from schemas.task import Kind, TaskExample, TaskRecord, TaskSpec
 
 if TYPE_CHECKING:
     from albert_tf.finetuning.job import TuningJob
     from albert_tf.model.trained_model import TrainedModel
     from cli.support.task_data import TaskData
-    from pipeline.tasks.task_folders import TaskPaths
+    from pipeline.tasks.task_files import TaskPaths
     from pipeline.vocabulary.wordpiece import Tokenizer
 
 _FILES: dict[str, Any] = {"multiple": True, "metavar": "FILE", "type": UserPath(readable=False)}
@@ -187,7 +187,7 @@ def task_of_flags(values: dict[str, Any], settings: FineTuneConfig) -> "tuple[Ta
     """The task, and the files to read: those that are named, else those of --data."""
     from cli.support.task_data import with_columns
     from pipeline.tasks.named_tasks import task_called
-    from pipeline.tasks.task_folders import TaskPaths, find_task_files
+    from pipeline.tasks.task_files import TaskPaths, find_task_files
 
     spec = with_columns(task_called(values["task"]), values)
     check_settings_fit(settings, spec.kind)
@@ -309,7 +309,7 @@ def train_and_predict(
     """Train in a folder that is claimed, predict the test files, say what came out."""
     with silent_stderr():
         from albert_tf.finetuning.finetune import finetune
-    from albert_tf.runs.task_record import measures_table, verdict
+    from albert_tf.runs.run_record import measures_table, verdict
 
     with console:
         result = finetune(

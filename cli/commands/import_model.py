@@ -14,6 +14,7 @@ from cli.support import output_folder
 from cli.support.console import Console, silent_stderr
 from cli.support.options import UserPath, common_options
 from cli.support.output_folder import Footprint
+from schemas.config import flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.files import write_json
 from schemas.layout import (
@@ -26,7 +27,6 @@ from schemas.layout import (
     TASK,
     WORDPIECE,
 )
-from schemas.settings import flag_name
 
 if TYPE_CHECKING:
     from albert_tf.model.trained_model import TrainedModel
@@ -258,7 +258,7 @@ def write(output: Path, taken: TakenVocabulary, *, model: "TrainedModel | None")
         checkpoint = Checkpoint(model.weights, {}, state)
         save_checkpoint(output, checkpoint, is_best=model.task is not None)
         if model.task is not None:
-            from albert_tf.runs.task_record import write_record
+            from albert_tf.runs.run_record import write_record
 
             write_record(output, model.task)
     write_vocabulary(

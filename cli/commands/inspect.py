@@ -109,9 +109,8 @@ def show_data_set(
     data: Path | str, *, examples: int, split: str, epoch: int, is_verified: bool
 ) -> None:
     """Print the card of a data set and some of its examples."""
-    from pipeline.dataset.contents import load_vocabulary, read_examples, show_example
     from pipeline.dataset.local_copy import all_files, first_files
-    from pipeline.dataset.manifest import data_card
+    from pipeline.dataset.manifest import data_card, load_vocabulary, read_examples, show_example
 
     def choose(manifest: DatasetManifest) -> tuple[ShardFile, ...]:
         copy = copy_of_epoch(epoch, split, manifest)
@@ -152,8 +151,8 @@ def check_files(data: Path, manifest: DatasetManifest, *, is_copy: bool) -> None
 
     Of a copy of a data set on storage nothing damaged is kept.
     """
-    from pipeline.dataset.contents import verify
     from pipeline.dataset.local_copy import remove_damaged
+    from pipeline.dataset.manifest import verify
 
     total = sum(shard.bytes for shard in manifest.shards)
     with Console(quiet=False).start("verifying", total=total, unit="B") as bar:

@@ -33,12 +33,11 @@ from cli.support.options import (
 )
 from cli.support.output_folder import unused
 from schemas.architecture import ModelConfig
-from schemas.config import DataConfig, ResolvedDataConfig, TrainConfig
+from schemas.config import DataConfig, ResolvedDataConfig, TrainConfig, flag_name
 from schemas.errors import SettingError
 from schemas.layout import TRAIN
 from schemas.manifest import read_manifest
 from schemas.readable import aligned, duration, percent, prefixed, rounded
-from schemas.settings import flag_name
 
 # What the data set decides.
 DATA_FIELDS = ("max_seq_length", "max_predictions_per_seq")

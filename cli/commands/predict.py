@@ -19,10 +19,10 @@ from cli.support.options import (
     quiet_option,
 )
 from cli.support.trained_model import checkpoint_option, open_tuned
+from schemas.config import flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.files import write_text
 from schemas.readable import percent
-from schemas.settings import flag_name
 from schemas.task import TaskExample, TaskSpec
 
 if TYPE_CHECKING:

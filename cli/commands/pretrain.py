@@ -38,11 +38,10 @@ from cli.support.resolve import PRETRAIN, identity_of, resolve, settings_of
 from cli.support.several_hosts import host_options
 from cli.support.trained_model import plain_vocabulary
 from schemas.architecture import ModelConfig
-from schemas.config import ResolvedTrainConfig, TrainConfig
+from schemas.config import ResolvedTrainConfig, TrainConfig, config_from_dict, flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
-from schemas.settings import config_from_dict, flag_name
 
 if TYPE_CHECKING:
     from albert_tf.hosts.hosts import Hosts
@@ -284,7 +283,7 @@ def train(
     """Train in a folder that is claimed, as long as the command may take."""
     with silent_stderr():
         from albert_tf.training.pretraining import pretrain
-    from pipeline.dataset.contents import load_vocabulary
+    from pipeline.dataset.manifest import load_vocabulary
 
     vocabulary = plain_vocabulary(load_vocabulary(run.data, run.manifest))
     max_seconds = None
@@ -332,7 +331,7 @@ def notes(config: TrainConfig, manifest: DatasetManifest) -> Iterator[str]:
     Settings that were derived, a rate that does not fit, and how often documents are
     read, each time as a new copy.
     """
-    from albert_tf.training.schedule import peak_learning_rate
+    from albert_tf.training.optimizers import peak_learning_rate
 
     yield from derived_settings(config, config.resolved())
     paper = TrainConfig()

@@ -24,6 +24,7 @@ from cli.support.options import common_options, config_options, take_config
 from cli.support.output_folder import Footprint, Identity
 from pipeline.core.machine import check_address_space, usable_cores
 from pipeline.reading.formats import KINDS
+from schemas.config import VocabConfig
 from schemas.errors import AlbertError
 from schemas.layout import (
     HF_TOKENIZER,
@@ -34,7 +35,6 @@ from schemas.layout import (
     vocabulary_file,
 )
 from schemas.readable import counted, duration, prefixed
-from schemas.vocab_config import VocabConfig
 
 if TYPE_CHECKING:
     from pipeline.reading.formats import InputFile
@@ -137,7 +137,7 @@ def vocab(output: Path, workers: int, overwrite: bool, quiet: bool, **values: An
 def closing_lines(manifest: dict[str, Any], output: Path, seconds: float) -> Iterator[str]:
     """What was made, and what to know of its text."""
     from pipeline.core.documents import describe_counts
-    from pipeline.noise.describe import look_lines
+    from pipeline.noise.look import look_lines
 
     card = manifest["card"]
     yield (
@@ -209,7 +209,7 @@ def _make(
 ) -> dict[str, Any]:
     """Train and write; returns the manifest."""
     from pipeline.core.documents import left_out
-    from pipeline.reading.languages import known_language
+    from pipeline.reading.sentences import known_language
     from pipeline.vocabulary.normalization import lost_marks_warning
     from pipeline.vocabulary.tokenizer import load_tokenizer
     from pipeline.vocabulary.training import train_vocabulary

@@ -9,12 +9,17 @@ import click
 
 from cli.support.options import Command, UserPath, is_given, is_typed, stacked
 from schemas.architecture import PRESETS, ModelConfig
-from schemas.config import OF_FIRST_WEIGHTS, TrainConfig
+from schemas.config import (
+    OF_FIRST_WEIGHTS,
+    TrainConfig,
+    check_names_and_types,
+    config_from_dict,
+    plain_type,
+)
 from schemas.errors import SettingError
 from schemas.files import read_json
 from schemas.manifest import DatasetManifest
 from schemas.phases import SETTINGS
-from schemas.settings import check_names_and_types, config_from_dict, plain_type
 
 # Fields that only models of other programs have other values of.
 _OF_IMPORTS = ("inner_group_num", "type_vocab_size", "embedding_projection")

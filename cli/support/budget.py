@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from cli.support.asked import Asked, parse_override, resolve_model
 from cli.support.console import Console, silent_stderr
 from schemas.architecture import PRESETS, ModelConfig
+from schemas.config import suited_vocab_size
 from schemas.manifest import DatasetManifest
 from schemas.readable import aligned, rounded
-from schemas.vocab_config import suited_vocab_size
 
 if TYPE_CHECKING:
     from albert_tf.planning.budget import Candidate
@@ -72,7 +72,7 @@ def choose(
 
 def characters_of(data: Path, manifest: DatasetManifest) -> int:
     """How many different characters the vocabulary of a data set has as pieces."""
-    from pipeline.dataset.contents import load_vocabulary
+    from pipeline.dataset.manifest import load_vocabulary
 
     tokenizer = load_vocabulary(data, manifest)
     pieces = map(tokenizer.piece, range(tokenizer.vocab_size))

@@ -42,7 +42,7 @@ def plan_lines(job: "Job", inputs: "Iterable[InputFile]", *, workers: int) -> It
     Both sizes are told, with stored examples and with examples on the fly.
     """
     from pipeline.job.estimate import estimate
-    from pipeline.noise.describe import look_lines
+    from pipeline.noise.look import look_lines
     from pipeline.vocabulary.tokenizer import load_tokenizer
 
     config, shards = job.dataset.config, job.shards
@@ -117,7 +117,7 @@ def shown_progress(job: "Job", console: Console) -> Iterator[None]:
 def closing_lines(manifest: DatasetManifest, output: Path | str, seconds: float) -> Iterator[str]:
     """What was made, what to know of its text, and what to type next."""
     from pipeline.core.documents import describe_counts
-    from pipeline.noise.describe import look_lines
+    from pipeline.noise.look import look_lines
 
     train, held_out = manifest.splits[TRAIN], manifest.splits[EVAL]
     copies = f" in {counted(len(train['copies']), 'copy', 'copies')},"

@@ -18,12 +18,12 @@ from click.core import ParameterSource
 
 from cli.support.console import tell
 from pipeline.storage.files import is_remote
+from schemas.config import check_type, flag_name, plain_type, without_gone
 from schemas.errors import SettingError
 from schemas.files import read_json
 from schemas.layout import BUDGET_RECORD, LENGTH_BEFORE
 from schemas.phases import SETTINGS
 from schemas.readable import HIDDEN
-from schemas.settings import check_type, flag_name, plain_type, without_gone
 
 _DURATION = re.compile(r"(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?|(\d{1,9})")
 

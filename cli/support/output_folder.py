@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, TextIO
 from cli.support.options import tell_ignored
 from pipeline.storage import files
 from schemas import __version__, layout
+from schemas.config import flag_name, without_gone
 from schemas.errors import AlbertError, SettingError
 from schemas.files import TEMPORARY, json_text, parse_json
 from schemas.readable import record_without_secrets
-from schemas.settings import flag_name, without_gone
 
 # What decides the result; a run continues only if it is the same.
 Identity = dict[str, Any]

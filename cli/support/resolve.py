@@ -13,7 +13,7 @@ from cli.support.console import Console, silent_stderr
 from cli.support.options import flag_time, from_anywhere
 from cli.support.output_folder import Footprint, Identity
 from schemas.architecture import PRESETS, ModelConfig
-from schemas.config import TrainConfig
+from schemas.config import TrainConfig, deciding
 from schemas.errors import SettingError
 from schemas.layout import (
     BUDGET_RECORD,
@@ -29,7 +29,6 @@ from schemas.layout import (
     TENSORBOARD,
 )
 from schemas.manifest import DatasetManifest, read_manifest
-from schemas.settings import deciding
 
 if TYPE_CHECKING:
     from albert_tf.hosts.hosts import Hosts
@@ -119,7 +118,7 @@ def fitting(asked: Asked, manifest: DatasetManifest) -> Asked:
 def as_begun(asked: Asked) -> Asked:
     """The settings given, completed by those of the run that they continue."""
     from albert_tf.runs.run_record import recorded_settings, recorded_training
-    from albert_tf.training.schedule import continued
+    from albert_tf.training.optimizers import continued
 
     recorded = recorded_settings(asked.output)
     begun = recorded_training(asked.output, recorded)
@@ -193,7 +192,7 @@ def has_all_steps(folder: Path | str, identity: Identity) -> bool:
 
 def check_new_steps(folder: Path | str, before: Identity, now: Identity) -> None:
     """Refuse other steps of a run that has done too many of the ones it has."""
-    from albert_tf.training.schedule import check_steps_may_change
+    from albert_tf.training.optimizers import check_steps_may_change
 
     given = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
     old, new = (

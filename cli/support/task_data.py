@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cli.support.console import Say
 from pipeline.encoding.encoding import encode_examples, question_room
-from pipeline.tasks.task_files import TaskFile, read_task_file, with_first_option
-from pipeline.tasks.task_folders import TaskPaths
+from pipeline.tasks.task_files import TaskFile, TaskPaths, read_task_file, with_first_option
 from pipeline.tasks.training_data import (
     check_examples,
     hold_out,
@@ -21,10 +20,10 @@ from pipeline.tasks.training_data import (
     warnings_about,
     with_labels,
 )
+from schemas.config import deciding
 from schemas.errors import AlbertError
 from schemas.example import UNK_ID
 from schemas.readable import counted, percent
-from schemas.settings import deciding
 from schemas.task import TARGETS, TaskExample, TaskRecord, TaskRows, TaskSpec
 
 if TYPE_CHECKING:

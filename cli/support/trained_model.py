@@ -77,8 +77,8 @@ def read_vocabulary(path: Path) -> "Tokenizer":
 
 def vocabulary_for_text(path: Path, *, say: Say) -> "Tokenizer":
     """The vocabulary of a run or an export, to read new text with."""
-    from pipeline.vocabulary.model_file import has_own_rules
     from pipeline.vocabulary.normalization import missing_normalization
+    from pipeline.vocabulary.tokenizer import has_own_rules
 
     tokenizer = read_vocabulary(path)
     is_run = (path / MODEL_CONFIG).exists()

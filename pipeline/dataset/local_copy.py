@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.dataset.contents import sha256_of
+from pipeline.dataset.manifest import sha256_of
 from pipeline.storage import files
 from schemas.errors import AlbertError
 from schemas.files import parse_json, whole_file

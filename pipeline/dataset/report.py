@@ -6,9 +6,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from pipeline.dataset.contents import LABELS, load_vocabulary, read_examples, view_example
+from pipeline.dataset.manifest import LABELS, load_vocabulary, read_examples, view_example
 from pipeline.examples.masking import KEEP_SHARE, MASK_SHARE
-from pipeline.noise.describe import look_facts
+from pipeline.noise.look import look_facts
 from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest, read_manifest, recorded
 from schemas.readable import counted, percent, prefixed

@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from pipeline.core.scripts import is_unspaced
+from pipeline.core.writing_systems import is_unspaced
 from pipeline.vocabulary.tokenizer import TokenizedText
 from pipeline.vocabulary.wordpiece import Tokenizer
 from schemas.example import CLS_ID, SEP_ID, UNK_ID

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core.documents import ReadingCounts, ShardDocument
-from pipeline.dataset.plan import Shard
-from pipeline.dataset.shard import write_shard
-from pipeline.noise.describe import sum_up
-from pipeline.noise.look import Looker, bounds_for
+from pipeline.dataset.shard import Shard, write_shard
+from pipeline.noise.look import Looker, bounds_for, sum_up
 from pipeline.reading.formats import InputFile
 from pipeline.reading.read import Chunk, FilePart, plan_chunks, read_texts
 from pipeline.storage.files import open_binary
@@ -54,7 +52,7 @@ class Estimate:
         cpu_seconds: Work on a core of this machine.
         start_seconds: Until a process is ready to work.
         slowness: Seconds that go by for each of work, on a machine with other work.
-        look: What the sample shows of the text, see `pipeline.noise.describe.sum_up`.
+        look: What the sample shows of the text, see `pipeline.noise.look.sum_up`.
     """
 
     sample_bytes: int

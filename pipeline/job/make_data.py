@@ -18,12 +18,13 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineResult
 from apache_beam.transforms.window import GlobalWindows
 
-from pipeline.dataset.plan import tool_versions
+from pipeline.dataset.shard import tool_versions
 from pipeline.job import repeats, spill, steps
-from pipeline.job.failures import explained_errors
 from pipeline.job.plan import Job
-from pipeline.job.runners import Runner, engine_of
-from pipeline.job.submission import (
+from pipeline.job.runners import (
+    Runner,
+    engine_of,
+    explained_errors,
     is_own,
     mark_of,
     marked_output,

@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 from typing import Literal
 
-from pipeline.dataset.plan import DatasetPlan, ShardPlan, plan_dataset, plan_shards, tool_versions
+from pipeline.dataset.shard import DatasetPlan, ShardPlan, plan_dataset, plan_shards, tool_versions
 from pipeline.job import spill
 from pipeline.noise.near_copies import Choice
 from pipeline.reading.formats import InputFile

@@ -1,21 +1,38 @@
-"""Clusters that run a job, and Beam's options for them.
+"""Clusters that run a job: Beam's options for them, a submission, what a failure means.
 
 Engines ignore an option that they do not know, and write a path of this machine on each
 of theirs. Both are refused here before anything is read.
+
+In this process an error has its type. An engine hands over text: Python's traceback
+within Java's, of which the first cause is what matters.
+
+By the mark workers know an output as theirs, and their job as still wanted. A job
+server that is asked to cancel a job only stops waiting for it: Flink and Spark go on to
+the end (Beam 2.77). So whoever submitted a job ends it by its mark in the output, which
+workers see wherever they are; those that find another mark do no more.
 """
 
 import contextlib
+import functools
 import importlib
 import io
 import json
+import logging
 import re
+import secrets
+import socket
+import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+import apache_beam as beam
+import grpc
 from apache_beam.options.pipeline_options import (
     DebugOptions,
     FlinkRunnerOptions,
+    GoogleCloudOptions,
     PipelineOptions,
     PortableOptions,
     SetupOptions,
@@ -26,11 +43,17 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.portability.api import beam_job_api_pb2
 from apache_beam.runners.portability.portable_runner import JobServiceHandle, PortableRunner
-from apache_beam.runners.runner import PipelineRunner, create_runner
+from apache_beam.runners.runner import PipelineResult, PipelineRunner, create_runner
 
-from pipeline.job.cluster_worker import THIS_MACHINE
-from pipeline.storage.files import is_remote
-from schemas.errors import SettingError
+from pipeline.dataset.manifest import NothingToTrainOn
+from pipeline.job import spill
+from pipeline.job.cluster_worker import THIS_MACHINE, worker_pool
+from pipeline.job.plan import Job
+from pipeline.storage.files import exists, is_remote, join, read_whole, remove, write_whole
+from schemas.config import SHARD_BYTES
+from schemas.errors import AlbertError, SettingError
+from schemas.layout import EVAL, SIDECARS, SUBMITTED, TRAIN
+from schemas.readable import counted, prefixed
 
 DATAFLOW = "DataflowRunner"
 
@@ -283,3 +306,345 @@ def _host(address: str) -> str:
     if _EMBEDDED.fullmatch(address):
         return ""
     return urlsplit(address if "://" in address else f"//{address}").hostname or ""
+
+
+# The types that a caller tells apart, as they stand in what an engine says of a step.
+_TYPES = {kind.__name__: kind for kind in (NothingToTrainOn, SettingError, AlbertError)}
+_IN_TEXT = re.compile(rf"\b({'|'.join(_TYPES)}): (.+?)(?: \[while running|\\n|$)", re.M)
+_OF_PYTHON = re.compile(r"^([\w.]+: .+?) \[while running", re.M)
+_OF_JAVA = re.compile(r"^\s*Caused by: (.+)$", re.M)
+_NAMED = re.compile(r"((?:[\w$]+\.)+\w*(?:Exception|Error)\b.*)$", re.M)
+_STATE = re.compile(r"^Pipeline \S+ failed in state \w+: ")
+# What the gRPC of Java, and what Prism says of a worker that is gone.
+_LOST_WORKER = re.compile("StatusRuntimeException: CANCELLED|SDK worker disconnected")
+# Flink has waited for free slots.
+_NO_ROOM = re.compile(r"NoResourceAvailableException|Timeout has occurred: \d+ ms")
+# An executor of Spark's ends with 52.
+_OUT_OF_MEMORY = re.compile(r"OutOfMemoryError|GC overhead limit|exited with code 52\b")
+# Flink has joined what it read of one shard, and cannot sort it among the rest.
+_SORT_BUFFER = re.compile("maximum size of a sort buffer|fresh sort buffer")
+
+
+@contextlib.contextmanager
+def explained_errors(job: Job, runner: Runner | None = None) -> Iterator[None]:
+    """Raise errors of Beam as what they stand for."""
+    try:
+        yield
+    except Exception as error:
+        raise explain(error, job, runner) from error
+
+
+def explain(
+    error: BaseException, job: Job | None = None, runner: Runner | None = None
+) -> BaseException:
+    r"""What to raise for an error that came out of Beam.
+
+    In this process that is the step's own error or an interrupt, to which Beam adds one
+    that names the step.
+
+    >>> explain(RuntimeError("Traceback ...\nschemas.errors.SettingError: x is empty. "
+    ...                      "[while running 'ReadChunk']"))
+    SettingError('x is empty.')
+    """
+    causes = [error]
+    while cause := causes[-1].__cause__ or causes[-1].__context__:
+        causes.append(cause)
+    for cause in causes:
+        is_own = isinstance(cause, (AlbertError, MemoryError))
+        is_own |= not isinstance(cause, Exception)
+        if is_own and "[while running" not in str(cause):
+            return cause
+    if found := _IN_TEXT.findall(str(error)):
+        name, sentence = found[-1]
+        return _TYPES[name](sentence)
+    if job and runner and (sentence := _of_an_engine(str(error), job, runner)):
+        return AlbertError(sentence)
+    if runner and (sentence := _of_a_server(causes, runner)):
+        return AlbertError(sentence)
+    return AlbertError(f"The job failed: {first_cause(str(error)) or repr(error)}")
+
+
+def first_cause(said: str) -> str:
+    r"""The first cause in what an engine says, as it stands there.
+
+    >>> first_cause("Pipeline x failed in state FAILED: java.io.IOException: no space")
+    'java.io.IOException: no space'
+    >>> first_cause("a.RestClientException: [Internal server error., <Exception on "
+    ...     "server side:\nb.SubmitException: refused\n\tat b.c\nCaused by: "
+    ...     "d.ConnectException: localhost:9\n\nEnd of exception on server side>]")
+    'd.ConnectException: localhost:9'
+    """
+    if found := [*_OF_PYTHON.findall(said)] or [*_OF_JAVA.findall(said)]:
+        return str(found[-1]).strip()
+    text = _STATE.sub("", said.strip())
+    lines = [line for line in text.splitlines() if any(map(str.isalnum, line))]
+    named = [match[0] for line in lines if (match := _NAMED.search(line))]
+    # The server's own exception stands below the client's that reports it.
+    if named and "Exception on server side" in text:
+        return named[min(1, len(named) - 1)].strip()
+    return next(iter(named or lines[-1:]), "").strip()
+
+
+def _of_an_engine(said: str, job: Job, runner: Runner) -> str | None:
+    """What to say of an engine that lacks memory or slots."""
+    more = max(2 * job.shards.train_shards, -(-job.text_bytes // SHARD_BYTES))
+    if _SORT_BUFFER.search(said):
+        return (
+            "A buffer in which Flink sorts is too small for what a TaskManager has "
+            f"read of one shard; give --num-shards {more} and --overwrite, or more of "
+            "taskmanager.memory.managed.size in Flink's config.yaml."
+        )
+    if _OUT_OF_MEMORY.search(said):
+        return _of_memory(job, runner, more=more)
+    if _NO_ROOM.search(said):
+        return (
+            "The engine has fewer free slots than the job asks for; give a smaller "
+            "--parallelism after --, or start more TaskManagers, and run the same "
+            "command again."
+        )
+    return None
+
+
+def _of_memory(job: Job, runner: Runner, *, more: int) -> str:
+    """What to say of an engine that cannot hold a shard; more of them may do."""
+    shards = job.shards.train_shards
+    each = f" in each of {counted(shards, 'shard')}" if shards > 1 else ""
+    tasks = ""
+    if runner.name == "SparkRunner":
+        tasks = (
+            " A task of Spark holds all that it makes too, less if there are more: "
+            f"--job_server_jvm_properties=-Dspark.default.parallelism={more}."
+        )
+    return (
+        "The engine ran out of memory. It holds the text of a whole shard, here "
+        f"{prefixed(job.text_bytes / shards, 'B')}{each}; give --num-shards {more} and "
+        f"--overwrite, or more memory by {heap_option(runner)}.{tasks}"
+    )
+
+
+def _of_a_server(causes: list[BaseException], runner: Runner) -> str | None:
+    """What to say of workers or a job server that do not start, answer or go on."""
+    said = str(causes[0])
+    where = engine_address(runner) or f"of {runner.name}"
+    pool = pool_address(runner)
+    # An engine says the port, or that its gRPC, which connects to pools only, failed.
+    if pool and re.search(
+        rf"finishConnect\(\.\.\) failed: Connection refused"
+        rf"|Connection refused: .*:{pool.rpartition(':')[2]}\b",
+        said,
+    ):
+        return (
+            f"No workers answer at {pool}; start albert worker --address {pool} on "
+            "every machine of the cluster and run the same command again."
+        )
+    if _LOST_WORKER.search(said):
+        return (
+            "A worker ended in the middle of its work: it was killed, or its machine "
+            "had too little memory. What is finished is kept: run the same command "
+            "again."
+        )
+    for cause in causes:
+        if isinstance(cause, FileNotFoundError) and cause.filename == "java":
+            return (
+                f"--runner: {runner.name} needs Java, which is not installed here; "
+                "install Java 11 or 17."
+            )
+        if isinstance(cause, grpc.FutureTimeoutError):
+            return f"No job server answers at {where}; start it, or correct its address."
+        if "Service failed to start" in str(cause):
+            return "The job server ended as it started; --debug shows what it said."
+        if isinstance(cause, grpc.RpcError) and "UNAVAILABLE" in str(cause):
+            return (
+                f"The job server {where} has ended or cannot be reached; what is "
+                "finished is kept: run the same command again."
+            )
+    return None
+
+
+# How often a worker looks: on storage each look is a request.
+LOOK_SECONDS = 5.0
+
+# In place of the mark of a job that is to end.
+_ENDED = "ended"
+
+
+def submit(
+    transform: beam.PTransform, job: Job, runner: Runner, engine: PipelineRunner
+) -> PipelineResult:
+    """Hand a job to a cluster."""
+    cloud = runner.options.view_as(GoogleCloudOptions)
+    # Dataflow refuses a second job with the name of a running one, so that a job that
+    # nobody waits for any more is not started twice.
+    cloud.job_name = cloud.job_name or f"albert-make-data-{job.fingerprint[:12]}"
+    with explained_errors(job, runner):
+        pipeline = beam.Pipeline(runner=engine, options=runner.options)
+        _ = pipeline | "MakeData" >> transform
+        return pipeline.run()
+
+
+def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> None:
+    """Run a job on a cluster and wait for its end, or end it at Ctrl-C."""
+    silence_threads()
+    with own_workers(runner), engine_of(runner) as engine:
+        try:
+            with nothing_left_of_nothing(job):
+                result = submit(transform, job, runner, engine)
+                with explained_errors(job, runner):
+                    result.wait_until_finish()
+        # Beam ends at options that it cannot read.
+        except (Exception, SystemExit):
+            end_job(job.output, job.mark, runner)
+            raise
+        except BaseException as error:
+            # An interrupt, or a signal to end.
+            raise type(error)(end_job(job.output, job.mark, runner)) from None
+
+
+def silence_threads() -> None:
+    """Print no traceback of Beam's threads that listen to a job server which ends.
+
+    Whoever waits for the job is told the same, perhaps before them.
+    """
+    if logging.getLogger().isEnabledFor(logging.WARNING):
+        return
+    before = threading.excepthook
+
+    def hook(failure: threading.ExceptHookArgs) -> None:
+        if not issubclass(failure.exc_type, grpc.RpcError):
+            before(failure)
+
+    threading.excepthook = hook
+
+
+@contextlib.contextmanager
+def own_workers(runner: Runner) -> Iterator[None]:
+    """Workers of this command, where LOOPBACK asks for them.
+
+    Beam's own are threads of this process, which share one core, and any machine of the
+    network can start them.
+    """
+    if environment_of(runner) != "LOOPBACK":
+        yield
+        return
+    debug = logging.getLogger().isEnabledFor(logging.WARNING)
+    with worker_pool("localhost:0", debug=debug) as address:
+        portable = runner.options.view_as(PortableOptions)
+        portable.environment_type = "EXTERNAL"
+        portable.environment_config = address
+        yield
+
+
+def mark_of(job: Job, runner: Runner) -> str:
+    """The mark of a command, by which its workers are told from those of others.
+
+    A job of Dataflow goes on without its command: a command that is run again, and
+    refused, has the mark of the first and so ends nothing.
+    """
+    if runner.name == DATAFLOW:
+        with contextlib.suppress(AlbertError, OSError):
+            found = read_whole(join(job.output, SUBMITTED)).decode()
+            if found.startswith(job.fingerprint):
+                return found
+    return f"{job.fingerprint} {secrets.token_hex(8)}"
+
+
+def write_mark(output: str, mark: str) -> None:
+    """Tell workers that an output is theirs."""
+    write_whole(join(output, SUBMITTED), mark)
+
+
+def is_own(job: Job) -> bool:
+    """Whether no command was run meanwhile that took the output of a job."""
+    if not job.mark:
+        return True
+    with contextlib.suppress(AlbertError, OSError):
+        return read_whole(join(job.output, SUBMITTED)).decode() == job.mark
+    return False
+
+
+@contextlib.contextmanager
+def nothing_left_of_nothing(job: Job) -> Iterator[None]:
+    """Remove the files of a data set without a document to train on."""
+    try:
+        yield
+    except NothingToTrainOn:
+        if is_own(job):
+            spill.forget_work(job.output, is_here=not job.mark)
+            for name in (TRAIN, EVAL, SIDECARS):
+                remove(join(job.output, name))
+        raise
+
+
+def end_job(output: str, mark: str, runner: Runner) -> str:
+    """Tell workers to do no more; gives what to say of that to whoever interrupted.
+
+    Those of a command that was run meanwhile, which has another mark, go on.
+    """
+    unable = ""
+    if runner.name != DATAFLOW:
+        try:
+            if read_whole(join(output, SUBMITTED)).decode() == mark:
+                write_mark(output, _ENDED)
+        except (AlbertError, OSError) as error:
+            unable = f" Its workers cannot be told to stop: {str(error).rstrip('.')}."
+        else:
+            return (
+                "The job was told to end; it does so as soon as its workers have "
+                "finished what they are at. Run the same command again: what is "
+                "finished is kept."
+            )
+    return (
+        f"A job that {runner.name} runs elsewhere goes on; to end it, stop it there."
+        f"{unable} Run the same command again when it has ended."
+    )
+
+
+class MarkedOutput:
+    """The output of a job, as its workers see it; a local job has no mark."""
+
+    def __init__(self, output: str, mark: str) -> None:
+        self._output, self._mark = output, mark
+        self._is_seen, self._next_look = False, 0.0
+
+    def check(self) -> None:
+        """Refuse to work at another output than that of the command, or no longer.
+
+        A path of this machine may be there on another too; its files would be lost.
+        """
+        if not self._mark or time.monotonic() < self._next_look:
+            return
+        path, reason = join(self._output, SUBMITTED), "another folder"
+        try:
+            found = read_whole(path).decode()
+        except (AlbertError, OSError) as error:
+            found, reason = self._found_instead(path), str(error).rstrip(".")
+        if found == _ENDED or (self._is_seen and found != self._mark):
+            raise AlbertError(
+                f"The job that makes {self._output} was told to end, or its command "
+                "was run a second time."
+            )
+        if found != self._mark:
+            raise AlbertError(
+                f"A worker on {socket.gethostname()} does not see the {self._output} "
+                f"of this command ({reason}, or the command was run a second time); "
+                "give an output that every machine sees, such as s3://bucket/folder/, "
+                "and its keys to the workers."
+            )
+        self._is_seen, self._next_look = True, time.monotonic() + LOOK_SECONDS
+
+    def _found_instead(self, path: str) -> str:
+        """The mark to go by where none can be read.
+
+        Storage out of reach for a while ends nothing; a mark that was removed ends a
+        job, since somebody makes the output anew.
+        """
+        if not self._is_seen:
+            return ""
+        is_there = is_remote(self._output) or exists(self._output)
+        with contextlib.suppress(AlbertError, OSError):
+            return _ENDED if is_there and not exists(path) else self._mark
+        return self._mark
+
+
+# All steps in a process see an output together.
+marked_output = functools.cache(MarkedOutput)

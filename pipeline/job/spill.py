@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from pipeline.core.documents import ShardDocument
 from pipeline.dataset.local_copy import cache_folder
-from pipeline.dataset.plan import ShardPlan
+from pipeline.dataset.shard import ShardPlan
 from pipeline.storage.files import (
     each_of,
     exists,

@@ -17,9 +17,8 @@ from pipeline.dataset.shard import NEAR_COPY, write_shard
 from pipeline.job import repeats, spill
 from pipeline.job.plan import COUNTS, SIGNED, Job
 from pipeline.job.repeats import Signed, read_repeated
-from pipeline.noise.describe import sum_up
 from pipeline.noise.filters import clean, language_of, read_clean, removed_whole
-from pipeline.noise.look import Looker, bounds_for
+from pipeline.noise.look import Looker, bounds_for, sum_up
 from pipeline.noise.near_copies import signature, word_hashes
 from pipeline.reading.read import Chunk, hash_document, read_texts
 from pipeline.storage.files import each_of, join, new_file, read_whole, write_whole

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.core.draws import Bool, Int, Keys, draws
-from pipeline.core.scripts import is_unspaced
+from pipeline.core.writing_systems import is_unspaced
 
 Choice = Literal["hold-out", "drop"]
 

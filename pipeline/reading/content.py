@@ -4,11 +4,10 @@ import re
 from contextlib import closing
 
 from pipeline.core.documents import ReadingCounts
-from pipeline.reading.encodings import refuse_escaped, refuse_other_encoding
 from pipeline.reading.formats import FORMATS_OF, Format, Kind
 from pipeline.reading.marked_text import CUE_TIMES
-from pipeline.reading.markers import has_marker, is_title
-from pipeline.reading.markup import (
+from pipeline.reading.plain_text import has_marker, is_title, recognise_text
+from pipeline.reading.refusals import (
     MARKUP_NAMES,
     PAGE,
     PANDOC,
@@ -16,11 +15,12 @@ from pipeline.reading.markup import (
     WARC,
     UnusableFile,
     as_it_stands,
+    refuse_escaped,
     refuse_marked_lines,
+    refuse_other_encoding,
     refuse_other_markup,
     without_lead,
 )
-from pipeline.reading.plain_text import recognise_text
 from pipeline.storage.lines import MAX_RECORD_BYTES, decode, is_binary, read_blocks, read_lines
 
 # How subtitles begin.

@@ -7,7 +7,7 @@ from contextlib import closing
 from functools import partial
 from typing import TypedDict, Unpack, cast
 
-from pipeline.reading import books, plain_text
+from pipeline.reading import plain_text
 from pipeline.reading.content import (
     HEAD_BYTES,
     DumpIndex,
@@ -18,10 +18,9 @@ from pipeline.reading.content import (
     refuse_binary,
     unpacked_name,
 )
-from pipeline.reading.encodings import refuse_foreign_bytes
 from pipeline.reading.formats import FORMATS_OF, Format, InputFile, Kind, LanguageSource
-from pipeline.reading.languages import DEFAULT_LANGUAGE, known_language, language_of_address
-from pipeline.reading.markup import UnusableFile
+from pipeline.reading.refusals import UnusableFile, refuse_foreign_bytes
+from pipeline.reading.sentences import DEFAULT_LANGUAGE, known_language, language_of_address
 from pipeline.reading.text_rows import inspect_csv, inspect_jsonl, inspect_parquet
 from pipeline.storage import files
 from pipeline.storage.compression import is_multistream, recognise_compression
@@ -290,7 +289,7 @@ def _inspect_text(file: InputFile, head: bytes) -> InputFile:
         if is_plain and file.bytes > plain_text.MAX_DOCUMENT_BYTES:
             # Where a book ends is known only by reading it, too much from far away.
             if file.format == "book" and not files.is_remote(file.path):
-                starts = books.find_documents(read_blocks(file.path))
+                starts = plain_text.find_books(read_blocks(file.path))
             elif file.format == "prose":
                 starts = plain_text.find_documents(stream, size=file.bytes)
         return file._replace(

@@ -15,10 +15,9 @@ import zlib
 from collections.abc import Iterable, Iterator
 
 from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
-from pipeline.core.scripts import ends_sentence
-from pipeline.reading.languages import known_language
-from pipeline.reading.markers import as_prose, is_marker
-from pipeline.reading.plain_text import prose_document, read_prose
+from pipeline.core.writing_systems import ends_sentence
+from pipeline.reading.plain_text import as_prose, is_marker, prose_document, read_prose
+from pipeline.reading.sentences import known_language
 from pipeline.storage.lines import line_blocks, read_whole_lines
 
 # Shorter lines repeat ("he nodded ."), and longer ones are not sentences.

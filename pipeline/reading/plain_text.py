@@ -1,4 +1,4 @@
-"""Plain text: running prose, or one sentence or paragraph a line."""
+"""Plain text: running prose, books, a sentence or paragraph a line, and markers between."""
 
 import itertools
 import re
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Literal
 
 from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
-from pipeline.core.scripts import (
+from pipeline.core.writing_systems import (
     CLOSING_MARKS,
     SURE_ENDS,
     UNMARKED,
@@ -16,8 +16,264 @@ from pipeline.core.scripts import (
     unwrapped,
     with_whole_words,
 )
-from pipeline.reading.markers import divide_at_markers
 from pipeline.storage.lines import cut_position, decode
+
+# What stands alone on a line between documents; so may a line of dashes.
+_MARKER_NAMES = (
+    rb"(?:<\|[a-z][a-z_]{1,30}\|>|</?s>|<(?:eos|bos|sep|doc|eod)>|</doc>"
+    rb"|\[(?:EOS|BOS|SEP|CLS|EOD)\])"
+)
+_NAMED_MARKER = re.compile(_MARKER_NAMES, re.IGNORECASE)
+# A name that is hardly ever text ends a document inside a line too. Each alternative
+# begins with one character, so that the search runs from one of these to the next.
+_ALONE = rb"[ \t]*" + _MARKER_NAMES + rb"[ \t]*(?=[\r\n]|\Z)"
+_BETWEEN = re.compile(
+    rb"<\|end_?of_?(?:text|document)\|>|\n" + _ALONE + rb"|\r" + _ALONE, re.IGNORECASE
+)
+# A sentence speaks of a marker, here \0: in brackets, quotation marks or marks of
+# emphasis, or in mid sentence.
+_MENTION = re.compile(
+    rb"\(\0|[`'\"\x9c]\0[`'\")\xe2]|[\s(]\*{1,2}\0\*|>\0</|\|\0\|"
+    rb"|[^.!?\s] \0(?:[ ,.;:]|\s+[a-z])"
+)
+# How much of the text on either side shows it.
+_NEARBY = 8
+
+# How WikiText writes the title of an article, and of a section.
+_WIKITEXT_TITLE = re.compile(rb" = [^=\n]+ = \s*")
+_WIKITEXT_SECTION = re.compile(rb" (?:= ){2,}[^=\n]+ (?:= ){2,}\s*")
+_WIKITEXT_MARK = re.compile(rb" @([-,.])@ ")
+
+
+def is_named_marker(line: bytes) -> bool:
+    r"""Whether a line is nothing but a name for the end of a document.
+
+    >>> is_named_marker(b"<|endoftext|>\r\n"), is_named_marker(b"[SEP]")
+    (True, True)
+    """
+    return _NAMED_MARKER.fullmatch(line.strip()) is not None
+
+
+def is_marker(line: bytes) -> bool:
+    r"""Whether a line stands between two documents of a file that has such lines.
+
+    >>> is_marker(b"</s>"), is_marker(b"-----\r"), is_marker(b"- - -")
+    (True, True, False)
+    """
+    if is_title(line):
+        return True
+    line = line.strip()
+    return is_named_marker(line) or (len(line) > 3 and not line.strip(b"-"))
+
+
+def is_title(line: bytes) -> bool:
+    r"""Whether a line is the title of an article as WikiText has it.
+
+    >>> is_title(b" = Ada = \n"), is_title(b" = = Life = = \n"), is_title(b"a = b = c")
+    (True, False, False)
+    """
+    return line.startswith(b" = ") and _WIKITEXT_TITLE.fullmatch(line) is not None
+
+
+def as_prose(line: bytes) -> bytes:
+    r"""A line of WikiText without the marks of its tokens; none if it names a section.
+
+    >>> as_prose(b" a 5 @-@ page text , 1 @,@ 000 \n"), as_prose(b" = = Life = = \n")
+    (b' a 5-page text , 1,000 \n', b'\n')
+    """
+    if b" @" in line:
+        line = _WIKITEXT_MARK.sub(rb"\1", line)
+    is_section = line.startswith(b" = = ") and _WIKITEXT_SECTION.fullmatch(line)
+    return b"\n" if is_section else line
+
+
+def has_marker(head: bytes) -> bool:
+    r"""Whether the first of a file names the end of a document.
+
+    >>> has_marker(b"<s>\nHe came."), has_marker(b"So.<|endoftext|>Why?")
+    (True, True)
+    >>> has_marker(b"HTML has <s> and </s>.")
+    False
+    """
+    return any(_find_markers(b"\n" + head))
+
+
+def divide_at_markers(data: bytes) -> list[bytes]:
+    r"""The parts of some text between markers, which are no text; one part at least.
+
+    >>> divide_at_markers(b"He came.\n<|endoftext|>\nWhy?\n[SEP]\n")
+    [b'\nHe came.', b'\nWhy?']
+    """
+    parts = split_at_markers(data)
+    if len(parts) == 1:
+        return parts
+    return [part for part in parts if part.strip()] or [b""]
+
+
+def split_at_markers(data: bytes) -> list[bytes]:
+    r"""The same parts with those of white space alone.
+
+    >>> split_at_markers(b"He came.<|endoftext|>"), split_at_markers(b"Why?")
+    ([b'\nHe came.', b''], [b'Why?'])
+    """
+    padded = b"\n" + data
+    start, parts = 0, []
+    for marker in _find_markers(padded):
+        parts.append(padded[start : marker.start()])
+        start = marker.end()
+    if not start:
+        return [data]
+    return [*parts, padded[start:]]
+
+
+def _find_markers(data: bytes) -> Iterator[re.Match[bytes]]:
+    if b"<" not in data and b"[" not in data:
+        return
+    for match in _BETWEEN.finditer(data):
+        start, end = match.span()
+        before, after = data[max(0, start - _NEARBY) : start], data[end : end + _NEARBY]
+        if data[start : start + 1] != b"<" or not _MENTION.search(before + b"\0" + after):
+            yield match
+
+
+# The header of a book ends within this many characters, and so does what stands
+# between the header and the title.
+_HEADER_CHARACTERS = 30_000
+_CREDITS_PARAGRAPHS = 8
+
+# "*** START OF THIS PROJECT GUTENBERG EBOOK EMMA ***", possibly over two lines, and how
+# the licence ended before 2001: "*END*THE SMALL PRINT! FOR PUBLIC DOMAIN ETEXTS*Ver..."
+_START = re.compile(
+    r"^[ \t]*\*{3} ?START OF (?:THE|THIS) PROJECT GUTENBERG"
+    r"(?:[^\n]*\*{3}|[^\n]*\n[^\n]*\*{3}|[^\n]*)[ \t]*$|"
+    r"^[ \t]*\*?END ?\*? ?THE SMALL PRINT[^\n]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ANOTHER = re.compile(r"\*{3} ?START OF (?:THE|THIS) PROJECT GUTENBERG", re.IGNORECASE)
+_END = re.compile(
+    r"[ \t]*(?:\*{3} ?)?(?:END|ENDE|FIN|FINE)[ ,:][^\n]{0,20}?PROJE[CK]T GUTENBERG", re.IGNORECASE
+)
+_GUTENBERG = ("Gutenberg", "GUTENBERG")
+# A file has one book, and what a second one has is not read.
+ANOTHER_BOOK = Dropped("book after the first of its file")
+# In a line that begins the footer the name is not further in.
+_FOOTER_CHARACTERS = 100
+# Who typed the text in, and where from; the first paragraphs of many books.
+_CREDITS = re.compile(
+    r"(?:This )?(?:E-?(?:text|book)|file|book) (?:was )?(?:prepared|produced|scanned|"
+    r"created|revised|transcribed) |"
+    r"(?:Produced|Prepared|Scanned|Transcribed|Proofed|Edited) (?:and proofed )?"
+    r"(?:by|from) |HTML version by |"
+    r"Note: (?:Images of the original|Project Gutenberg|There is an)|"
+    r"\[?Transcriber['’]s note|Project Gutenberg has |"
+    r"Updated editions will replace ",
+    re.IGNORECASE,
+)
+_EMPHASIS = re.compile(r"\b_([^_]{1,200})_\b|(?<!\w)_([^_]{1,200})_(?!\w)")
+_PICTURE = re.compile(
+    r"\[(?:Illustration|Picture|Frontispiece|Decoration|Blank page)\b[^\[\]]{0,300}\]",
+    re.IGNORECASE,
+)
+
+
+def read_book(
+    blocks: Iterable[bytes], *, counts: ReadingCounts | None = None, is_start: bool = True
+) -> Iterator[Document | Dropped]:
+    r"""The book in a file, as one document; a very long one as several.
+
+    Between markers of the ends of documents, each is a book.
+
+    Args:
+        blocks: The file, or some of its documents as `find_books` divides it.
+        is_start: Whether the blocks begin with the book.
+
+    >>> book = (b"*** START OF THE PROJECT GUTENBERG EBOOK X ***\n\nHe _came_.\n\n"
+    ...         b"*** END OF THE PROJECT GUTENBERG EBOOK X ***\nLicence")
+    >>> [document.paragraphs for document in read_book([book])]
+    [('He came.',)]
+    """
+    divided = divide_bytes(blocks)
+    has_header = is_start
+    for data in divided:
+        *books, last = divide_at_markers(data)
+        for book in books:
+            text = decode(book, counts=counts)
+            yield _document(text[: find_footer(text)], has_header=has_header)
+            has_header = True
+        text = decode(last, counts=counts)
+        end = find_footer(text)
+        yield _document(text[:end], has_header=has_header)
+        has_header = False
+        if end < len(text):
+            rest = itertools.chain([text[end:]], map(decode, divided))
+            if any(map(_ANOTHER.search, rest)):
+                yield ANOTHER_BOOK
+            return
+
+
+def find_books(blocks: Iterable[bytes]) -> Iterator[int]:
+    """Where the documents of a very long book begin in its file.
+
+    What follows the footer of Project Gutenberg is part of none.
+    """
+    start = 0
+    for data in divide_bytes(blocks):
+        yield start
+        text = decode(divide_at_markers(data)[-1])
+        if find_footer(text) < len(text):
+            return
+        start += len(data)
+
+
+def book_document(text: str) -> Document | Dropped:
+    """The whole book in a record as a document."""
+    return _document(text[: find_footer(text)], has_header=True, is_record=True)
+
+
+def _document(text: str, *, has_header: bool, is_record: bool = False) -> Document | Dropped:
+    headers = [*_START.finditer(text, 0, _HEADER_CHARACTERS)] if has_header else []
+    body = text[headers[-1].end() :] if headers else text
+    paragraphs, lines = split_paragraphs(body, is_record=is_record)
+    if has_header:
+        first = paragraphs[:_CREDITS_PARAGRAPHS]
+        paragraphs[:_CREDITS_PARAGRAPHS] = [p for p in first if not _CREDITS.match(p)]
+    cleaned = tuple(filter(None, map(remove_marks, paragraphs)))
+    return Document(cleaned, lines=lines) if cleaned else NO_TEXT
+
+
+def find_footer(text: str) -> int:
+    r"""Where Project Gutenberg's footer begins, the end of the text without one.
+
+    >>> find_footer("It was.\nEnd of Project Gutenberg's Emma, by Jane Austen")
+    8
+    """
+    footer = len(text)
+    # A search for the pattern would take longer than all other cleaning.
+    for name in _GUTENBERG:
+        mention = text.find(name)
+        while mention >= 0:
+            nearest = max(0, mention - _FOOTER_CHARACTERS)
+            line_feed = text.rfind("\n", nearest, mention)
+            is_near = line_feed >= 0 or nearest == 0
+            if is_near and _END.match(text, line_feed + 1):
+                footer = min(footer, line_feed + 1)
+                break
+            mention = text.find(name, mention + len(name))
+    return footer
+
+
+def remove_marks(paragraph: str) -> str:
+    """Remove the marks of italics and of pictures.
+
+    >>> remove_marks("in _St. Paul's Magazine_, snake_case_name [Illustration: A cat]")
+    "in St. Paul's Magazine, snake_case_name"
+    """
+    if "_" in paragraph:
+        paragraph = _EMPHASIS.sub(lambda match: match[1] or match[2], paragraph)
+    if "[" in paragraph:
+        paragraph = " ".join(_PICTURE.sub(" ", paragraph).split())
+    return paragraph
+
 
 TextFormat = Literal["prose", "sentences", "bookcorpus", "paragraphs"]
 

@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from pipeline.core.documents import Document, Dropped, ReadingCounts, ShardDocument, held_out_id
-from pipeline.reading.books import read_book
 from pipeline.reading.formats import Format, InputFile
-from pipeline.reading.languages import unlike_language
 from pipeline.reading.marked_text import (
     is_record_start,
     read_bookcorpus,
@@ -24,9 +22,16 @@ from pipeline.reading.marked_text import (
     read_wet,
     starts_document,
 )
-from pipeline.reading.markers import is_marker, is_named_marker, split_at_markers
-from pipeline.reading.plain_text import read_paragraphs, read_prose, read_sentences
-from pipeline.reading.sentences import divide, split_sentences
+from pipeline.reading.plain_text import (
+    is_marker,
+    is_named_marker,
+    read_book,
+    read_paragraphs,
+    read_prose,
+    read_sentences,
+    split_at_markers,
+)
+from pipeline.reading.sentences import divide, split_sentences, unlike_language
 from pipeline.reading.text_rows import (
     csv_rows,
     json_rows,

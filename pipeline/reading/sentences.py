@@ -1,4 +1,8 @@
-"""Paragraphs become sentences; long documents become parts.
+"""Paragraphs become sentences by the rules of their language; long documents become parts.
+
+Sentences are divided by the rules of `sentencex`, which has some thirty languages and
+takes any other code for English without a word. So every name of a language is brought
+to the code that its rules have, and a language without rules is known to have none.
 
 Sentences come from `sentencex`, Wikimedia's segmenter. It keeps quoted speech together,
 however long, so over-long sentences are split again at the full stops inside them:
@@ -10,15 +14,338 @@ long for its length is therefore halved until each part is cheap. Ordinary text 
 whole: novels of a million characters in one paragraph cost half of what is allowed.
 """
 
+import collections
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import sentencex
 
 from pipeline.core.documents import Document
-from pipeline.core.scripts import CLOSING_MARKS, SURE_ENDS, UNMARKED
-from pipeline.reading.languages import rules_of
+from pipeline.core.writing_systems import CLOSING_MARKS, SURE_ENDS, UNMARKED, main_script
+
+DEFAULT_LANGUAGE = "en"
+
+# The fields of a record that may tell its language.
+LANGUAGE_FIELDS = ("lang", "language", "lang_code", "language_code", "locale", "url")
+
+# As Wikipedia, BCP 47, POSIX and data sets have them: de, zh-min-nan, pt_BR, deu_Latn.
+_CODE = re.compile(r"[a-z]{2,3}(?:[-_][a-z0-9]{1,9})*", re.IGNORECASE)
+_WIKI = re.compile(
+    r"https?://(?!www\.)([a-z]{2,3}(?:-[a-z0-9]{1,9})*)(?:\.m)?"
+    r"\.wik(?:i(?:pedia|source|news|books|quote|voyage|versity)|tionary)\.org\b"
+)
+
+# ISO 639-1, 639-2/T and 639-3, 639-2/B where it is another, and the English name.
+_ISO_639 = """
+aa aar Afar; ab abk Abkhazian; ae ave Avestan; af afr Afrikaans; ak aka Akan; am amh
+Amharic; an arg Aragonese; ar ara Arabic; as asm Assamese; av ava Avaric; ay aym
+Aymara; az aze Azerbaijani; ba bak Bashkir; be bel Belarusian; bg bul Bulgarian; bi
+bis Bislama; bm bam Bambara; bn ben Bengali; bo bod tib Tibetan; br bre Breton; bs
+bos Bosnian; ca cat Catalan; ce che Chechen; ch cha Chamorro; co cos Corsican; cr
+cre Cree; cs ces cze Czech; cu chu Church Slavic; cv chv Chuvash; cy cym wel Welsh;
+da dan Danish; de deu ger German; dv div Divehi; dz dzo Dzongkha; ee ewe Ewe; el ell
+gre Greek; en eng English; eo epo Esperanto; es spa Spanish; et est Estonian; eu eus
+baq Basque; fa fas per Persian; ff ful Fulah; fi fin Finnish; fj fij Fijian; fo fao
+Faroese; fr fra fre French; fy fry Western Frisian; ga gle Irish; gd gla Scottish
+Gaelic; gl glg Galician; gn grn Guarani; gu guj Gujarati; gv glv Manx; ha hau Hausa;
+he heb Hebrew; hi hin Hindi; ho hmo Hiri Motu; hr hrv Croatian; ht hat Haitian
+Creole; hu hun Hungarian; hy hye arm Armenian; hz her Herero; ia ina Interlingua; id
+ind Indonesian; ie ile Interlingue; ig ibo Igbo; ii iii Sichuan Yi; ik ipk Inupiaq;
+io ido Ido; is isl ice Icelandic; it ita Italian; iu iku Inuktitut; ja jpn Japanese;
+jv jav Javanese; ka kat geo Georgian; kg kon Kongo; ki kik Kikuyu; kj kua Kuanyama;
+kk kaz Kazakh; kl kal Kalaallisut; km khm Khmer; kn kan Kannada; ko kor Korean; kr
+kau Kanuri; ks kas Kashmiri; ku kur Kurdish; kv kom Komi; kw cor Cornish; ky kir
+Kyrgyz; la lat Latin; lb ltz Luxembourgish; lg lug Ganda; li lim Limburgish; ln lin
+Lingala; lo lao Lao; lt lit Lithuanian; lu lub Luba-Katanga; lv lav Latvian; mg mlg
+Malagasy; mh mah Marshallese; mi mri mao Maori; mk mkd mac Macedonian; ml mal
+Malayalam; mn mon Mongolian; mr mar Marathi; ms msa may Malay; mt mlt Maltese; my
+mya bur Burmese; na nau Nauru; nb nob Norwegian Bokmål; nd nde North Ndebele; ne nep
+Nepali; ng ndo Ndonga; nl nld dut Dutch; nn nno Norwegian Nynorsk; no nor Norwegian;
+nr nbl South Ndebele; nv nav Navajo; ny nya Chichewa; oc oci Occitan; oj oji Ojibwa;
+om orm Oromo; or ori Odia; os oss Ossetian; pa pan Punjabi; pi pli Pali; pl pol
+Polish; ps pus Pashto; pt por Portuguese; qu que Quechua; rm roh Romansh; rn run
+Rundi; ro ron rum Romanian; ru rus Russian; rw kin Kinyarwanda; sa san Sanskrit; sc
+srd Sardinian; sd snd Sindhi; se sme Northern Sami; sg sag Sango; sh hbs
+Serbo-Croatian; si sin Sinhala; sk slk slo Slovak; sl slv Slovenian; sm smo Samoan;
+sn sna Shona; so som Somali; sq sqi alb Albanian; sr srp Serbian; ss ssw Swati; st
+sot Southern Sotho; su sun Sundanese; sv swe Swedish; sw swa Swahili; ta tam Tamil;
+te tel Telugu; tg tgk Tajik; th tha Thai; ti tir Tigrinya; tk tuk Turkmen; tl tgl
+Tagalog; tn tsn Tswana; to ton Tonga; tr tur Turkish; ts tso Tsonga; tt tat Tatar;
+tw twi Twi; ty tah Tahitian; ug uig Uyghur; uk ukr Ukrainian; ur urd Urdu; uz uzb
+Uzbek; ve ven Venda; vi vie Vietnamese; vo vol Volapük; wa wln Walloon; wo wol
+Wolof; xh xho Xhosa; yi yid Yiddish; yo yor Yoruba; za zha Zhuang; zh zho chi
+Chinese; zu zul Zulu
+"""
+
+# Codes that mean a language of ISO 639-1: withdrawn ones, those of ISO 639-3 for the
+# usual form of a language, and Wikipedia's own.
+_OTHER_CODES = """
+ar arb; az azj; bo tib; en simple; et ekk; fa pes prs; he iw; id in; ku kmr; lv lvs;
+mg plt; mn khk; ms zsm; ne npi; om gaz; or ory; ps pbt; ro mo mol; sq als_latn;
+sr scc; hr scr; sw swh; tl fil; uz uzn; yi ji ydd; zh zh-hans zh-hant cmn yue wuu gan
+hak hsn nan cdo lzh cpx; jv jw; be bel
+"""
+
+# Codes for a language that is not known or for several, and of no language at all.
+_NO_LANGUAGE = "und mul mis zxx unk"
+
+# Whose rules a language follows: its own, or of those that sentencex has the nearest.
+_RULES = """
+am: am ti; ar: ar acm aeb apc arq ary arz; bg: bg mk; bn: bn as bpy; ca: ca oc;
+da: da jut kl no nb nn fo is; el: el pnt; en: en zh;
+de: de als bar dsb frr gsw hrx hsb ksh lb nds pdc pdt pfl rm sli stq vmf;
+es: es an arn ast ay cbk ext gn guc lad nah qu qug; fi: fi fit krl olo smn vot;
+fr: fr atj avk bci bm dua fon frc frp gcf gcr hke ht kab kbp ln lua mg pcd ses sg shy
+ty wa wls wo; gu: gu; hi: hi anp awa mag mai sa; hy: hy hyw;
+it: it aae co egl eml fur lij lld lmo nap pms rgn roa-tara scn sdc sro vec; ja: ja;
+kk: kk kaa; kn: kn tcy; ml: ml; mr: mr; my: my blk kjp ksw mnw;
+nl: nl li nds-nl srn vls; pa: pa; pl: pl csb szl; pt: pt gl kea mwl tet vmw;
+ru: ru ab alt av ba bxr ce cv gld inh kjh koi krc kum kv lbe lez mdf mhr mrj myv os
+rut sah sjd sty tt tyv udm xal; sk: sk cs; ta: ta; te: te; uk: uk rue
+"""
+_SEGMENTERS = {
+    code: rules.strip()
+    for rules, codes in (entry.split(":") for entry in _RULES.split(";"))
+    for code in codes.split()
+}
+
+# Frequent words of some languages, hardly any of which is English or code too.
+_FREQUENT = {
+    code: words.split()
+    for code, words in {
+        "en": "the and of that with his from which this were",
+        "da": "og det som på er af ikke jeg til men med hun",
+        "de": "der die und das den von mit sich des nicht ist ein",
+        "es": "el la los las pero que del una por con su lo",
+        "fi": "ja ei että hän oli mutta kun niin hänen ovat myös jos",
+        "fr": "le la les et des du une est que dans qui pas",
+        "it": "il di che e non per della con del sono gli nel",
+        "nl": "het een van dat niet te zijn met ik hij ze werd",
+        "pl": "się na że nie jest jak po był ale przez tym już",
+        "pt": "que da em um uma os não com ao mais seu na",
+        "sv": "och att det som på är av inte jag för med hon",
+    }.items()
+}
+# What is said of: a text of so many words, in which so many different ones are such
+# words of its language, and so large a share of it.
+_LEAST_WORDS, _LEAST_DIFFERENT, _LEAST_FREQUENT = 20, 3, 0.08
+
+# Languages that are known although sentencex has no rules for them: small letters do
+# not begin a sentence. Compared with Universal Dependencies.
+_WITH_SMALL_LETTERS = "bs hr hu lt lv ro sh sl sr sv tr"
+# Languages in which they do, after a quotation.
+_WITHOUT_SMALL_LETTERS = "el es nl"
+# Languages that write nouns with a capital letter, so that only the words around a
+# number say that it is an ordinal: "im 19. Jahrhundert".
+_WITH_CAPITAL_NOUNS = "als bar de frr gsw hrx ksh lb nds pdc pdt pfl sli stq vmf"
+_ORDINAL = re.compile(
+    r"\b(?:[aizv]m|vom|zum|zur|beim|de[mnrs]|die|das|eine?[mnrs]?|ab|seit|jede[mnrs]?"
+    r"|diese[mnrs]?|seine?[mnrs]?|ihre?[mnrs]?|unsere?[mnrs]?|späte[mnrs]?|frühe[mnrs]?"
+    r"|anfang|mitte|ende|\d\d?\. (?:und|oder|bis))\s+\d{1,3}\.\n"
+    r"|(?<![\w.,])\d{1,3}\.\n(?:jahrhundert|jahrtausend|jahrzehnt|lebensjahr|jahrestag"
+    r"|geburtstag|auflage|klasse|kapitel|platz|spieltag|minute|runde|etage|stock)",
+    re.IGNORECASE,
+)
+# Where the mark that opens a quotation was taken for the one that closes it.
+_FIRST_LETTER = re.compile(r"[\s\"'“„”«»‘’—–-]*([^\W\d_])")
+_OPENING_AT_END = re.compile(r"(?:(?<=\s)[\"'«»„“”‘’(\[]+|(?<=[。！？])[“‘「『《（]+)(?=$)")
+# Armenian's marks of a question or an exclamation stand within a word.
+_WITHIN_WORDS = "\u055b\u055c\u055e"
+
+
+class SentenceRules(NamedTuple):
+    """How the sentences of a language are divided.
+
+    Attributes:
+        language: The code of the language, as short as it can be.
+        is_known: Whether there are rules for the language; otherwise English ones are
+            used.
+        is_mended: Whether what the segmenter finds is mended.
+    """
+
+    language: str
+    segmenter: str
+    is_known: bool
+    is_mended: bool
+
+    def mended(self, found: list[str]) -> list[str]:
+        """The sentences found, those joined that the language does not divide.
+
+        >>> rules_of("de").mended(["Im 19. ", "Jahrhundert kam er. ", "Er ging."])
+        ['Im 19. Jahrhundert kam er. ', 'Er ging.']
+        >>> rules_of("sv").mended(["Han gick. ”", "Jag kom.”"])
+        ['Han gick. ', '”Jag kom.”']
+        >>> rules_of("ja").mended(["「なぜ？」", "と聞いた。"])
+        ['「なぜ？」と聞いた。']
+        """
+        sentences = found[:1]
+        for sentence in found[1:]:
+            before = sentences[-1]
+            opening = _OPENING_AT_END.search(before)
+            if opening and not sentence[0].isspace():
+                sentences[-1] = before[: opening.start()]
+                sentence = opening[0] + sentence
+                before = sentences[-1]
+            if before and self._goes_on(before, sentence):
+                sentences[-1] = before + sentence
+            else:
+                sentences.append(sentence)
+        return sentences
+
+    def _goes_on(self, before: str, after: str) -> bool:
+        """Whether a sentence that seems to end goes on."""
+        if before[-1] in _WITHIN_WORDS and after[0].isalpha():
+            return True
+        # Japanese says after a quotation that it was one.
+        if before[-1] in "」』" and after.startswith(("と", "って")):
+            return True
+        first, following = (_FIRST_LETTER.match(text) for text in (before, after))
+        # Where nobody writes capital letters, small ones say nothing.
+        if first and first[1].isupper() and following and following[1].islower():
+            is_sure = before.rstrip(f"{CLOSING_MARKS} ")[-1:] in SURE_ENDS
+            return not is_sure and self.segmenter not in _WITHOUT_SMALL_LETTERS.split()
+        return (
+            self.language in _WITH_CAPITAL_NOUNS.split()
+            and _ORDINAL.search(f"{before[-40:].rstrip()}\n{after[:20]}") is not None
+        )
+
+
+@functools.cache
+def rules_of(language: str) -> SentenceRules:
+    """The rules for the sentences of a language, however its name is spelled.
+
+    >>> [rules_of(name).segmenter for name in ("deu_Latn", "pt_BR", "ell", "cmn-Hant")]
+    ['de', 'pt', 'el', 'en']
+    >>> rules_of("vie").language, rules_of("vie").is_known
+    ('vi', False)
+    """
+    code = known_language(language) or language
+    segmenter = _SEGMENTERS.get(code)
+    has_small_letters = code in _WITH_SMALL_LETTERS.split()
+    return SentenceRules(
+        language=code,
+        segmenter=segmenter or DEFAULT_LANGUAGE,
+        is_known=segmenter is not None or has_small_letters,
+        is_mended=has_small_letters
+        or code in ("zh", "ja")
+        or segmenter not in (None, DEFAULT_LANGUAGE),
+    )
+
+
+def unlike_language(text: str, language: str, *, is_default: bool) -> str:
+    """What is to be counted of a text whose language has no rules, or seems another.
+
+    >>> unlike_language("Chào anh.", "vie", is_default=False)
+    'document in vi, for which there are no rules: divided into sentences as English'
+    >>> unlike_language("Он пришёл. Она ушла.", "en", is_default=True)
+    'document mostly in Cyrillic letters, divided as English; give --language'
+    >>> unlike_language("He came. She left.", "en", is_default=True)
+    ''
+    """
+    rules = rules_of(language)
+    if not rules.is_known:
+        return (
+            f"document in {rules.language}, for which there are no rules: divided into "
+            "sentences as English"
+        )
+    if is_default and not text.isascii() and main_script(text) not in ("", "Latin"):
+        return (
+            f"document mostly in {main_script(text)} letters, divided as English; give --language"
+        )
+    if is_default and (seeming := _seeming_language(text)):
+        return f"document that reads like {seeming}, divided as English; give --language"
+    return ""
+
+
+def _seeming_language(text: str) -> str:
+    """The language other than English whose frequent words a text has; empty for none.
+
+    >>> _seeming_language("Sie sah den Mann und das Kind nicht, die mit der Mutter am "
+    ...     "Tor standen, und er rief, dass sich das Warten lohnt.")
+    'de'
+    """
+    words = collections.Counter(text.lower().split())
+    found = {code: sum(words[word] for word in frequent) for code, frequent in _FREQUENT.items()}
+    best, number = max(found, key=found.__getitem__), words.total()
+    is_told = (
+        number >= _LEAST_WORDS
+        and sum(word in words for word in _FREQUENT[best]) >= _LEAST_DIFFERENT
+        and found[best] >= max(_LEAST_FREQUENT * number, 3 * found["en"])
+    )
+    return best if is_told else ""
+
+
+@functools.cache
+def known_language(name: str) -> str:
+    """The shortest code of a language: of ISO 639-1 if it has one; empty for no name.
+
+    Script, region and variants are dropped unless the language is known with them.
+
+    >>> [known_language(name) for name in ("DE", "ger", "nds_NL", "zh-Hans-CN", "gsw")]
+    ['de', 'de', 'nds-nl', 'zh', 'gsw']
+    >>> [known_language(name) for name in ("Portuguese", "klingonese", "n/a")]
+    ['pt', '', '']
+    """
+    name = re.split("[.@]", name.strip(), maxsplit=1)[0].lower().replace("_", "-")
+    if name in _codes_of_names():
+        return _codes_of_names()[name]
+    if not _CODE.fullmatch(name) or name in _NO_LANGUAGE.split():
+        return ""
+    while name not in _SEGMENTERS and name not in _codes_of_names():
+        shorter, dash, _ = name.rpartition("-")
+        if not dash:
+            return name
+        name = shorter
+    return _codes_of_names().get(name, name)
+
+
+@functools.cache
+def _codes_of_names() -> dict[str, str]:
+    """The shortest code for each other code, and for each English name."""
+    codes: dict[str, str] = {}
+    for entry in _ISO_639.split(";"):
+        first, *others = re.split(r"[ \n]+(?=[a-z]{3}\b)", entry.strip())
+        *middle, last = others
+        code, name = last.split(maxsplit=1)
+        codes |= dict.fromkeys([first, *middle, code, " ".join(name.lower().split())], first)
+    for entry in _OTHER_CODES.split(";"):
+        first, *others = entry.split()
+        codes |= dict.fromkeys(others, first)
+    return codes
+
+
+def language_of_address(address: str) -> str:
+    """The language of the wiki that an address leads to; empty if it has none.
+
+    >>> language_of_address("https://uk.m.wikipedia.org/wiki/7")
+    'uk'
+    >>> language_of_address("https://www.wikipedia.org"), language_of_address("/wiki/A")
+    ('', '')
+    """
+    found = _WIKI.match(address)
+    return found[1] if found else ""
+
+
+def language_of_record(record: Mapping[str, Any]) -> str:
+    """The language that a record names for itself; empty if it names none.
+
+    >>> language_of_record({"text": "Wer?", "lang": "de"})
+    'de'
+    >>> language_of_record({"text": "See https://fr.wikipedia.org", "language": "n/a"})
+    ''
+    """
+    for name in LANGUAGE_FIELDS:
+        value = record.get(name)
+        if not isinstance(value, str):
+            continue
+        if name == "url":
+            return language_of_address(value)
+        if code := known_language(value):
+            return code
+    return ""
+
 
 # Longer sentences are split again; about a hundred words.
 LONG_SENTENCE_CHARACTERS = 500

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from pipeline.tasks.columns import TAGS, WORDS
 from schemas.errors import AlbertError, SettingError
 from schemas.readable import counted
-from schemas.tags import are_entities
-from schemas.task import Columns, TaskExample
+from schemas.task import Columns, TaskExample, are_entities
 
 _DOCUMENT_START = "-DOCSTART-"
 

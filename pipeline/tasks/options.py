@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from pipeline.tasks.cells import object_value, text_of_part
+from pipeline.tasks.columns import object_value, text_of_part
 from pipeline.tasks.table_files import Row, Table
 from schemas.errors import AlbertError
 from schemas.task import Columns

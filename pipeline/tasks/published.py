@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.tasks.cells import as_text, as_texts, object_value
+from pipeline.tasks.columns import as_text, as_texts, object_value
 from pipeline.tasks.options import choice_of, two_or_more
 from pipeline.tasks.table_files import (
     Row,

@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from pipeline.core.scripts import is_unspaced
-from pipeline.tasks.cells import listed_value, object_value, text_of_part
-from pipeline.tasks.columns import label_names
+from pipeline.core.writing_systems import is_unspaced
+from pipeline.tasks.columns import label_names, listed_value, object_value, text_of_part
 from pipeline.tasks.options import answers_are_places, choice_of, options_in
 from pipeline.tasks.published import answers_of, located
 from pipeline.tasks.table_files import Row, Table

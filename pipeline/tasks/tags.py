@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from pipeline.tasks.cells import object_value
+from pipeline.tasks.columns import object_value
 from pipeline.tasks.table_files import Row, Table
 from schemas.errors import AlbertError
-from schemas.tags import (
+from schemas.task import (
+    TaskExample,
     are_entities,
     are_iob2,
     convention_of,
@@ -18,7 +19,6 @@ from schemas.tags import (
     with_prefixes,
     without_beginning,
 )
-from schemas.task import TaskExample
 
 # What is counted of tags that break the rules of IOB2 or IOBES.
 NO_BEGINNING = "entity that begins with I-, read as if with B-"

@@ -8,8 +8,7 @@ from typing import Any
 
 from schemas.errors import AlbertError
 from schemas.readable import counted, listed
-from schemas.tags import are_entities
-from schemas.task import Kind, Metric, TaskExample, TaskSpec
+from schemas.task import Kind, Metric, TaskExample, TaskSpec, are_entities
 
 _METRICS: dict[Kind, tuple[Metric, ...]] = {
     "classify": ("accuracy", "macro_f1"),

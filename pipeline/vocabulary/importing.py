@@ -14,12 +14,6 @@ from typing import Any, NamedTuple
 
 import sentencepiece
 
-from pipeline.vocabulary.model_file import (
-    compiled_normalization,
-    has_own_rules,
-    model_of_pieces,
-    with_rules_and_scores,
-)
 from pipeline.vocabulary.normalization import (
     QUOTES,
     Normalization,
@@ -27,8 +21,16 @@ from pipeline.vocabulary.normalization import (
     missing_normalization,
     rules_tsv,
 )
-from pipeline.vocabulary.tokenizer import check_model, checked_model, load_tokenizer
-from pipeline.vocabulary.wordpiece_rules import (
+from pipeline.vocabulary.tokenizer import (
+    check_model,
+    checked_model,
+    compiled_normalization,
+    has_own_rules,
+    load_tokenizer,
+    model_of_pieces,
+    with_rules_and_scores,
+)
+from pipeline.vocabulary.wordpiece import (
     ADDED_TOKENS,
     OF_FILE,
     added_tokens,

@@ -15,10 +15,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from pipeline.vocabulary.model_file import has_own_rules
-from pipeline.vocabulary.tokenizer import load_tokenizer
-from pipeline.vocabulary.wordpiece import Tokenizer
-from pipeline.vocabulary.wordpiece_rules import LEAST_SHARE_OF_PIECES
+from pipeline.vocabulary.tokenizer import has_own_rules, load_tokenizer
+from pipeline.vocabulary.wordpiece import LEAST_SHARE_OF_PIECES, Tokenizer
 from schemas.example import FIRST_ORDINARY_ID
 
 # What nmt_nfkc, the normalization of ALBERT's published model, reads as white space

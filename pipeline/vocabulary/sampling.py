@@ -23,11 +23,10 @@ import numpy as np
 from pipeline.core.documents import ReadingCounts, left_out, number_of
 from pipeline.core.draws import Keys, draws, happens, hash_key
 from pipeline.core.machine import end_with_parent
-from pipeline.noise.describe import sum_up
-from pipeline.noise.look import Bounds, Looker, bounds_for
+from pipeline.noise.look import Bounds, Looker, bounds_for, sum_up
 from pipeline.reading.read import Chunk, read_texts
+from schemas.config import VocabConfig
 from schemas.errors import AlbertError
-from schemas.vocab_config import VocabConfig
 
 # The share of the sentences that are never trained on, and their maximum number.
 HELD_OUT_SHARE = 0.01

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import sentencepiece
 
-from pipeline.core.scripts import is_unspaced_text, without_loose_spaces
+from pipeline.core.writing_systems import is_unspaced_text, without_loose_spaces
 from pipeline.storage.lines import cut_position
-from pipeline.vocabulary.model_file import of_unspaced_text
 from pipeline.vocabulary.normalization import normalization_of_text, rules_tsv
 from pipeline.vocabulary.sampling import finished_of, processes, result_of
+from pipeline.vocabulary.tokenizer import of_unspaced_text
+from schemas.config import LEAST_PIECES, VocabConfig, suited_vocab_size
 from schemas.errors import AlbertError
 from schemas.example import CLS, MASK, PAD, SEP, UNK, USER_SYMBOLS
 from schemas.files import scratch_folder, whole_file
-from schemas.vocab_config import LEAST_PIECES, VocabConfig, suited_vocab_size
 
 # The pieces depend on the number of threads, so it is the same everywhere; on few cores
 # sixteen cost almost nothing.

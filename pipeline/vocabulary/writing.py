@@ -13,13 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core.documents import in_order
-from pipeline.core.scripts import LOOSE_SPACE, UNSPACED
+from pipeline.core.writing_systems import LOOSE_SPACE, UNSPACED
 from pipeline.reading.formats import InputFile
-from pipeline.vocabulary.model_file import compiled_normalization, is_of_unspaced_text
 from pipeline.vocabulary.normalization import QUOTES
 from pipeline.vocabulary.sampling import SampledText
-from pipeline.vocabulary.tokenizer import load_tokenizer
+from pipeline.vocabulary.tokenizer import (
+    compiled_normalization,
+    is_of_unspaced_text,
+    load_tokenizer,
+)
 from pipeline.vocabulary.wordpiece import Tokenizer, WordPiece
+from schemas.config import VocabConfig
 from schemas.example import CLS, CLS_ID, MASK, PAD, SEP, SEP_ID, SPACE, SPECIAL_TOKENS, UNK, UNK_ID
 from schemas.files import whole_file, write_json, write_text
 from schemas.layout import (
@@ -30,7 +34,6 @@ from schemas.layout import (
     SPM_VOCAB,
     WORDPIECE,
 )
-from schemas.vocab_config import VocabConfig
 
 # As the published ALBERTs have it.
 MAX_LENGTH = 512

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from pipeline.core.documents import CUT_OFF, NO_TEXT, NOT_PROSE, Document, Dropped, ReadingCounts
-from pipeline.core.scripts import ends_sentence
+from pipeline.core.writing_systems import ends_sentence
 from pipeline.storage.lines import decode
 from pipeline.wikipedia.html import decode_entities
 from pipeline.wikipedia.paragraphs import (

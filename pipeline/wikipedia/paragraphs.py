@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from unicodedata import normalize
 
 from pipeline.core.documents import NOT_PROSE, ReadingCounts
-from pipeline.core.scripts import CLOSING_MARKS, SENTENCE_ENDS, UNSPACED
+from pipeline.core.writing_systems import CLOSING_MARKS, SENTENCE_ENDS, UNSPACED
 from pipeline.wikipedia.html import decode_entities
 from pipeline.wikipedia.templates import HOLE
 from pipeline.wikipedia.word_lists import APPARATUS_TITLES, SUBJECT_TITLES

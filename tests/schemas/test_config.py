@@ -3,11 +3,9 @@ import dataclasses
 import pytest
 
 from schemas.architecture import ModelConfig
-from schemas.config import DataConfig, TrainConfig
+from schemas.config import DataConfig, TrainConfig, VocabConfig, config_from_dict
 from schemas.errors import SettingError
 from schemas.finetune_config import TASK_RECIPES, FineTuneConfig
-from schemas.settings import config_from_dict
-from schemas.vocab_config import VocabConfig
 
 CONFIGS = [VocabConfig, DataConfig, TrainConfig, ModelConfig]
 

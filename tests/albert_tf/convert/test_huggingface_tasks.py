@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from albert_tf.convert.huggingface_tasks import (
+from albert_tf.convert.huggingface import (
     ARCHITECTURES,
     read_huggingface_task,
     task_config,

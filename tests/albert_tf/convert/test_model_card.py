@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from albert_tf.convert.model_card import Call, model_card, task_card
 from albert_tf.model.trained_model import read_tuned, task_model_of
-from albert_tf.runs.evaluations import write_evaluation
+from albert_tf.runs.metrics import write_evaluation
 from schemas import __version__
 from schemas.architecture import ModelConfig
 from schemas.files import read_json, write_json

@@ -18,7 +18,7 @@ from albert_tf.data.input_pipeline import (
     training_batches,
 )
 from albert_tf.model.pretrainer import BATCH_FEATURES
-from pipeline.dataset.contents import verify
+from pipeline.dataset.manifest import verify
 from pipeline.records.reading import REMEDY
 from pipeline.records.tfrecord import frame, masked_crc
 from schemas.errors import AlbertError

@@ -12,11 +12,10 @@ from albert_tf.data.input_pipeline import Records, StepShape, training_batches
 from albert_tf.data.on_the_fly import BEGINNING, Landmark, Making, OpenShard
 from albert_tf.data.reading_order import groups_from
 from pipeline.records.reading import REMEDY
-from schemas.config import DataConfig, TrainConfig
+from schemas.config import DataConfig, TrainConfig, flag_name
 from schemas.errors import AlbertError
 from schemas.manifest import read_manifest
 from schemas.phases import phases_of
-from schemas.settings import flag_name
 from tests.commands import make_data
 
 BATCH = 8

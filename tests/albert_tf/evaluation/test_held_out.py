@@ -10,7 +10,7 @@ import tensorflow as tf
 from albert_tf.data.input_pipeline import Records, evaluation_batches
 from albert_tf.evaluation.held_out import compare_rows, layer_similarities
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.runs.progress import QUIET
+from albert_tf.runs.metrics import QUIET
 from tests.huggingface_albert import lively_model
 from tests.training_data import TINY, write_dataset
 

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from albert_tf.convert.huggingface_tasks import ARCHITECTURES, task_config, task_tensors
+from albert_tf.convert.huggingface import ARCHITECTURES, task_config, task_tensors
 from albert_tf.finetuning.batches import batch_of
 from albert_tf.finetuning.evaluate import TaskLogits
 from albert_tf.model.parameters import task_weight_shapes

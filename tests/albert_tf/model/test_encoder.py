@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.model.encoder import Embeddings, Encoder, FeedForward, SelfAttention
+from albert_tf.model.encoder import (
+    DropoutSeeds,
+    Embeddings,
+    Encoder,
+    FeedForward,
+    SelfAttention,
+    dropout,
+)
 from albert_tf.model.initial_weights import truncated_normal
-from albert_tf.model.layers import DropoutSeeds, dropout
 from albert_tf.model.parameters import weight_owner
 from albert_tf.model.tensorflow_operations import gelu
 from schemas.architecture import ModelConfig

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.model import operations, tensorflow_operations
-from albert_tf.model.layers import SharedWeights
+from albert_tf.model.encoder import SharedWeights
 from albert_tf.planning.cost import activation_bytes
 from albert_tf.training.run import training_steps
 from albert_tf.training.steps import pretraining_counts

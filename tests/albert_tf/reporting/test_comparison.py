@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from albert_tf.reporting.comparison import compared
-from albert_tf.runs.evaluations import WORD_LOSSES, write_evaluation
+from albert_tf.reporting.run_report import compared
+from albert_tf.runs.metrics import WORD_LOSSES, write_evaluation
 from albert_tf.runs.run_record import read_run
 from tests.evaluations import evaluation
 from tests.runs import write_records

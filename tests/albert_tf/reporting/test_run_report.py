@@ -6,9 +6,8 @@ import math
 import pytest
 
 from albert_tf.reporting.run_report import runs_section, tuned_section
-from albert_tf.runs.evaluations import write_evaluation
-from albert_tf.runs.run_record import read_run
-from albert_tf.runs.task_record import write_record
+from albert_tf.runs.metrics import write_evaluation
+from albert_tf.runs.run_record import read_run, write_record
 from schemas.errors import AlbertError
 from schemas.files import read_json, write_json
 from schemas.layout import CONFIG, DATA_MANIFEST

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from albert_tf.runs.evaluations import (
+from albert_tf.runs.metrics import (
     comparison,
     minimal_pairs,
     read_evaluations,

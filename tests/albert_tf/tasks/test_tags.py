@@ -6,7 +6,7 @@ import random
 import pytest
 
 from albert_tf.tasks.tags import Found, count_entities
-from schemas.tags import Entity, entities_of
+from schemas.task import Entity, entities_of
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,9 @@ from albert_tf.training.budget import (
     pause_after,
     refilled,
 )
+from albert_tf.training.optimizers import first_bound
 from albert_tf.training.pretraining import Deadline
 from albert_tf.training.run import records_of
-from albert_tf.training.schedule import first_bound
 from cli.support.console import Console
 from schemas.config import DataConfig, TrainConfig
 from schemas.errors import SettingError

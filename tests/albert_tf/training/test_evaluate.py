@@ -11,8 +11,7 @@ from albert_tf.data.input_pipeline import Records
 from albert_tf.evaluation.evaluate import Scope, evaluate
 from albert_tf.evaluation.held_out import Measured, never
 from albert_tf.model.trained_model import read_trained
-from albert_tf.runs.metrics import BitsPerCharacter, Sums, metrics_text
-from albert_tf.runs.progress import QUIET
+from albert_tf.runs.metrics import QUIET, BitsPerCharacter, Sums, metrics_text
 from albert_tf.training import evaluate as module
 from albert_tf.training.evaluate import (
     EXAMPLES_PER_WORD,

@@ -17,8 +17,7 @@ import pytest
 from albert_tf.data.input_pipeline import training_batches
 from albert_tf.evaluation.held_out import HeldOut
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.runs.metrics import read_metrics
-from albert_tf.runs.progress import QUIET
+from albert_tf.runs.metrics import QUIET, read_metrics
 from albert_tf.runs.run_record import finished_step
 from albert_tf.training.evaluate import HeldOutEvaluations
 from albert_tf.training.loop import StopRequest

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from albert_tf.runs.run_record import recorded_settings, recorded_training
-from albert_tf.training.schedule import (
+from albert_tf.training.optimizers import (
     check_steps_may_change,
     continued,
     learning_rate_of,

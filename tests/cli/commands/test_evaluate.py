@@ -9,7 +9,7 @@ import pytest
 
 from albert_tf.evaluation import evaluate as evaluate_module
 from albert_tf.evaluation.minimal_pairs import MinimalPair
-from albert_tf.runs.evaluations import WORD_LOSSES, read_evaluations
+from albert_tf.runs.metrics import WORD_LOSSES, read_evaluations
 from cli.commands.evaluate import run_text, trained_files
 from schemas.files import write_json
 from schemas.layout import EVALUATIONS

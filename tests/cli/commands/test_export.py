@@ -7,7 +7,7 @@ import pytest
 
 from albert_tf.convert.reading import load_pretrainer
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
-from albert_tf.runs.evaluations import write_evaluation
+from albert_tf.runs.metrics import write_evaluation
 from cli.commands import export as export_command
 from tests.commands import attempt, contents, run
 from tests.evaluations import evaluation

@@ -12,10 +12,8 @@ from albert_tf.convert.reading import load_pretrainer
 from albert_tf.evaluation.evaluate import evaluate
 from albert_tf.model.trained_model import read_trained
 from albert_tf.runs.checkpoints import arrays_of
-from albert_tf.runs.run_record import trained_length
-from albert_tf.runs.task_record import read_record, write_record
-from pipeline.vocabulary.model_file import model_of_pieces
-from pipeline.vocabulary.tokenizer import load_tokenizer
+from albert_tf.runs.run_record import read_record, trained_length, write_record
+from pipeline.vocabulary.tokenizer import load_tokenizer, model_of_pieces
 from pipeline.vocabulary.wordpiece import read_wordpiece
 from schemas.task import KINDS
 from tests.commands import attempt, contents, run

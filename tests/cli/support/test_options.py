@@ -13,9 +13,9 @@ from cli.commands.vocab import VOCAB
 from cli.main import cli
 from cli.support import output_folder
 from cli.support.options import Duration, UserPath
+from schemas.config import GONE, Gone
 from schemas.errors import SettingError
 from schemas.files import write_json
-from schemas.settings import GONE, Gone
 from tests.commands import attempt
 
 PATHS = {"wikipedia", "books", "text", "vocab", "model", "output", "config", "data"}

@@ -15,7 +15,7 @@ from cli.support.task_data import (
 )
 from pipeline.encoding.encoding import encode_examples
 from pipeline.tasks.named_tasks import task_called
-from pipeline.tasks.task_folders import TaskPaths
+from pipeline.tasks.task_files import TaskPaths
 from schemas.example import UNK_ID
 from schemas.task import Answer, EncodedExample, TaskExample, TaskRecord, TaskRows, TokenSequence
 

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from cli.support import console
-from pipeline.dataset.contents import verify
+from pipeline.dataset.manifest import verify
 from pipeline.records.tfrecord import RecordWriter, read_frames
 from schemas.manifest import read_manifest
 from tests.commands import attempt

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.core.documents import ReadingCounts
 from pipeline.dataset.manifest import data_card, make_manifest, write_dataset
-from pipeline.dataset.plan import plan_dataset
+from pipeline.dataset.shard import plan_dataset
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
 from schemas.layout import shard_file
@@ -159,7 +159,7 @@ def test_the_fingerprint_is_that_of_what_decides_the_bytes(monkeypatch):
         plan(WIKI, input_file("book.txt", kind="books", sha256="bc" * 32)),
     ]
     assert wanted not in [other.fingerprint() for other in others]
-    monkeypatch.setattr("pipeline.dataset.plan.__version__", "99.0")
+    monkeypatch.setattr("pipeline.dataset.shard.__version__", "99.0")
     assert plan(WIKI, BOOK).fingerprint() != wanted
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.dataset.plan import Shard, ShardPlan, plan_shards
+from pipeline.dataset.shard import Shard, ShardPlan, plan_shards
 from schemas.config import DataConfig
 
 PLAN = plan_shards(DataConfig(num_shards=16, eval_fraction=0.1).resolved(input_bytes=0))

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from pipeline.dataset.contents import read_examples
+from pipeline.dataset.manifest import read_examples
 from pipeline.dataset.report import MAX_INPUTS, dataset_section, notes, plots
 from schemas.layout import MANIFEST, TRAIN
 from schemas.manifest import read_manifest

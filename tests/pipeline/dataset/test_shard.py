@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from pipeline.core.documents import ShardDocument
 from pipeline.core.draws import hash_key
 from pipeline.dataset.manifest import realised
-from pipeline.dataset.plan import Shard
-from pipeline.dataset.shard import Counts, counted_examples, distinct, encode, write_shard
+from pipeline.dataset.shard import Counts, Shard, counted_examples, distinct, encode, write_shard
 from pipeline.examples.examples import pack_copies
 from pipeline.records.tfrecord import encode_rows
 from schemas.config import DataConfig

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import grpc
 import pytest
 
-from pipeline.job.failures import explain
-from pipeline.job.runners import choose_runner
+from pipeline.job.runners import choose_runner, explain
 from schemas.errors import AlbertError
 
 JOB = SimpleNamespace(text_bytes=295_000_000, shards=SimpleNamespace(train_shards=1))

@@ -15,7 +15,7 @@ import time
 import pytest
 
 from pipeline.dataset.manifest import NothingToTrainOn
-from pipeline.dataset.plan import tool_versions
+from pipeline.dataset.shard import tool_versions
 from pipeline.job import make_data, steps, worker_processes
 from pipeline.job.plan import COUNTS, plan_job
 from pipeline.job.spill import Progress, ProgressReader, chunks_folder

@@ -12,8 +12,8 @@ from pipeline.job.runners import (
     choose_runner,
     environment_of,
     has_workers_here,
+    own_workers,
 )
-from pipeline.job.submission import own_workers
 from schemas.errors import SettingError
 
 DOCS = Path(__file__).parents[3] / "docs"

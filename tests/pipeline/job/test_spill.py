@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.documents import ShardDocument
-from pipeline.dataset.plan import ShardPlan
+from pipeline.dataset.shard import ShardPlan
 from pipeline.job import spill
 from pipeline.job.spill import Progress, ProgressReader
 from pipeline.storage.files import write_whole

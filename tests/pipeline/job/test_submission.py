@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.dataset.manifest import NothingToTrainOn
-from pipeline.job import make_data, submission
+from pipeline.job import make_data, runners
 from pipeline.job.plan import plan_job
-from pipeline.job.runners import DATAFLOW, choose_runner
-from pipeline.job.submission import MarkedOutput, end_job, write_mark
+from pipeline.job.runners import DATAFLOW, MarkedOutput, choose_runner, end_job, write_mark
 from pipeline.reading.inputs import find_inputs
 from pipeline.storage import files
 from schemas.config import DataConfig
@@ -19,7 +18,7 @@ from schemas.layout import REPEATED_LINES, SPM_MODEL, SUBMITTED, WORK
 
 @pytest.fixture
 def output(tmp_path, monkeypatch):
-    monkeypatch.setattr(submission, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(runners, "LOOK_SECONDS", 0)
     (tmp_path / "data/.work").mkdir(parents=True)
     write_mark(f"{tmp_path}/data", "mine")
     return f"{tmp_path}/data"
@@ -111,12 +110,12 @@ def test_a_job_that_dataflow_still_runs_keeps_what_it_needs(
 def test_only_what_dataflow_still_runs_keeps_its_mark(small, tmp_path, runner, is_same):
     job = planned(small, tmp_path / "d")
     cluster = FLINK._replace(name=runner)
-    first = submission.mark_of(job, cluster)
+    first = runners.mark_of(job, cluster)
     write_mark(str(job.output), first)
-    assert (submission.mark_of(job, cluster) == first) == is_same
+    assert (runners.mark_of(job, cluster) == first) == is_same
     # As with --overwrite: the workers that there are belong to nobody.
     files.remove(files.join(job.output, SUBMITTED))
-    assert submission.mark_of(job, cluster) != first
+    assert runners.mark_of(job, cluster) != first
 
 
 @pytest.mark.parametrize(("mark", "is_left"), [("mine", False), ("another", True)])
@@ -124,7 +123,7 @@ def test_of_nothing_to_train_on_only_the_own_files_go(small, tmp_path, mark, is_
     job = dataclasses.replace(planned(small, tmp_path / "d"), mark="mine")
     write_mark(job.output, mark)
     files.write_whole(f"{job.output}/shards/train-00000.json", "{}")
-    with pytest.raises(NothingToTrainOn), submission.nothing_left_of_nothing(job):
+    with pytest.raises(NothingToTrainOn), runners.nothing_left_of_nothing(job):
         raise NothingToTrainOn("None.")
     assert (tmp_path / "d/shards").exists() == is_left
     assert (tmp_path / "d/.work").exists() == is_left

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from pipeline.core.documents import Document
-from pipeline.noise.describe import look_lines, sum_up
 from pipeline.noise.look import (
     LEAST_DOCUMENTS,
     Bounds,
@@ -15,7 +14,9 @@ from pipeline.noise.look import (
     html_remnants,
     is_list,
     look_at,
+    look_lines,
     misread,
+    sum_up,
 )
 from pipeline.noise.near_copies import word_hashes
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.core.scripts import UNSPACED
+from pipeline.core.writing_systems import UNSPACED
 from pipeline.noise import near_copies as signatures
 from pipeline.noise.near_copies import (
     SKETCH,

@@ -3,7 +3,7 @@ import time
 import pytest
 
 from pipeline.core.documents import NO_TEXT
-from pipeline.reading.books import find_documents, find_footer, read_book, remove_marks
+from pipeline.reading.plain_text import find_books, find_footer, read_book, remove_marks
 
 FOOTERS = [
     "*** END OF THE PROJECT GUTENBERG EBOOK EMMA ***",
@@ -62,7 +62,7 @@ def test_a_second_book_in_a_file_is_told(between):
 @pytest.mark.parametrize("marker", [b"</s>\n", b"\n<|endoftext|>\n", b"[SEP]\n</s>"])
 def test_a_file_that_is_all_markers_has_no_text(marker):
     assert list(read_book([marker])) == [NO_TEXT]
-    assert list(find_documents([marker])) == [0]
+    assert list(find_books([marker])) == [0]
 
 
 def test_a_file_that_is_all_licence_has_no_text():

@@ -1,6 +1,6 @@
 import pytest
 
-from pipeline.reading.languages import known_language, language_of_record, rules_of, unlike_language
+from pipeline.reading.sentences import known_language, language_of_record, rules_of, unlike_language
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.reading.inputs import find_inputs
 from pipeline.reading.read import show_sentences
-from pipeline.reading.record_texts import find_text, list_keys
+from pipeline.reading.text_rows import find_text, list_keys
 from schemas.errors import AlbertError
 from tests.pipeline.reading.whole_file import documents_of, find
 

@@ -9,8 +9,7 @@ import os
 import numpy as np
 import pytest
 
-from pipeline.dataset.plan import Shard
-from pipeline.dataset.shard import write_shard
+from pipeline.dataset.shard import Shard, write_shard
 from pipeline.records.reading import (
     BATCH_RECORDS,
     REMEDY,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.documents import DAMAGED, ReadingCounts
-from pipeline.reading.encodings import refuse_escaped, refuse_other_encoding
+from pipeline.reading.refusals import refuse_escaped, refuse_other_encoding
 from pipeline.storage.lines import (
     BAD_BYTES,
     LINE_PREFIX_BYTES,

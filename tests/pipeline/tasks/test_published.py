@@ -7,8 +7,7 @@ import pytest
 
 from pipeline.tasks.named_tasks import task_called
 from pipeline.tasks.published import MOVED, NOT_FOUND
-from pipeline.tasks.task_files import read_task_file, with_first_option
-from pipeline.tasks.task_folders import find_task_files
+from pipeline.tasks.task_files import find_task_files, read_task_file, with_first_option
 from schemas.errors import AlbertError, SettingError
 from schemas.task import Answer
 from tests.pipeline.tasks.task_file import read

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from pipeline.tasks.named_tasks import NAMED_TASKS, task_called
-from pipeline.tasks.task_folders import find_task_files
+from pipeline.tasks.task_files import find_task_files
 from schemas.errors import AlbertError, SettingError
 from tests.pipeline.tasks.task_file import read
 

@@ -9,24 +9,24 @@ import sentencepiece
 
 from cli.commands.import_model import take_vocabulary
 from pipeline.vocabulary.importing import imported_model, read_external
-from pipeline.vocabulary.model_file import (
-    compiled_normalization,
-    has_own_rules,
-    model_of_pieces,
-    with_rules_and_scores,
-)
 from pipeline.vocabulary.normalization import (
     Normalization,
     missing_normalization,
     normalization_of_pieces,
     normalization_warning,
 )
-from pipeline.vocabulary.tokenizer import load_tokenizer
+from pipeline.vocabulary.tokenizer import (
+    compiled_normalization,
+    has_own_rules,
+    load_tokenizer,
+    model_of_pieces,
+    with_rules_and_scores,
+)
 from pipeline.vocabulary.training import train_vocabulary
 from pipeline.vocabulary.writing import tokenizer_json
+from schemas.config import VocabConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.example import SPECIAL_TOKENS
-from schemas.vocab_config import VocabConfig
 
 LOWER = Normalization(cased=False, keep_accents=False)
 AS_IT_IS = Normalization(cased=True, keep_accents=True)

@@ -21,8 +21,8 @@ from pipeline.vocabulary.sampling import (
 )
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from pipeline.vocabulary.training import in_words, train_vocabulary, trained_share
+from schemas.config import VocabConfig
 from schemas.errors import AlbertError
-from schemas.vocab_config import VocabConfig
 
 
 @pytest.fixture(scope="module")

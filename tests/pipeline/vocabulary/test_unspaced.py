@@ -6,9 +6,9 @@ import pytest
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from pipeline.vocabulary.training import train_vocabulary
 from pipeline.vocabulary.writing import tokenizer_config, tokenizer_json
+from schemas.config import VocabConfig
 from schemas.example import SPACE
 from schemas.files import write_json
-from schemas.vocab_config import VocabConfig
 
 JAPANESE = [
     "今日は港に船が着いた。",

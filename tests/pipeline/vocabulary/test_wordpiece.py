@@ -2,8 +2,7 @@ import sys
 
 import pytest
 
-from pipeline.vocabulary.wordpiece import WordPiece, read_pieces, special_first
-from pipeline.vocabulary.wordpiece_rules import SPECIAL_PIECES
+from pipeline.vocabulary.wordpiece import SPECIAL_PIECES, WordPiece, read_pieces, special_first
 from schemas.errors import AlbertError
 
 # As Google's Chinese vocabulary is ordered: the special pieces stand after unused ones.

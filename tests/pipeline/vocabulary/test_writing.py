@@ -14,9 +14,9 @@ from pipeline.vocabulary.writing import (
     vocabulary_listing,
     vocabulary_manifest,
 )
+from schemas.config import VocabConfig
 from schemas.example import SPECIAL_TOKENS, UNK_ID
 from schemas.files import write_json
-from schemas.vocab_config import VocabConfig
 from tests.huggingface_albert import assert_equal_but_for_ties
 
 

@@ -2,7 +2,7 @@ import unicodedata
 
 import pytest
 
-from pipeline.core.scripts import (
+from pipeline.core.writing_systems import (
     SENTENCE_ENDS,
     ends_sentence,
     is_unspaced,
