@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pipeline.encoding.sequences import (
     SPECIAL_OF_ONE,
     SPECIAL_OF_PAIR,
-    answer_in,
     best_answer,
     cut_pair,
     passage_windows,
@@ -17,7 +16,7 @@ from pipeline.encoding.sequences import (
 )
 from pipeline.vocabulary.wordpiece import Tokenizer
 from schemas.errors import SettingError
-from schemas.task import EncodedExample, TaskExample, TaskRecord, TaskRows, TokenSequence
+from schemas.task import EncodedExample, TaskExample, TaskRecord, TaskRows
 
 # The last tokens of question and option together (google-research/albert, RACE).
 _MAX_QUESTION_AND_OPTION = 128
@@ -70,12 +69,17 @@ def _texts(
     seconds = _encoded([example.text_pair or "" for example in examples], tokenizer)
     numbers = {label: number for number, label in enumerate(record.spec.labels)}
     for number, (example, first, second) in enumerate(zip(examples, firsts, seconds, strict=True)):
-        is_pair = example.text_pair is not None
-        sequence, cut = _fitted(
-            first, second if is_pair else None, max_seq_length=record.max_seq_length
-        )
+        if example.text_pair is None:
+            kept, after = first[: record.max_seq_length - SPECIAL_OF_ONE], None
+        else:
+            room = record.max_seq_length - SPECIAL_OF_PAIR
+            length, length_after = cut_pair(len(first), len(second), room=room)
+            kept, after = first[:length], second[:length_after]
         yield EncodedExample(
-            example=number, sequences=(sequence,), target=_target(example, numbers), cut_tokens=cut
+            example=number,
+            sequences=(sequence_of(kept, after),),
+            target=_target(example, numbers),
+            cut_tokens=len(first) + len(second) - len(kept) - len(after or ()),
         )
 
 
@@ -94,18 +98,6 @@ def _target(example: TaskExample, numbers: dict[str, int]) -> int | float | tupl
             target[numbers[label]] = 1
         return tuple(target)
     return example.score
-
-
-def _fitted(
-    first: list[int], second: list[int] | None, *, max_seq_length: int
-) -> tuple[TokenSequence, int]:
-    """A sequence of one or two texts, and how many tokens were left out."""
-    if second is None:
-        kept = first[: max_seq_length - SPECIAL_OF_ONE]
-        return sequence_of(kept, None), len(first) - len(kept)
-    room = max_seq_length - SPECIAL_OF_PAIR
-    a, b = cut_pair(len(first), len(second), room=room)
-    return sequence_of(first[:a], second[:b]), len(first) + len(second) - a - b
 
 
 def _choices(
@@ -161,10 +153,13 @@ def _questions(
         for window in passage_windows(
             question[:room], passage, max_seq_length=length, stride=record.doc_stride
         ):
+            target = 0, 0
+            if tokens and tokens[0] in window.tokens and tokens[1] in window.tokens:
+                target = tokens[0] + window.offset, tokens[1] + window.offset
             yield EncodedExample(
                 example=number,
                 sequences=(window.sequence,),
-                target=answer_in(window, tokens) if is_known else None,
+                target=target if is_known else None,
                 window=window.window,
                 cut_tokens=max(0, len(question) - room),
             )

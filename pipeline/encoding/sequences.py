@@ -218,14 +218,3 @@ def best_answer(passage: TokenizedText, answers: Sequence[Answer]) -> tuple[int,
         ):
             return first, last
     return spans[0][0] if spans else None
-
-
-def answer_in(window: PassageWindow, tokens: tuple[int, int] | None) -> tuple[int, int]:
-    """The places of an answer in the sequence of a window, (0, 0) if it is not whole.
-
-    Args:
-        tokens: Its first and last token in the passage; None for no answer.
-    """
-    if tokens is None or not all(token in window.tokens for token in tokens):
-        return 0, 0
-    return tokens[0] + window.offset, tokens[1] + window.offset

@@ -5,6 +5,7 @@ as on the site of each task, lengths as in Table 14 of the paper unless the text
 known to be short.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -167,14 +168,10 @@ def submission_text(
     pairs = list(zip([example.id for example in examples], predictions, strict=True))
     if task.kind == "answer":
         return json_text(dict(pairs))
-    rows = [f"{identity}\t{_shown(task, value)}\n" for identity, value in pairs]
-    return _GLUE_HEADER + "".join(rows)
-
-
-def _shown(task: TaskSpec, value: str | float) -> str:
-    if isinstance(value, str):
-        return value
-    if task.score_range is not None:
-        least, greatest = task.score_range
-        value = min(max(value, least), greatest)
-    return f"{value:.3f}"
+    rows = _GLUE_HEADER
+    least, greatest = task.score_range or (-math.inf, math.inf)
+    for identity, value in pairs:
+        if not isinstance(value, str):
+            value = f"{min(max(value, least), greatest):.3f}"
+        rows += f"{identity}\t{value}\n"
+    return rows

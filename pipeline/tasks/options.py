@@ -32,9 +32,15 @@ class Options(NamedTuple):
 
 def with_options(table: Table, columns: Columns) -> Table:
     """The table with what `options_in` a row are, read once."""
-    rows = [
-        row._replace(cells={**row.cells, _OPTIONS: _options_of(row, columns)}) for row in table.rows
-    ]
+    rows = []
+    for row in table.rows:
+        cells, names = _named_options(row, columns)
+        # Empty ones at the end are absent.
+        while cells and cells[-1] in (None, ""):
+            cells.pop()
+        texts = ("" if cell is None else text_of_part(cell, place=row.place) for cell in cells)
+        options = Options(two_or_more(tuple(texts), place=row.place), [*map(str, names)])
+        rows.append(row._replace(cells={**row.cells, _OPTIONS: options}))
     return table._replace(rows=rows)
 
 
@@ -44,20 +50,8 @@ def options_in(row: Row) -> Options:
     return options
 
 
-def _options_of(row: Row, columns: Columns) -> Options:
-    """The options of a row: one column with a list, or a column each.
-
-    Empty ones at the end are absent.
-    """
-    cells, names = _named_options(row, columns)
-    while cells and cells[-1] in (None, ""):
-        cells.pop()
-    texts = tuple("" if cell is None else text_of_part(cell, place=row.place) for cell in cells)
-    return Options(two_or_more(texts, place=row.place), [*map(str, names)])
-
-
 def _named_options(row: Row, columns: Columns) -> tuple[list[Any], list[Any]]:
-    """The options of a row as it has them, and their names if it says so."""
+    """The options of a row, in one column or in one each, and their names if it says so."""
     if len(columns.options) != 1:
         return [row.cells.get(name) for name in columns.options], []
     cell = row.cells.get(columns.options[0])

@@ -50,8 +50,21 @@ def read_squad(value: Any, *, path: str, counts: Counter[str]) -> list[TaskExamp
     [(Answer(text='Ada', start=0),), ()]
     """
     articles = value["data"] if isinstance(value, dict) else value
+    examples = []
     try:
-        examples = list(_questions(articles, path))
+        for paragraph in (p for a in articles for p in a.get("paragraphs", [a])):
+            # CMRC's own form calls them context_text, query_text and query_id.
+            text = as_text(_either(paragraph, "context", "context_text"))
+            for qa in paragraph["qas"]:
+                identity = str(_either(qa, "id", "query_id"))
+                example = TaskExample(
+                    id=identity,
+                    place=f"{path}, question {identity:.60}",
+                    text=text,
+                    text_pair=as_text(_either(qa, "question", "query_text")).strip(),
+                    answers=answers_of(qa),
+                )
+                examples.append(example)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         is_missing = isinstance(error, KeyError)
         missing = f"{error.args[0]!r} is missing" if is_missing else ""
@@ -66,22 +79,6 @@ def read_squad(value: Any, *, path: str, counts: Counter[str]) -> list[TaskExamp
                 f"{path}: the id {identity!r:.60} comes {count} times; make the ids different."
             )
     return located(examples, counts)
-
-
-def _questions(articles: Any, path: str) -> Iterator[TaskExample]:
-    for article in articles:
-        for paragraph in article.get("paragraphs", [article]):
-            # CMRC's own form calls them context_text, query_text and query_id.
-            text = _either(paragraph, "context", "context_text")
-            for qa in paragraph["qas"]:
-                identity = str(_either(qa, "id", "query_id"))
-                yield TaskExample(
-                    id=identity,
-                    place=f"{path}, question {identity:.60}",
-                    text=as_text(text),
-                    text_pair=as_text(_either(qa, "question", "query_text")).strip(),
-                    answers=answers_of(qa),
-                )
 
 
 def _either(record: dict[str, Any], key: str, of_cmrc: str) -> Any:

@@ -67,17 +67,16 @@ def _without_brackets(tags: Iterable[Sequence[str]]) -> list[Sequence[str]]:
     has_brackets = any(tag.startswith("(") and len(tag) > 1 for tag in found)
     if not has_brackets or not all(found.values()):
         return listed
-    return [_of_brackets([found[tag] for tag in each]) for each in listed]
-
-
-def _of_brackets(marks: Sequence[re.Match[str] | None]) -> list[str]:
-    tags, inside = [], None
-    for mark in marks:
-        kind, _, end = mark.groups() if mark else (None, "", "")
-        inside = kind or inside
-        tags.append(f"{'B' if kind else 'I'}-{inside}" if inside else "O")
-        inside = None if end else inside
-    return tags
+    result: list[Sequence[str]] = []
+    for each in listed:
+        own, inside = list[str](), None
+        for mark in map(found.get, each):
+            kind, _, end = mark.groups() if mark else (None, "", "")
+            inside = kind or inside
+            own.append(f"{'B' if kind else 'I'}-{inside}" if inside else "O")
+            inside = None if end else inside
+        result.append(own)
+    return result
 
 
 def in_scheme_of(examples: Sequence[TaskExample], labels: Collection[str]) -> list[TaskExample]:
