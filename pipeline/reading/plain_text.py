@@ -198,11 +198,11 @@ def read_book(
         *books, last = divide_at_markers(data)
         for book in books:
             text = decode(book, counts=counts)
-            yield _document(text[: find_footer(text)], has_header=has_header)
+            yield book_document(text[: find_footer(text)], has_header=has_header)
             has_header = True
         text = decode(last, counts=counts)
         end = find_footer(text)
-        yield _document(text[:end], has_header=has_header)
+        yield book_document(text[:end], has_header=has_header)
         has_header = False
         if end < len(text):
             rest = itertools.chain([text[end:]], map(decode, divided))
@@ -225,12 +225,8 @@ def find_books(blocks: Iterable[bytes]) -> Iterator[int]:
         start += len(data)
 
 
-def book_document(text: str) -> Document | Dropped:
-    """The whole book in a record as a document."""
-    return _document(text[: find_footer(text)], has_header=True, is_record=True)
-
-
-def _document(text: str, *, has_header: bool, is_record: bool = False) -> Document | Dropped:
+def book_document(text: str, *, has_header: bool, is_record: bool = False) -> Document | Dropped:
+    """A book up to its footer as a document."""
     headers = [*_START.finditer(text, 0, _HEADER_CHARACTERS)] if has_header else []
     body = text[headers[-1].end() :] if headers else text
     paragraphs, lines = split_paragraphs(body, is_record=is_record)
@@ -514,13 +510,18 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> tuple[list[str], 
 
     >>> split_paragraphs("He came\nlate.\n \n* * *\n\nWhy?\n")
     (['He came late.', 'Why?'], 3)
+    >>> split_paragraphs("It was\u2028late.\u2029Why?")
+    (['It was late.', 'Why?'], 3)
     """
     head = text[:_HEAD_CHARACTERS]
     lengths = map(len, head.split("\n"))
     are_lines = sum(n for n in lengths if n > _WIDE_LINE_CHARACTERS) > len(head) // 2
     if "\x0c" in text:
         text = without_page_numbers(text)
-    text = with_whole_words(_with_line_feeds(text, is_record=is_record))
+    ends = _LINE_FEEDS if is_record else _SEPARATORS
+    if any(chr(mark) in text for mark in ends):
+        text = text.translate(ends)
+    text = with_whole_words(text)
     raw = text.split("\n") if are_lines else _BLANK_LINES.split(text)
     if is_record and not are_lines:
         spaced = [" ".join(line.split()) for line in text.split("\n")]
@@ -539,17 +540,6 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> tuple[list[str], 
         else:
             paragraphs.append(paragraph)
     return paragraphs, lines
-
-
-def _with_line_feeds(text: str, *, is_record: bool) -> str:
-    r"""A text with line feeds for what ends lines or paragraphs otherwise.
-
-    >>> _with_line_feeds("It was\u2028late.\u2029Why?", is_record=False)
-    'It was\nlate.\n\nWhy?'
-    """
-    ends = _LINE_FEEDS if is_record else _SEPARATORS
-    is_without = not any(chr(mark) in text for mark in ends)
-    return text if is_without else text.translate(ends)
 
 
 def without_page_numbers(text: str) -> str:

@@ -74,20 +74,12 @@ class KnownRows:
         self._columns += [(set(), set()) for _ in cells[len(self._columns) :]]
         for (values, forms), cell in zip(self._columns, cells, strict=False):
             yield values, cell
-            yield forms, _form_of(cell)
+            # With words and numbers alike: "0-0-0" of "2024-01-31", "a/a.a" of "data/b.py".
+            yield forms, _DIGITS.sub("0", _LETTERS.sub("a", cell))
 
 
 def _number_of(cell: str) -> int | None:
     return int(cell) if cell.isdecimal() and len(cell) <= _MOST_DIGITS else None
-
-
-def _form_of(cell: str) -> str:
-    """A cell with its words and numbers alike.
-
-    >>> _form_of("2024-01-31"), _form_of("data/b.py")
-    ('0-0-0', 'a/a.a')
-    """
-    return _DIGITS.sub("0", _LETTERS.sub("a", cell))
 
 
 Cells = list[str]
@@ -284,10 +276,15 @@ def _are_all_rows(lines: RowLines, width: int, *, escape: str | None) -> bool:
     have_cells = all(line.count(lines.delimiter) == width - 1 for line in (first, last))
     if not have_cells or not all(_is_unmarked_row(each, lines, width) for each in between):
         return False
-    is_quoted = _is_quoted(lines, width, escape=escape)
+    if lines.is_quoted is None:
+        # Whether a program that quotes wrote the table shows in the rows ahead.
+        ahead = RowLines(lines.ahead(), lines.delimiter, is_spaced=lines.is_spaced)
+        ahead.known = lines.known
+        rows = _strict_rows(ahead, width, escape=escape)
+        lines.is_quoted = any([_holds_lines(cells, ahead, width) for cells in rows])
     if not _are_alike(lines.row, lines):
         return False
-    return not is_quoted or first.partition(lines.delimiter)[0].isdecimal()
+    return not lines.is_quoted or first.partition(lines.delimiter)[0].isdecimal()
 
 
 def _are_alike(row: list[str], lines: RowLines) -> bool:
@@ -300,16 +297,6 @@ def _are_alike(row: list[str], lines: RowLines) -> bool:
     if lines.known.have_others(firsts):
         return False
     return not any(lines.known.are_unlike(_plain_cells(line, lines)) for line in row)
-
-
-def _is_quoted(lines: RowLines, width: int, *, escape: str | None) -> bool:
-    """Whether a program that quotes wrote a table, by the rows before and after."""
-    if lines.is_quoted is None:
-        ahead = RowLines(lines.ahead(), lines.delimiter, is_spaced=lines.is_spaced)
-        ahead.known = lines.known
-        rows = _strict_rows(ahead, width, escape=escape)
-        lines.is_quoted = any([_holds_lines(cells, ahead, width) for cells in rows])
-    return lines.is_quoted
 
 
 def _strict_rows(lines: RowLines, width: int, *, escape: str | None) -> Iterator[Cells | csv.Error]:

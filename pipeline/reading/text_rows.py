@@ -14,7 +14,7 @@ from pipeline.reading.column_files import ColumnTable, DamagedTable
 from pipeline.reading.content import HEAD_BYTES
 from pipeline.reading.formats import InputFile, Kind
 from pipeline.reading.marked_text import read_bookcorpus, starts_document
-from pipeline.reading.plain_text import book_document, prose_document
+from pipeline.reading.plain_text import book_document, find_footer, prose_document
 from pipeline.reading.refusals import UnusableFile
 from pipeline.reading.sentences import DEFAULT_LANGUAGE, LANGUAGE_FIELDS, language_of_record
 from pipeline.reading.tables import (
@@ -188,7 +188,8 @@ def read_rows(
             lines = lines_of_wiki40b(row.text) if is_marked else row.text.split("\n")
             document = article_document(lines, title=row.title, counts=counts)
         elif kind == "books":
-            document = book_document(row.text)
+            text = row.text[: find_footer(row.text)]
+            document = book_document(text, has_header=True, is_record=True)
         else:
             document = prose_document(row.text, is_record=True)
         if isinstance(document, Document) and row.language:

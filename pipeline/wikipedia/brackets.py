@@ -95,15 +95,27 @@ class _Scanner:
         elif first == "}":
             self._close_template(len(token))
         elif first == "[":
-            self._open_links(len(token))
+            if len(token) % 2:
+                self.parts.append("[")
+            for _ in range(min(len(token) // 2, _MAX_DEPTH)):
+                self._open("link")
         elif first == "]":
             self._close_links(len(token))
         elif token[-1] == "|":
             self._open("table")
         elif token[-1] == "}":
-            self._close_table()
+            if self._counted("table"):
+                return
+            if self._reach("table", through=("template", "link")):
+                self._pop()
+            self.parts.append("\n")
         else:
-            self._end_line(heading=heading)
+            if heading:
+                self._abandon(down_to=1)
+                self._uncounted = dict.fromkeys(self._uncounted, 0)
+            while self._stack[-1].kind == "link":
+                self._abandon(down_to=len(self._stack) - 1)
+            self.parts.append("\n")
 
     def finish(self) -> str:
         """The text of the page, with the prose of what is still open."""
@@ -177,12 +189,6 @@ class _Scanner:
                 self._pop()
                 self.parts.append(shown)
 
-    def _open_links(self, width: int) -> None:
-        if width % 2:
-            self.parts.append("[")
-        for _ in range(min(width // 2, _MAX_DEPTH)):
-            self._open("link")
-
     def _close_links(self, width: int) -> None:
         if width % 2:
             self.parts.append("]")
@@ -193,21 +199,6 @@ class _Scanner:
                 return
             content = self._pop()
             self.parts.append(_link_text(content, prefixes=self._prefixes))
-
-    def _close_table(self) -> None:
-        if self._counted("table"):
-            return
-        if self._reach("table", through=("template", "link")):
-            self._pop()
-        self.parts.append("\n")
-
-    def _end_line(self, *, heading: bool) -> None:
-        if heading:
-            self._abandon(down_to=1)
-            self._uncounted = dict.fromkeys(self._uncounted, 0)
-        while self._stack[-1].kind == "link":
-            self._abandon(down_to=len(self._stack) - 1)
-        self.parts.append("\n")
 
 
 def _link_text(content: str, *, prefixes: Collection[str]) -> str:

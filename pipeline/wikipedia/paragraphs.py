@@ -67,20 +67,12 @@ def split_paragraphs(text: str, *, counts: ReadingCounts | None = None) -> list[
         if _is_prose(paragraph, is_item=is_item):
             paragraphs.append(paragraph)
             if counts is not None and HOLE in block:
-                counts.changed[LOST_WORDS] += _count_lost(block)
+                open_text = _HOLED_PARENTHESES.sub("", block)
+                counts.changed[LOST_WORDS] += len(_LOST_WORDS.findall(block))
+                counts.changed[LOST_WORDS] += len(_LOST_AFTER_MARK.findall(open_text))
         elif counts is not None and paragraph:
             counts.dropped[NOT_PROSE] += 1
     return paragraphs
-
-
-def _count_lost(block: str) -> int:
-    """How many templates stood in the place of words.
-
-    >>> _count_lost(f"He saw {HOLE} and, {HOLE} too, Berlin ({HOLE}; {HOLE}).{HOLE}")
-    2
-    """
-    open_text = _HOLED_PARENTHESES.sub("", block)
-    return len(_LOST_WORDS.findall(block)) + len(_LOST_AFTER_MARK.findall(open_text))
 
 
 def _blocks(text: str) -> Iterator[tuple[str, bool]]:

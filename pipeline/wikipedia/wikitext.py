@@ -71,8 +71,11 @@ def strip_wikitext(
         text = _BEHAVIOUR_SWITCH.sub(
             lambda found: "" if found[1] == found[1].upper() else found[0], text
         )
-    text = _BLANK_LINES.sub("\n\n", _remove_quotes(text))
-    return split_paragraphs(text, counts=counts)
+    if "''" in text:
+        if _APOSTROPHE_AND_ITALICS.search(text):
+            text = "\n".join(map(_keep_apostrophe, text.split("\n")))
+        text = text.replace("'''''", "").replace("'''", "").replace("''", "")
+    return split_paragraphs(_BLANK_LINES.sub("\n\n", text), counts=counts)
 
 
 def _variant_text(variant: re.Match[str]) -> str:
@@ -94,19 +97,6 @@ def _variant_text(variant: re.Match[str]) -> str:
     first = content.partition(";")[0]
     name = _VARIANT_NAME.match(first)
     return first[name.end() :].strip() if name else content
-
-
-def _remove_quotes(text: str) -> str:
-    """The text without the marks of bold and italics.
-
-    >>> _remove_quotes("'''''Ada''''' wrote l'''Odissea''")
-    'Ada wrote l&#39;Odissea'
-    """
-    if "''" not in text:
-        return text
-    if _APOSTROPHE_AND_ITALICS.search(text):
-        text = "\n".join(map(_keep_apostrophe, text.split("\n")))
-    return text.replace("'''''", "").replace("'''", "").replace("''", "")
 
 
 def _keep_apostrophe(line: str) -> str:
