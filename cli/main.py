@@ -91,14 +91,16 @@ class AlbertGroup(click.Group):
         except click.exceptions.Exit as request:
             code = request.exit_code
         except click.ClickException as error:
-            tell(_shown(error))
+            said = io.StringIO()
+            error.show(file=said)
+            tell(said.getvalue().rstrip("\n"))
             code = error.exit_code
         except AlbertError as error:
             code = _fail(str(error), code=error.exit_code)
         except (KeyboardInterrupt, click.Abort) as error:
             # click hides what the interrupt may have said.
-            said = str(error.__cause__ or error) or f"Interrupted; {_AGAIN}"
-            code = _fail(said, code=INTERRUPTED)
+            sentence = str(error.__cause__ or error) or f"Interrupted; {_AGAIN}"
+            code = _fail(sentence, code=INTERRUPTED)
         except Terminated as error:
             code = _fail(str(error) or f"Terminated; {_AGAIN}", code=TERMINATED)
         except BrokenPipeError:
@@ -170,13 +172,6 @@ def _leave(code: int, *, at_once: bool) -> NoReturn:
             sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
-
-
-def _shown(error: click.ClickException) -> str:
-    """What click says of a command that was typed wrongly."""
-    said = io.StringIO()
-    error.show(file=said)
-    return said.getvalue().rstrip("\n")
 
 
 def _hear_signals() -> None:

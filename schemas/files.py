@@ -59,23 +59,16 @@ def whole_folder(path: Path) -> Iterator[Path]:
             yield temporary
             for written in (*temporary.rglob("*"), temporary):
                 _flush(written)
-            _put_in_place(temporary, path)
+            if not path.exists():
+                temporary.rename(path)
+            elif not _exchange(temporary, path):
+                # A folder cannot be renamed onto one that has something in it. Should this
+                # process be killed between the two, `_remove_halves` puts the first one back.
+                before = path.with_name(f"{temporary.name}{_BEFORE}")
+                path.rename(before)
+                temporary.rename(path)
+                remove(before)
         _flush(path.parent)
-
-
-def _put_in_place(temporary: Path, path: Path) -> None:
-    """Give a folder its name; what had it before gets the temporary one."""
-    if not path.exists():
-        temporary.rename(path)
-        return
-    if _exchange(temporary, path):
-        return
-    # A folder cannot be renamed onto one that has something in it. Should this process
-    # be killed between the two, `_remove_halves` puts the first one back.
-    before = path.with_name(f"{temporary.name}{_BEFORE}")
-    path.rename(before)
-    temporary.rename(path)
-    remove(before)
 
 
 def _exchange(one: Path, other: Path) -> bool:
@@ -158,26 +151,20 @@ def scratch_folder(purpose: str) -> Iterator[Path]:
     prefix = f"albert-{purpose}-"
     for left in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
         with contextlib.suppress(OSError):
-            _remove_abandoned(left)
+            if left.is_symlink() or left.stat().st_uid != os.getuid():
+                continue
+            if (left / LOCK).exists():
+                with (left / LOCK).open("rb") as lock:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    remove(left)
+            elif time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
+                remove(left)
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     try:
         with (folder / LOCK).open("wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield folder
     finally:
-        remove(folder)
-
-
-def _remove_abandoned(folder: Path) -> None:
-    """Remove a folder whose lock nobody holds."""
-    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
-        return
-    if not (folder / LOCK).exists():
-        if time.time() - folder.stat().st_mtime > _ABANDONED_SECONDS:
-            remove(folder)
-        return
-    with (folder / LOCK).open("rb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         remove(folder)
 
 

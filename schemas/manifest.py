@@ -133,7 +133,15 @@ class DatasetManifest:
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "config": recorded(self.config),
-            "features": feature_table(self.config),
+            "features": [
+                {
+                    "name": feature.name,
+                    "dtype": feature.dtype,
+                    "length": self.config.length_of(feature),
+                    "meaning": feature.meaning,
+                }
+                for feature in stored_features(self.config.record_layout)
+            ],
             **values,
         }
 
@@ -148,19 +156,6 @@ def fingerprint_of(values: dict[str, Any]) -> str:
     names = ("config", "inputs", "vocabulary", "versions")
     deciding = json.dumps({name: values[name] for name in names}, sort_keys=True)
     return hashlib.sha256(deciding.encode()).hexdigest()
-
-
-def feature_table(config: ResolvedDataConfig) -> tuple[dict[str, Any], ...]:
-    """The stored features with their maximum lengths."""
-    return tuple(
-        {
-            "name": feature.name,
-            "dtype": feature.dtype,
-            "length": config.length_of(feature),
-            "meaning": feature.meaning,
-        }
-        for feature in stored_features(config.record_layout)
-    )
 
 
 def read_manifest(dataset: str | Path) -> DatasetManifest:

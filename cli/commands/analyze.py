@@ -136,19 +136,17 @@ def measure(
 def table(measured: Measured) -> str:
     """What was measured, for a person: a line a layer, the models side by side."""
     heading = f"{'L2 distance':>14}{'cosine':>9}{'degrees':>10}"
+    names = [name if len(name) <= 30 else f"...{name[-27:]}" for name in map(str, measured)]
     lines = [
-        "layer" + "".join(f"{_shortened(str(path)):>{len(heading)}}" for path in measured),
+        "layer" + "".join(f"{name:>{len(heading)}}" for name in names),
         "     " + heading * len(measured),
     ]
     for number, rows in enumerate(itertools.zip_longest(*measured.values()), start=1):
-        cells = (_cells(row) if row else " " * len(heading) for row in rows)
+        cells = (
+            f"{row.l2_distance:14.4f}{row.cosine_similarity:9.4f}{row.degrees:10.2f}"
+            if row
+            else " " * len(heading)
+            for row in rows
+        )
         lines.append(f"{number:5}" + "".join(cells).rstrip())
     return "\n".join(lines)
-
-
-def _cells(row: "LayerSimilarity") -> str:
-    return f"{row.l2_distance:14.4f}{row.cosine_similarity:9.4f}{row.degrees:10.2f}"
-
-
-def _shortened(name: str) -> str:
-    return name if len(name) <= 30 else f"...{name[-27:]}"

@@ -100,17 +100,27 @@ def export(
     fine-tuned model is written for Hugging Face, whose pipelines then know its labels,
     or as a saved-model with the signature predict.
     """
+    from albert_tf.runs.metrics import read_evaluations
+
     console = Console(quiet=quiet)
     output = output or Path(f"{run.resolve()}-{target}")
     found = earlier_export(output, overwrite=overwrite)
     if target == "saved-model":
-        check_backend()
+        with silent_stderr():
+            from keras import backend
+        if backend.backend() != "tensorflow":
+            raise SettingError(
+                f"--to saved-model needs TensorFlow, and KERAS_BACKEND is "
+                f"{backend.backend()}; unset KERAS_BACKEND."
+            )
     model, tokenizer = load(run, checkpoint, console=console)
+    # The card shows the evaluations of these weights.
+    shown = json_text([one for one in read_evaluations(run) if one["step"] == model.step])
     record = {
         "command": "export",
         "albert_version": __version__,
         "to": target,
-        "evaluations": evaluations_hash(run, step=model.step),
+        "evaluations": hashlib.sha256(shown.encode()).hexdigest(),
         "max_seq_length": length_of(model),
         **identity(model, tokenizer),
     }
@@ -154,25 +164,6 @@ def write(
                 f"--output: another command wrote {output} meanwhile; give another "
                 "folder, or --overwrite once that has ended."
             )
-
-
-def evaluations_hash(run: Path, *, step: int) -> str:
-    """Of the evaluations of the weights of a step, which the card shows."""
-    from albert_tf.runs.metrics import read_evaluations
-
-    found = [one for one in read_evaluations(run) if one["step"] == step]
-    return hashlib.sha256(json_text(found).encode()).hexdigest()
-
-
-def check_backend() -> None:
-    """Refuse to write what only TensorFlow can if Keras runs on another backend."""
-    with silent_stderr():
-        from keras import backend
-    if backend.backend() != "tensorflow":
-        raise SettingError(
-            f"--to saved-model needs TensorFlow, and KERAS_BACKEND is "
-            f"{backend.backend()}; unset KERAS_BACKEND."
-        )
 
 
 def earlier_export(output: Path, *, overwrite: bool) -> dict[str, Any] | None:

@@ -132,16 +132,25 @@ def take_vocabulary(source: Path, given: Path | None, rules: Rules) -> TakenVoca
         read_external,
         wordpiece_of,
     )
-    from pipeline.vocabulary.normalization import normalization_of_pieces
+    from pipeline.vocabulary.normalization import Normalization, normalization_of_pieces
     from pipeline.vocabulary.tokenizer import load_tokenizer
+    from pipeline.vocabulary.wordpiece import read_wordpiece, wordpiece_data
 
     if not source.exists():
         raise SettingError(f"{source} does not exist; give a folder or a file.")
     if (source / MODEL_CONFIG).exists():
         raise SettingError(f"{source} is a run already; give it to albert pretrain as --init-from.")
-    wordpiece = wordpiece_of(source, given=given)
-    if wordpiece is not None:
-        return take_wordpiece(wordpiece, source, rules)
+    path = wordpiece_of(source, given=given)
+    if path is not None:
+        if not source.is_dir():
+            raise SettingError(_useless(path))
+        # BERT's WordPiece stays as it is.
+        tokenizer, data = read_wordpiece(path, folder=source), wordpiece_data(path)
+        kept = Normalization(
+            cased=not tokenizer.rules.do_lower_case, keep_accents=not tokenizer.rules.drops_accents
+        )
+        check_agrees(rules, kept, path)
+        return TakenVocabulary(path, data, data, kept, tokenizer)
     found = read_external(source, given=given)
     model, kept = found.model, normalization_of_pieces(load_tokenizer(found.model))
     if is_complete(model, found.asked):
@@ -163,22 +172,6 @@ def check_agrees(rules: Rules, kept: "Normalization", path: Path) -> None:
                 f"{flag_name(name)}: {path} is for text "
                 f"{'with' if is_kept else 'without'} {what}; leave the flag out."
             )
-
-
-def take_wordpiece(path: Path, source: Path, rules: Rules) -> TakenVocabulary:
-    """BERT's WordPiece vocabulary of a model, which stays as it is."""
-    from pipeline.vocabulary.normalization import Normalization
-    from pipeline.vocabulary.wordpiece import read_wordpiece, wordpiece_data
-
-    if not source.is_dir():
-        raise SettingError(_useless(path))
-    tokenizer = read_wordpiece(path, folder=source)
-    kept = Normalization(
-        cased=not tokenizer.rules.do_lower_case, keep_accents=not tokenizer.rules.drops_accents
-    )
-    check_agrees(rules, kept, path)
-    data = wordpiece_data(path)
-    return TakenVocabulary(path, data, data, kept, tokenizer)
 
 
 def _useless(path: Path) -> str:

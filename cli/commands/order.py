@@ -14,7 +14,6 @@ from schemas.readable import percent
 
 if TYPE_CHECKING:
     from albert_tf.runs.checkpoints import Which
-    from pipeline.encoding.queries import PassagePair
 
 
 @click.command(epilog='Example:  albert order run "She opened the letter." "Then she read it."')
@@ -51,7 +50,12 @@ def order(
         )
     pair = pair_passages(first, second, tokenizer, max_seq_length=trained.max_seq_length)
     if pair.tokens_read != pair.tokens:
-        console.say(cut_text(pair, longest=trained.max_seq_length))
+        (first_tokens, second_tokens), (first_read, second_read) = pair.tokens, pair.tokens_read
+        console.say(
+            f"The passages are longer than the {trained.max_seq_length} tokens that the model "
+            f"reads: the last {first_read} of FIRST's {first_tokens} and the first "
+            f"{second_read} of SECOND's {second_tokens} are compared."
+        )
     from albert_tf.model.trained_model import in_order_probability, pretrainer_of
 
     pretrainer = pretrainer_of(trained, is_compiled=False)
@@ -63,16 +67,6 @@ def order(
         "pieces_read": pair.tokens_read,
     }
     click.echo(json.dumps(answer) if as_json else shown(probability))
-
-
-def cut_text(pair: "PassagePair", *, longest: int) -> str:
-    """What is said of passages that together are too long."""
-    (first, second), (first_read, second_read) = pair.tokens, pair.tokens_read
-    return (
-        f"The passages are longer than the {longest} tokens that the model reads: the "
-        f"last {first_read} of FIRST's {first} and the first {second_read} of SECOND's "
-        f"{second} are compared."
-    )
 
 
 def shown(probability: float) -> str:

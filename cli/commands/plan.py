@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,7 @@ from cli.support.options import (
     json_option,
 )
 from cli.support.output_folder import unused
-from schemas.architecture import ModelConfig
-from schemas.config import DataConfig, ResolvedDataConfig, TrainConfig, flag_name
+from schemas.config import DataConfig, TrainConfig, flag_name
 from schemas.errors import SettingError
 from schemas.layout import TRAIN
 from schemas.manifest import read_manifest
@@ -95,6 +94,7 @@ def plan(data: Path | str | None, measure: bool, as_json: bool, **values: Any) -
 def figures_of(data: Path | None, values: dict[str, Any], *, is_measured: bool) -> dict[str, Any]:
     """The figures of a run without a budget."""
     from albert_tf.data.data_check import check_has_training_examples, check_model_fits
+    from albert_tf.planning.cost import accelerators, predictions_of, training_flops
     from albert_tf.planning.cost import plan as make_plan
 
     manifest = read_manifest(data) if data is not None else None
@@ -116,7 +116,17 @@ def figures_of(data: Path | None, values: dict[str, Any], *, is_measured: bool) 
         check_has_training_examples(manifest, data=data)
         examples, length = manifest.config, round(manifest.statistics["mean_length"])
     train = TrainConfig(**{name: values[name] for name in TRAIN_FIELDS})
-    machines = _machines(config, examples, train, length=length, is_measured=is_measured)
+    machines = accelerators()
+    if is_measured:
+        with silent_stderr():
+            from albert_tf.training.timing import step_seconds
+
+            rate = train.batch_size / step_seconds(config, examples, train, length=length)
+        predictions = predictions_of(examples, length)
+        flops = rate * training_flops(config, length=length, predictions=predictions)
+        machines = {
+            f"this machine, {rounded(rate)} sequences/s, {prefixed(flops, 'FLOP')}/s": flops
+        }
     figures = make_plan(config, examples, train, machines, length=length)
     if manifest is not None:
         number = manifest.num_examples(TRAIN)
@@ -164,43 +174,17 @@ def plan_budget(data: Path, values: dict[str, Any], *, data_as_given: str, as_js
     lines = budget_lines(choice, begins_anew=True)
     for line in [*budget_table(choice), "", *lines]:
         click.echo(line)
-    click.echo(f"Next:  {command_for(asked)}")
-
-
-def command_for(asked: Asked) -> str:
-    """The command that does what was planned, with the flags that were given."""
-    assert asked.budget is not None, "else nothing is planned"
-    words = ["albert", "pretrain", "--budget", flag_time(asked.budget)]
+    # The command that does what was planned, with the flags that were given.
+    words = ["albert", "pretrain", "--budget", flag_time(values["budget"])]
     if asked.is_model_given:
         words += ["--model", asked.model]
     for override in asked.overrides:
         words += ["--set", override]
     for name in ("batch_size", "precision"):
-        if name in asked.given:
-            words += [flag_name(name), str(getattr(asked.config, name))]
-    return shlex.join([*words, "--data", asked.data_as_given, "--output", unused("run")])
-
-
-def _machines(
-    config: ModelConfig,
-    shape: ResolvedDataConfig,
-    train: TrainConfig,
-    *,
-    length: int,
-    is_measured: bool,
-) -> dict[str, float]:
-    """What to tell the time for: this machine, or two known accelerators."""
-    from albert_tf.planning.cost import accelerators, predictions_of, training_flops
-
-    if not is_measured:
-        return accelerators()
-    with silent_stderr():
-        from albert_tf.training.timing import step_seconds
-
-        rate = train.batch_size / step_seconds(config, shape, train, length=length)
-    flops = rate * training_flops(config, length=length, predictions=predictions_of(shape, length))
-    speed = f"{rounded(rate)} sequences/s, {prefixed(flops, 'FLOP')}/s"
-    return {f"this machine, {speed}": flops}
+        if name in given:
+            words += [flag_name(name), str(getattr(config, name))]
+    words += ["--data", data_as_given, "--output", unused("run")]
+    click.echo(f"Next:  {shlex.join(words)}")
 
 
 def table(figures: dict[str, Any]) -> str:
@@ -235,20 +219,20 @@ def table(figures: dict[str, Any]) -> str:
     if "passes_over_data" in figures:
         line += f", {rounded(figures['passes_over_data'])} times the data set"
     line += f"; {figures['precision']}."
-    return "\n".join([line, "", *aligned(rows), "", *_remarks(figures)])
-
-
-def _remarks(figures: dict[str, Any]) -> Iterator[str]:
-    """What the figures count, and what they show."""
-    yield "FLOP counts matrix products, a multiplication with its addition as two."
-    yield "Training takes three forward passes; --recompute adds one of the layers."
-    if len(figures["models"]) == 2:
-        (name, ours), (bert, theirs) = figures["models"].items()
+    remarks = [
+        "FLOP counts matrix products, a multiplication with its addition as two.",
+        "Training takes three forward passes; --recompute adds one of the layers.",
+    ]
+    if len(costs) == 2:
+        (name, ours), (bert, theirs) = costs.items()
         weights = ours["parameters"] / theirs["parameters"]
         work = ours["step_flops"] / theirs["step_flops"]
-        yield f"{name}: {percent(weights)} of the parameters of {bert}, {percent(work)}"
-        yield "of its computation. Layers that share weights are still computed one by"
-        yield "one; only narrower embeddings save operations."
+        remarks += [
+            f"{name}: {percent(weights)} of the parameters of {bert}, {percent(work)}",
+            "of its computation. Layers that share weights are still computed one by",
+            "one; only narrower embeddings save operations.",
+        ]
+    return "\n".join([line, "", *aligned(rows), "", *remarks])
 
 
 def _row(label: str, figures: list[float], *, show: Show) -> tuple[str, ...]:

@@ -76,7 +76,15 @@ def predict(model: Path, first: str | None, second: str | None, quiet: bool, **v
 
     source, output, options = values["source"], values["output"], values["options"]
     say = Console(quiet=quiet).say
-    check_source(source, first, options=options, output=output)
+    for name in ("text_column", "pair_column"):
+        if source is None and is_given(name):
+            raise SettingError(f"{flag_name(name)} names a column of --input; give that too.")
+    if source is not None and (first is not None or options):
+        raise SettingError(
+            "Give either a TEXT (and --option where the model chooses) or --input, not both."
+        )
+    if source is not None and output is not None and output.resolve() == Path(source).resolve():
+        raise SettingError(f"--output: {output} is the file to read; give another one.")
     tuned, tokenizer = open_tuned(model, which=values["checkpoint"], say=say)
     spec = tuned.record.spec
     groups: Iterable[Sequence[TaskExample]]
@@ -128,23 +136,6 @@ def predicted_lines(
                 yield json.dumps({"id": example.id, **shown}, ensure_ascii=False)
             else:
                 yield from shown_lines(record.spec, example, shown)
-
-
-def check_source(
-    source: str | None, text: str | None, *, options: tuple[str, ...], output: Path | None
-) -> None:
-    """Refuse flags that contradict each other or would have no effect."""
-    if source is None:
-        for name in ("text_column", "pair_column"):
-            if is_given(name):
-                raise SettingError(f"{flag_name(name)} names a column of --input; give that too.")
-        return
-    if text is not None or options:
-        raise SettingError(
-            "Give either a TEXT (and --option where the model chooses) or --input, not both."
-        )
-    if output is not None and output.resolve() == Path(source).resolve():
-        raise SettingError(f"--output: {output} is the file to read; give another one.")
 
 
 # A text or a pair of texts, as it was typed.

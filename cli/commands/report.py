@@ -9,9 +9,9 @@ from cli.support.console import Console
 from cli.support.inputs import data_here, kind_of
 from cli.support.options import UserPath, debug_option
 from schemas.errors import SettingError
+from schemas.files import write_text
 from schemas.layout import TRAIN
 from schemas.readable import prefixed
-from schemas.report import Section
 
 
 @click.command(epilog="Example:  albert report data run --output report.html")
@@ -51,26 +51,9 @@ def report(paths: tuple[Path | str, ...], output: Path, examples: int, debug: bo
         raise SettingError(f"--output: the folder {output.parent} does not exist; make it first.")
     wanted = first_files(TRAIN, copy=0, examples=max(SAMPLE, examples))
     folders = [data_here(path, Console(quiet=False), choose=wanted) for path in paths]
-    sections = find_sections(tuple(folders), examples=examples)
-
-    from cli.report.page import page
-    from schemas.files import write_text
-
-    text = page(sections)
-    write_text(output, text)
-    for section in sections:
-        if section.kind == "Runs":
-            # What differs between them, and which is better.
-            for note in section.notes[: len(section.runs)]:
-                click.echo(note)
-    click.echo(f"{output}: {prefixed(len(text.encode()), 'B')}.")
-
-
-def find_sections(paths: tuple[Path, ...], *, examples: int) -> list[Section]:
-    """A section for each data set and fine-tuned model, then one for all runs."""
-    once = {os.path.abspath(path): path for path in paths}
-    titles = titles_of(list(once.values()))
+    titles = titles_of(list({os.path.abspath(path): path for path in folders}.values()))
     kinds = {path: kind_of(path) for path in titles}
+    # A section for each data set and fine-tuned model, then one for all runs.
     sections, runs = [], []
     for path, title in titles.items():
         if kinds[path] == "tuned":
@@ -89,7 +72,17 @@ def find_sections(paths: tuple[Path, ...], *, examples: int) -> list[Section]:
         from albert_tf.reporting.run_report import runs_section
 
         sections.append(runs_section(runs))
-    return sections
+
+    from cli.report.page import page
+
+    text = page(sections)
+    write_text(output, text)
+    for section in sections:
+        if section.kind == "Runs":
+            # What differs between them, and which is better.
+            for note in section.notes[: len(section.runs)]:
+                click.echo(note)
+    click.echo(f"{output}: {prefixed(len(text.encode()), 'B')}.")
 
 
 def titles_of(paths: list[Path]) -> dict[Path, str]:

@@ -14,7 +14,6 @@ from cli.support.console import Console
 from cli.support.data_summary import SMALL_TEXT_FRACTION, advised_fraction
 from cli.support.inputs import (
     INPUT_OPTIONS,
-    GivenInputs,
     find_given_inputs,
     input_options,
     input_settings,
@@ -100,7 +99,14 @@ def vocab(output: Path, workers: int, overwrite: bool, quiet: bool, **values: An
     Hugging Face's AutoTokenizer loads it by; manifest.json says how large the sample
     was and how well the vocabulary does on held-out sentences.
     """
-    from pipeline.vocabulary.training import suited_size
+    from pipeline.core.documents import PASSED_OVER, left_out
+    from pipeline.reading.read import plan_chunks
+    from pipeline.reading.sentences import known_language
+    from pipeline.vocabulary.normalization import lost_marks_warning
+    from pipeline.vocabulary.sampling import sample_sentences
+    from pipeline.vocabulary.tokenizer import load_tokenizer
+    from pipeline.vocabulary.training import suited_size, train_vocabulary
+    from pipeline.vocabulary.writing import vocabulary_manifest, write_vocabulary
 
     start, console = time.monotonic(), Console(quiet=quiet)
     check_address_space(LEAST_MEMORY)
@@ -123,11 +129,35 @@ def vocab(output: Path, workers: int, overwrite: bool, quiet: bool, **values: An
         if finished:
             console.say(f"{output} is finished already; nothing to do.")
             return
-        text = _sample(given, config, workers=workers, console=console)
+        chunks = plan_chunks(given.files)
+        total = sum(chunk.text_bytes for chunk in chunks)
+        with console.start("reading", total=total, unit="B") as bar:
+            text = sample_sentences(chunks, config, workers=workers, on_progress=bar.to)
+        text.counts.dropped[PASSED_OVER] += given.passed_over
         if asked == AUTO:
-            size = suited_size(text.train)
-            config = dataclasses.replace(config, vocab_size=size)
-        manifest = _make(text, given.files, config, output=output, console=console)
+            config = dataclasses.replace(config, vocab_size=suited_size(text.train))
+        console.say(
+            f"training on {len(text.train):,} of {text.counts.sentences:,} sentences, "
+            f"about {duration(text.training_seconds)} and "
+            f"{prefixed(text.training_memory, 'B')} of memory"
+        )
+        if not config.keep_accents and (warning := lost_marks_warning(text.train)):
+            console.say(f"Warning: {warning}")
+        languages = {known_language(file.language) for file in given.files}
+        with console.start("training", total=100, unit="%") as bar:
+            try:
+                model = train_vocabulary(
+                    text.train,
+                    config,
+                    language=languages.pop() if len(languages) == 1 else "",
+                    on_progress=lambda share: bar.to(round(100 * share)),
+                )
+            except AlbertError as error:
+                # What reading has left out may be why.
+                sentence, reasons = str(error), left_out(text.counts.dropped)
+                raise AlbertError(f"{sentence.removesuffix('.')}{reasons}.") from error
+        manifest = vocabulary_manifest(model, text, config, given.files)
+        write_vocabulary(model, manifest, tokenizer=load_tokenizer(model), output=output)
     for line in closing_lines(manifest, output, time.monotonic() - start):
         console.say(line)
     for line in next_lines(values, output, text=text, files=given.files):
@@ -181,62 +211,3 @@ def next_command(values: dict[str, Any], output: Path | str) -> str:
     text += ["--vocab", shlex.quote(str(output))]
     text += ["--output", output_folder.unused("data"), FOR_A_SMALL_MODEL]
     return " ".join(["next: albert make-data", *text])
-
-
-def _sample(
-    given: GivenInputs, config: VocabConfig, *, workers: int, console: Console
-) -> "SampledText":
-    """Read the text and draw the sentences to train on."""
-    from pipeline.core.documents import PASSED_OVER
-    from pipeline.reading.read import plan_chunks
-    from pipeline.vocabulary.sampling import sample_sentences
-
-    chunks = plan_chunks(given.files)
-    total = sum(chunk.text_bytes for chunk in chunks)
-    with console.start("reading", total=total, unit="B") as bar:
-        text = sample_sentences(chunks, config, workers=workers, on_progress=bar.to)
-    text.counts.dropped[PASSED_OVER] += given.passed_over
-    return text
-
-
-def _make(
-    text: "SampledText",
-    files: list["InputFile"],
-    config: VocabConfig,
-    *,
-    output: Path,
-    console: Console,
-) -> dict[str, Any]:
-    """Train and write; returns the manifest."""
-    from pipeline.core.documents import left_out
-    from pipeline.reading.sentences import known_language
-    from pipeline.vocabulary.normalization import lost_marks_warning
-    from pipeline.vocabulary.tokenizer import load_tokenizer
-    from pipeline.vocabulary.training import train_vocabulary
-    from pipeline.vocabulary.writing import vocabulary_manifest, write_vocabulary
-
-    console.say(
-        f"training on {len(text.train):,} of {text.counts.sentences:,} sentences, "
-        f"about {duration(text.training_seconds)} and "
-        f"{prefixed(text.training_memory, 'B')} of memory"
-    )
-    if not config.keep_accents and (warning := lost_marks_warning(text.train)):
-        console.say(f"Warning: {warning}")
-    languages = {known_language(file.language) for file in files}
-    language = languages.pop() if len(languages) == 1 else ""
-    with console.start("training", total=100, unit="%") as bar:
-        try:
-            model = train_vocabulary(
-                text.train,
-                config,
-                language=language,
-                on_progress=lambda share: bar.to(round(100 * share)),
-            )
-        except AlbertError as error:
-            # What reading has left out may be why.
-            sentence, reasons = str(error), left_out(text.counts.dropped)
-            raise AlbertError(f"{sentence.removesuffix('.')}{reasons}.") from error
-    manifest = vocabulary_manifest(model, text, config, files)
-    tokenizer = load_tokenizer(model)
-    write_vocabulary(model, manifest, tokenizer=tokenizer, output=output)
-    return manifest

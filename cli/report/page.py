@@ -66,11 +66,15 @@ def _escaped(text: str) -> str:
 
 def _section(section: Section, *, number: int) -> str:
     name = f"section-{number}"
+    facts = "".join(
+        f"<div><dt>{_escaped(name)}</dt><dd>{_escaped(value)}</dd></div>"
+        for name, value in section.facts
+    )
     parts = [
         f'<section id="{name}" aria-labelledby="{name}-title">',
         f'<h2 id="{name}-title"><span class="kind">{_escaped(section.kind)}</span> '
         f"{_escaped(section.title)}</h2>",
-        _facts(section),
+        f'<dl class="facts">{facts}</dl>' if facts else "",
         *(f'<p class="note">{_escaped(note)}</p>' for note in section.notes),
         *(_table(table) for table in section.tables if not table.is_folded),
         _key(section),
@@ -85,14 +89,6 @@ def _section(section: Section, *, number: int) -> str:
         "</section>",
     ]
     return "\n".join(part for part in parts if part)
-
-
-def _facts(section: Section) -> str:
-    facts = "".join(
-        f"<div><dt>{_escaped(name)}</dt><dd>{_escaped(value)}</dd></div>"
-        for name, value in section.facts
-    )
-    return f'<dl class="facts">{facts}</dl>' if facts else ""
 
 
 def _key(section: Section) -> str:

@@ -12,7 +12,6 @@ from schemas.report import Bars, Curves, Plot, Unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from albert_tf.evaluation.held_out import LayerSimilarity
 
@@ -87,7 +86,22 @@ def draw(plot: Plot, *, salt: str) -> str:
             _draw_ranking(axes, plot)
         else:
             _draw_bars(axes, plot)
-        return _element(figure)
+        file = io.StringIO()
+        nothing: dict[str, Any] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(file, format="svg", transparent=True, metadata=nothing)
+    # The element alone, without what a page does not need.
+    svg = file.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<svg [^>]*(viewBox=\"[^\"]*\")[^>]*>", r"<svg \1>", svg, count=1)
+    svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)
+    # An element needs a name only where another refers to it, and those are hashes.
+    svg = re.sub(r'(<g) id="[^"]*"', r"\1", svg)
+    svg = re.sub(r"font-family: [^;\"]*;? ?", "", svg)
+    svg = re.sub(r' transform="rotate\(-0 [^"]*"', "", svg)
+    svg = re.sub(r' d="([^"]*)"', lambda match: f' d="{_shorter(match[1])}"', svg)
+    for name, colour in _COLOURS.items():
+        svg = svg.replace(colour, f"var(--{name})")
+    return svg.replace("xlink:href", "href").strip()
 
 
 def _draw_curves(axes: "Axes", plot: Curves) -> None:
@@ -180,25 +194,6 @@ def number(value: float, unit: Unit) -> str:
     if unit == "count":
         return f"{value:,.0f}"
     return rounded(value, digits=4)
-
-
-def _element(figure: "Figure") -> str:
-    """The `<svg>` element of a figure, without what a page does not need."""
-    file = io.StringIO()
-    nothing: dict[str, Any] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    figure.savefig(file, format="svg", transparent=True, metadata=nothing)
-    svg = file.getvalue()
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<svg [^>]*(viewBox=\"[^\"]*\")[^>]*>", r"<svg \1>", svg, count=1)
-    svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)
-    # An element needs a name only where another refers to it, and those are hashes.
-    svg = re.sub(r'(<g) id="[^"]*"', r"\1", svg)
-    svg = re.sub(r"font-family: [^;\"]*;? ?", "", svg)
-    svg = re.sub(r' transform="rotate\(-0 [^"]*"', "", svg)
-    svg = re.sub(r' d="([^"]*)"', lambda match: f' d="{_shorter(match[1])}"', svg)
-    for name, colour in _COLOURS.items():
-        svg = svg.replace(colour, f"var(--{name})")
-    return svg.replace("xlink:href", "href").strip()
 
 
 def _shorter(path: str) -> str:
