@@ -145,7 +145,12 @@ def metrics_text(metrics: Metrics) -> str:
     parts = []
     for task, name in (("mlm", "masked LM"), ("sentence", "sentence task")):
         if metrics.get(f"{task}_loss") is not None:
-            parts += _of_task(metrics, task, name, is_few=examples < FEW_EXAMPLES)
+            loss, accuracy = metrics[f"{task}_loss"], metrics[f"{task}_accuracy"]
+            if examples < FEW_EXAMPLES:
+                parts.append(f"{name} {value_text(loss, metrics.get(f'{task}_loss_error'))}")
+                parts.append(f"{with_interval(accuracy, metrics[f'{task}_count'])} right")
+            else:
+                parts.append(f"{name} {loss:.3f} ({percent(accuracy)} right)")
     if examples < FEW_EXAMPLES:
         parts.append(counted(examples, "example"))
     elif metrics.get("split") == EVAL and metrics.get("mlm_loss") is not None:
@@ -165,16 +170,6 @@ def metrics_text(metrics: Metrics) -> str:
         if metrics.get(name) is not None
     ]
     return ", ".join(parts)
-
-
-def _of_task(metrics: Metrics, task: str, name: str, *, is_few: bool) -> list[str]:
-    """Loss and accuracy of a task, as they stand in a line."""
-    loss, accuracy = metrics[f"{task}_loss"], metrics[f"{task}_accuracy"]
-    if not is_few:
-        return [f"{name} {loss:.3f} ({percent(accuracy)} right)"]
-    shown = value_text(loss, metrics.get(f"{task}_loss_error"))
-    right = with_interval(accuracy, metrics[f"{task}_count"])
-    return [f"{name} {shown}", f"{right} right"]
 
 
 def value_text(value: float, error: float | None) -> str:
@@ -297,24 +292,20 @@ def read_metrics(run: Path) -> list[dict[str, Any]]:
         return []
     content = read_bytes(path, most=_MOST_BYTES)
     whole = content[: content.rfind(b"\n") + 1]
-    return [
-        _parsed(line, place=f"{path}: line {number}")
-        for number, line in enumerate(whole.splitlines(), start=1)
-    ]
-
-
-def _parsed(line: bytes, *, place: str) -> dict[str, Any]:
-    """A line with a step, a split, and numbers or nothing for the rest."""
-    try:
-        metrics: Any = json.loads(line) if len(line) <= _LONGEST_LINE else None
-    except (ValueError, RecursionError):
-        metrics = None
-    is_object = isinstance(metrics, dict) and {"step", "split"} <= metrics.keys()
-    if is_object and all(map(_is_valid, metrics.items())):
-        return dict(metrics)
-    raise AlbertError(
-        f"{place} is not a line of metrics; remove the line and run the same command again."
-    )
+    found = []
+    for number, line in enumerate(whole.splitlines(), start=1):
+        try:
+            metrics: Any = json.loads(line) if len(line) <= _LONGEST_LINE else None
+        except (ValueError, RecursionError):
+            metrics = None
+        is_object = isinstance(metrics, dict) and {"step", "split"} <= metrics.keys()
+        if not (is_object and all(map(_is_valid, metrics.items()))):
+            raise AlbertError(
+                f"{path}: line {number} is not a line of metrics; remove the line and run the "
+                "same command again."
+            )
+        found.append(metrics)
+    return found
 
 
 def _is_valid(item: tuple[str, Any]) -> bool:
@@ -375,21 +366,19 @@ def read_evaluations(run: Path) -> list[Metrics]:
     if (run / EVALUATION).exists():
         # The only one that earlier versions kept.
         paths.insert(0, run / EVALUATION)
-    found = [_read(path) for path in paths]
+    found = []
+    for path in paths:
+        values = read_json(path)
+        with undamaged(path, remedy="run albert evaluate again"):
+            for name in _ALWAYS:
+                values[name]
+            # Whatever is shown of it can be shown.
+            heading(values)
+            comparison(values)
+            minimal_pairs(values)
+            list(sentences(values))
+        found.append(values)
     return sorted(found, key=lambda one: (text_of(one), one["step"], one["examples"]))
-
-
-def _read(path: Path) -> Metrics:
-    values = read_json(path)
-    with undamaged(path, remedy="run albert evaluate again"):
-        for name in _ALWAYS:
-            values[name]
-        # Whatever is shown of it can be shown.
-        heading(values)
-        comparison(values)
-        minimal_pairs(values)
-        list(sentences(values))
-    return values
 
 
 def text_of(evaluation: Metrics) -> str:
@@ -420,7 +409,9 @@ def comparison(evaluation: Metrics) -> Table:
             rows.append(
                 (
                     words,
-                    _interval_text(bits[name]) if name in bits else None,
+                    "{value:.3f} ({low:.3f} to {high:.3f})".format(**bits[name])
+                    if name in bits
+                    else None,
                     None if loss is None else value_text(loss, error),
                     _share_text(task["mlm_accuracy"], evaluation["mlm_count"]),
                 )
@@ -510,13 +501,3 @@ def margin(value: float, low: float, high: float) -> str:
 def _share_text(share: float | None, count: int) -> str | None:
     """A share with its interval; None where nothing was counted."""
     return None if share is None or not count else with_interval(share, count)
-
-
-def _interval_text(interval: dict[str, Any]) -> str:
-    """A number with its interval.
-
-    >>> _interval_text({"value": 2.5, "low": 2.25, "high": 2.75})
-    '2.500 (2.250 to 2.750)'
-    """
-    value, low, high = (interval[name] for name in ("value", "low", "high"))
-    return f"{value:.3f} ({low:.3f} to {high:.3f})"

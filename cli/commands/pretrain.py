@@ -140,21 +140,6 @@ def pretrain(
     place = host_setting(coordinator=coordinator, num_hosts=num_hosts, host_index=host_index)
     if values["budget"] is not None:
         check_beside_budget(values["recipe"], is_several_hosts=place is not None)
-    asked = asked_of(
-        values, is_writer=place is None or place.host_index == 0, console=Console(quiet=quiet)
-    )
-    with several_hosts.joined(place, debug=debug) as hosts:
-        console = Console(quiet=quiet or hosts.index > 0)
-        if hosts.index:
-            result = follow(asked, hosts=hosts, console=console)
-        else:
-            result = lead(asked, overwrite=overwrite, hosts=hosts, console=console)
-    if result is not None:
-        say_end(result, asked, console)
-
-
-def asked_of(values: dict[str, Any], *, is_writer: bool, console: Console) -> Asked:
-    """What flags and file ask for, once it is found that they go together."""
     named, has_budget = values.pop("recipe"), values["budget"] is not None
     recipe = RECIPES[BUDGET_RECIPE if has_budget else named]
     given = apply_recipe(TrainConfig, values, recipe=recipe)
@@ -166,22 +151,30 @@ def asked_of(values: dict[str, Any], *, is_writer: bool, console: Console) -> As
                 "the schedule is linear; give --schedule constant-cooldown, or leave "
                 f"{flag_name(name)} out."
             )
-    if is_writer:
+    if place is None or place.host_index == 0:
         # Before data are copied from a storage.
         output, source = values["output"], values["init_from"]
         output_folder.check_recognised(output, PRETRAIN)
         output_folder.check_is_not(output, source, what="the run to start from")
     data = values.pop("data")
-    return Asked(
+    asked = Asked(
         **values,
         is_model_given=is_given("model"),
         config=config,
         given=given,
         recipe=recipe,
-        data=data_here(data, console),
+        data=data_here(data, Console(quiet=quiet)),
         data_as_given=str(data),
         started=STARTED,
     )
+    with several_hosts.joined(place, debug=debug) as hosts:
+        console = Console(quiet=quiet or hosts.index > 0)
+        if hosts.index:
+            result = follow(asked, hosts=hosts, console=console)
+        else:
+            result = lead(asked, overwrite=overwrite, hosts=hosts, console=console)
+    if result is not None:
+        say_end(result, asked, console)
 
 
 def lead(

@@ -123,35 +123,30 @@ def as_begun(asked: Asked) -> Asked:
     recorded = recorded_settings(asked.output)
     begun = recorded_training(asked.output, recorded)
     if asked.budget is not None:
-        asked = as_chosen(asked, begun, recorded)
+        run, seconds = asked.output, (recorded.get(BUDGET_RECORD) or {}).get("seconds")
+        if seconds != asked.budget:
+            said = "no --budget" if seconds is None else f"--budget {flag_time(seconds)}"
+            raise SettingError(
+                f"{run} was begun with {said}; give the same to go on, or begin another "
+                "run with its weights: another --output with --init-from "
+                f"{shlex.quote(str(run))}."
+            )
+        # The budget chose the steps, whatever a file of settings says.
+        given = {name: getattr(asked.config, name) for name in asked.given - {"steps"}}
+        model, overrides = recorded["model"], tuple(recorded["overrides"])
+        if asked.is_model_given:
+            model, overrides = asked.model, asked.overrides
+        asked = dataclasses.replace(
+            asked,
+            model=model,
+            overrides=tuple(dict.fromkeys((*overrides, *asked.overrides))),
+            config=dataclasses.replace(begun, **given),
+        )
     return dataclasses.replace(
         asked,
         config=continued(asked.config, begun),
         record=recorded.get(BUDGET_RECORD),
         length_before=recorded.get(LENGTH_BEFORE),
-    )
-
-
-def as_chosen(asked: Asked, begun: TrainConfig, recorded: dict[str, Any]) -> Asked:
-    """What a budget chose when a run was begun, except for the flags given now."""
-    run, seconds = asked.output, (recorded.get(BUDGET_RECORD) or {}).get("seconds")
-    if seconds != asked.budget:
-        said = "no --budget" if seconds is None else f"--budget {flag_time(seconds)}"
-        raise SettingError(
-            f"{run} was begun with {said}; give the same to go on, or begin another "
-            "run with its weights: another --output with --init-from "
-            f"{shlex.quote(str(run))}."
-        )
-    # The budget chose the steps, whatever a file of settings says.
-    given = {name: getattr(asked.config, name) for name in asked.given - {"steps"}}
-    model, overrides = recorded["model"], tuple(recorded["overrides"])
-    if asked.is_model_given:
-        model, overrides = asked.model, asked.overrides
-    return dataclasses.replace(
-        asked,
-        model=model,
-        overrides=tuple(dict.fromkeys((*overrides, *asked.overrides))),
-        config=dataclasses.replace(begun, **given),
     )
 
 
