@@ -215,7 +215,11 @@ def with_whole_words(text: str) -> str:
             text = _DIVIDED[hyphen].sub("", text)
     divided = [pattern for hyphen, pattern in _DIVIDED.items() if hyphen in text]
     found = [each for pattern in divided for each in pattern.finditer(text)]
-    suspended = _suspended_before(text) if found else frozenset[str]()
+    # The words before which a hyphen of a text may stand for what follows later.
+    suspended = set(_SUSPENDED.split())
+    for sign, words_of_language in _SUSPENDED_IN.items():
+        if found and f" {sign} " in text:
+            suspended.update(words_of_language.split())
     are_words = [each for each in found if each["tail"] not in suspended]
     if not found or len(are_words) * _LINES_OF_A_HYPHEN < text.count("\n"):
         return text
@@ -231,13 +235,6 @@ def with_whole_words(text: str) -> str:
     for pattern in divided:
         text = pattern.sub(joint, text)
     return text
-
-
-def _suspended_before(text: str) -> frozenset[str]:
-    """The words before which a hyphen of a text may stand for what follows later."""
-    words = [_SUSPENDED]
-    words += [words for sign, words in _SUSPENDED_IN.items() if f" {sign} " in text]
-    return frozenset(" ".join(words).split())
 
 
 # Names of scripts in those of their characters that a person knows by another.

@@ -225,6 +225,27 @@ def data_card(manifest: DatasetManifest) -> str:
         shares[f"spans of {counted(int(words), 'word')}"] = share
     is_complete = not manifest.dropped and not manifest.changed
     settings = recorded(manifest.config).items()
+    splits, text, look = [], list[str](), manifest.text
+    for name, split in manifest.splits.items():
+        copies = split["copies"]
+        of_documents = name == TRAIN and manifest.has_documents
+        cells = [
+            name,
+            f"{split['documents']:,}",
+            "one an epoch" if of_documents else f"{len(copies):,}",
+            *(
+                f"{sum(copy[key] for copy in copies):,}"
+                for key in ("examples", "tokens", "masked_tokens")
+            ),
+        ]
+        splits.append(f"| {' | '.join(cells)} |")
+    if look:
+        sample = counted(look["sampled_documents"], "document")
+        facts = (f"| {_cell(words)} | {percent(share)} |" for words, share in look_facts(look))
+        text += [f"| the text, on a sample of {sample} | share |", "|---|--:|", *facts, ""]
+    if look and look["repeated_lines"]:
+        rows = (f"| {_cell(line)} | {n:,} |" for line, n in look["repeated_lines"])
+        text += ["| repeated line | documents, about |", "|---|--:|", *rows, ""]
     lines = [
         "# Pretraining data for ALBERT",
         "",
@@ -232,7 +253,7 @@ def data_card(manifest: DatasetManifest) -> str:
         "",
         "| split | documents | copies | examples | tokens | masked |",
         "|---|--:|--:|--:|--:|--:|",
-        *(_split_row(name, manifest) for name in manifest.splits),
+        *splits,
         "",
         "| realised in the training split | share |",
         "|---|--:|",
@@ -242,7 +263,7 @@ def data_card(manifest: DatasetManifest) -> str:
         "|---|---|---|--:|---|",
         *map(_input_row, manifest.inputs),
         "",
-        *_text_table(manifest.text),
+        *text,
         *_count_table("left out", manifest.dropped),
         *_count_table("changed while reading", manifest.changed),
         *(["Nothing was left out.", ""] if is_complete else []),
@@ -251,38 +272,6 @@ def data_card(manifest: DatasetManifest) -> str:
         "The licence of the data is that of its inputs (Wikipedia: CC BY-SA).",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _text_table(look: dict[str, Any]) -> list[str]:
-    """What was seen of the text, and the lines that stand in most documents."""
-    if not look:
-        return []
-    sample = counted(look["sampled_documents"], "document")
-    lines = [
-        f"| the text, on a sample of {sample} | share |",
-        "|---|--:|",
-        *(f"| {_cell(words)} | {percent(share)} |" for words, share in look_facts(look)),
-        "",
-    ]
-    if look["repeated_lines"]:
-        rows = (f"| {_cell(t)} | {n:,} |" for t, n in look["repeated_lines"])
-        lines += ["| repeated line | documents, about |", "|---|--:|", *rows, ""]
-    return lines
-
-
-def _split_row(name: str, manifest: DatasetManifest) -> str:
-    split = manifest.splits[name]
-    copies = split["copies"]
-    of_documents = name == TRAIN and manifest.has_documents
-    cells = (
-        f"{split['documents']:,}",
-        "one an epoch" if of_documents else f"{len(copies):,}",
-        *(
-            f"{sum(copy[key] for copy in copies):,}"
-            for key in ("examples", "tokens", "masked_tokens")
-        ),
-    )
-    return f"| {name} | " + " | ".join(cells) + " |"
 
 
 def _input_row(described: dict[str, Any]) -> str:

@@ -25,50 +25,73 @@ MAX_INPUTS = 100
 def dataset_section(dataset: Path, *, title: str, examples: int) -> Section:
     """Everything a report shows of a data set, with some of its examples."""
     manifest = read_manifest(dataset)
+    config, statistics, look = manifest.config, manifest.statistics, manifest.text
     piece = load_vocabulary(dataset, manifest).piece
-    task = manifest.config.sentence_task
     records = read_examples(dataset, manifest, split=TRAIN, copy=0)
     sample = list(itertools.islice(records, max(SAMPLE, examples)))
+    keys = ("examples", "tokens", "masked_tokens")
+    totals = {
+        name: [sum(copy[key] for copy in split["copies"]) for key in keys]
+        for name, split in manifest.splits.items()
+    }
+    copies = {name: str(manifest.num_copies(name)) for name in manifest.splits}
+    if manifest.has_documents:
+        copies[TRAIN] = "one an epoch"
+    tables = [
+        Table(
+            title="Splits",
+            columns=("split", "documents", "copies", "examples", "tokens", "masked"),
+            rows=tuple(
+                (name, split["documents"], copies[name], *totals[name])
+                for name, split in manifest.splits.items()
+            ),
+        )
+    ]
+    if lines := tuple(map(tuple, look.get("repeated_lines", ()))):
+        columns = ("repeated line", "documents, about")
+        tables.append(Table(title="Repeated lines", columns=columns, rows=lines))
+    signs = (("html", "HTML"), ("mojibake", "wrong encoding"), ("list", "list"))
+    if found := tuple((name, text) for s, name in signs for text in look.get(f"{s}_examples", ())):
+        columns = ("sign of noise", "where it is")
+        tables.append(Table(title="Noise", columns=columns, rows=found, is_folded=True))
+    settings = recorded(config) | {
+        f"version of {name}": version for name, version in manifest.versions.items()
+    }
+    tables += [
+        _inputs(manifest),
+        Table(
+            title="Settings",
+            columns=("setting", "value"),
+            rows=tuple(
+                (name, value if isinstance(value, str) else json.dumps(value))
+                for name, value in settings.items()
+            ),
+            is_folded=True,
+        ),
+    ]
     return Section(
         title=title,
         kind="Data set",
-        facts=_facts(manifest),
+        facts=(
+            ("training examples", f"{manifest.num_examples(TRAIN):,}"),
+            ("documents", f"{manifest.splits[TRAIN]['documents']:,}"),
+            ("copies of the text", copies[TRAIN]),
+            ("tokens", f"{totals[TRAIN][1]:,}"),
+            ("longest example", counted(config.max_seq_length, "token")),
+            ("vocabulary", counted(manifest.vocabulary["size"], "piece")),
+            ("tokens masked", percent(statistics["masked_share"])),
+            ("short on purpose", percent(statistics["short_share"])),
+            ("fill of the others", percent(statistics["fill"])),
+            ("unknown tokens", percent(statistics["unknown_share"])),
+            ("size on disk", prefixed(sum(shard.bytes for shard in manifest.shards), "B")),
+        ),
         notes=notes(manifest),
         plots=tuple(plots(manifest, sample)),
-        tables=(
-            _splits(manifest),
-            *_noise_tables(manifest.text),
-            _inputs(manifest),
-            _settings(manifest),
+        tables=tuple(tables),
+        examples=tuple(
+            view_example(record, piece, task=config.sentence_task) for record in sample[:examples]
         ),
-        examples=tuple(view_example(record, piece, task=task) for record in sample[:examples]),
     )
-
-
-def _facts(manifest: DatasetManifest) -> tuple[tuple[str, str], ...]:
-    config, statistics = manifest.config, manifest.statistics
-    train = manifest.splits[TRAIN]
-    tokens = sum(copy["tokens"] for copy in train["copies"])
-    size = sum(shard.bytes for shard in manifest.shards)
-    return (
-        ("training examples", f"{manifest.num_examples(TRAIN):,}"),
-        ("documents", f"{train['documents']:,}"),
-        ("copies of the text", _copies(TRAIN, manifest)),
-        ("tokens", f"{tokens:,}"),
-        ("longest example", counted(config.max_seq_length, "token")),
-        ("vocabulary", counted(manifest.vocabulary["size"], "piece")),
-        ("tokens masked", percent(statistics["masked_share"])),
-        ("short on purpose", percent(statistics["short_share"])),
-        ("fill of the others", percent(statistics["fill"])),
-        ("unknown tokens", percent(statistics["unknown_share"])),
-        ("size on disk", prefixed(size, "B")),
-    )
-
-
-def _copies(split: str, manifest: DatasetManifest) -> str:
-    if split == TRAIN and manifest.has_documents:
-        return "one an epoch"
-    return str(manifest.num_copies(split))
 
 
 def notes(manifest: DatasetManifest) -> tuple[str, ...]:
@@ -88,10 +111,79 @@ def notes(manifest: DatasetManifest) -> tuple[str, ...]:
 
 def plots(manifest: DatasetManifest, sample: list[dict[str, Any]]) -> list[Plot]:
     """The histograms of a data set."""
-    found: list[Plot] = [_lengths(manifest), _spans(manifest), _replaced(manifest)]
-    if manifest.config.sentence_task != "none":
-        found.append(_labels(manifest))
-    found += [_masked_places(sample), _sources(manifest)]
+    config, statistics = manifest.config, manifest.statistics
+    lengths = statistics["length_histogram"]
+    # The last class ends at the maximum length.
+    bounds = [[min(int(b), config.max_seq_length) for b in name.split("-")] for name in lengths]
+    numbers = range(1, config.max_ngram + 1)
+    found: list[Plot] = [
+        Bars(
+            title="Length of the examples",
+            about="Tokens in a training example, special ones included.",
+            heading="tokens",
+            labels=tuple(_class(low, high) for low, high in bounds),
+            values=tuple(lengths.values()),
+            unit="count",
+        ),
+        Bars(
+            title="Words masked together",
+            about="Masked spans by their number of whole words; the lines show the shares "
+            "of the paper, proportional to 1/n.",
+            heading="words",
+            labels=tuple(map(str, numbers)),
+            values=tuple(statistics["ngram_shares"].get(str(n), 0.0) for n in numbers),
+            unit="share",
+            wanted=tuple(1 / n / sum(1 / each for each in numbers) for n in numbers),
+        ),
+        Bars(
+            title="What is at masked places",
+            about="Most masked tokens become [MASK]; some are kept, some become another "
+            "token; the lines show the shares wanted.",
+            heading="what the model sees",
+            labels=("[MASK]", "kept", "another"),
+            values=tuple(statistics[f"{n}_share"] for n in ("mask_token", "kept", "random")),
+            unit="share",
+            wanted=(MASK_SHARE, KEEP_SHARE, 1 - MASK_SHARE - KEEP_SHARE),
+        ),
+    ]
+    if config.sentence_task != "none":
+        ones = statistics["label_1_share"]
+        found.append(
+            Bars(
+                title="Label of the sentence task",
+                about="Both should be equally frequent, as the lines show.",
+                heading="label",
+                labels=LABELS[config.sentence_task],
+                values=(1 - ones, ones),
+                unit="share",
+                wanted=(0.5, 0.5),
+            )
+        )
+    masked = Counter(len(features["masked_lm_positions"]) for features in sample)
+    width = 1 + max(masked, default=0) // MAX_CLASSES
+    lows = range(0, max(masked, default=0) + 1, width)
+    found.append(
+        Bars(
+            title="Masked tokens in an example",
+            about=f"How many tokens there are to predict, in {len(sample):,} examples "
+            "of the first copy.",
+            heading="masked tokens",
+            labels=tuple(_class(low, low + width - 1) for low in lows),
+            values=tuple(sum(masked[low + i] for i in range(width)) for low in lows),
+            unit="count",
+        )
+    )
+    sizes, files = Counter[str](), Counter[str]()
+    for source in manifest.inputs:
+        kind = f"{source['kind']}: {source['format']} ({source['language']})"
+        sizes[kind] += source["bytes"]
+        files[kind] += 1
+    by_size = [
+        (f"{kind}, {counted(files[kind], 'file')}", size / 1e6)
+        for kind, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    about = "Megabytes of the input files as they are on disk."
+    found.append(_ranking("Sources", about, heading="read as", ranked=by_size, unit="value"))
     if look := manifest.text:
         title = "The text, on a sample of its documents"
         about = f"Seen in {counted(look['sampled_documents'], 'document')}."
@@ -108,21 +200,6 @@ def plots(manifest: DatasetManifest, sample: list[dict[str, Any]]) -> list[Plot]
     return found
 
 
-def _lengths(manifest: DatasetManifest) -> Bars:
-    """The classes of the manifest; the last ends at the maximum length."""
-    longest = manifest.config.max_seq_length
-    counts = manifest.statistics["length_histogram"]
-    bounds = [[min(int(b), longest) for b in name.split("-")] for name in counts]
-    return Bars(
-        title="Length of the examples",
-        about="Tokens in a training example, special ones included.",
-        heading="tokens",
-        labels=tuple(_class(low, high) for low, high in bounds),
-        values=tuple(counts.values()),
-        unit="count",
-    )
-
-
 def _class(low: int, high: int) -> str:
     """The name of a class of numbers, both ends included.
 
@@ -130,81 +207,6 @@ def _class(low: int, high: int) -> str:
     ('0–31', '512')
     """
     return str(low) if low == high else f"{low}–{high}"
-
-
-def _spans(manifest: DatasetManifest) -> Bars:
-    numbers = range(1, manifest.config.max_ngram + 1)
-    shares = manifest.statistics["ngram_shares"]
-    total = sum(1 / n for n in numbers)
-    names = tuple(map(str, numbers))
-    return Bars(
-        title="Words masked together",
-        about="Masked spans by their number of whole words; the lines show the shares "
-        "of the paper, proportional to 1/n.",
-        heading="words",
-        labels=names,
-        values=tuple(shares.get(name, 0.0) for name in names),
-        unit="share",
-        wanted=tuple(1 / n / total for n in numbers),
-    )
-
-
-def _replaced(manifest: DatasetManifest) -> Bars:
-    statistics = manifest.statistics
-    names = ("mask_token_share", "kept_share", "random_share")
-    return Bars(
-        title="What is at masked places",
-        about="Most masked tokens become [MASK]; some are kept, some become another "
-        "token; the lines show the shares wanted.",
-        heading="what the model sees",
-        labels=("[MASK]", "kept", "another"),
-        values=tuple(statistics[name] for name in names),
-        unit="share",
-        wanted=(MASK_SHARE, KEEP_SHARE, 1 - MASK_SHARE - KEEP_SHARE),
-    )
-
-
-def _labels(manifest: DatasetManifest) -> Bars:
-    ones = manifest.statistics["label_1_share"]
-    return Bars(
-        title="Label of the sentence task",
-        about="Both should be equally frequent, as the lines show.",
-        heading="label",
-        labels=LABELS[manifest.config.sentence_task],
-        values=(1 - ones, ones),
-        unit="share",
-        wanted=(0.5, 0.5),
-    )
-
-
-def _masked_places(sample: list[dict[str, Any]]) -> Bars:
-    counts = Counter(len(features["masked_lm_positions"]) for features in sample)
-    highest = max(counts, default=0)
-    width = 1 + highest // MAX_CLASSES
-    lows = range(0, highest + 1, width)
-    return Bars(
-        title="Masked tokens in an example",
-        about=f"How many tokens there are to predict, in {len(sample):,} examples "
-        "of the first copy.",
-        heading="masked tokens",
-        labels=tuple(_class(low, low + width - 1) for low in lows),
-        values=tuple(sum(counts[low + i] for i in range(width)) for low in lows),
-        unit="count",
-    )
-
-
-def _sources(manifest: DatasetManifest) -> Bars:
-    sizes, files = Counter[str](), Counter[str]()
-    for source in manifest.inputs:
-        kind = f"{source['kind']}: {source['format']} ({source['language']})"
-        sizes[kind] += source["bytes"]
-        files[kind] += 1
-    ranked = [
-        (f"{kind}, {counted(files[kind], 'file')}", size / 1e6)
-        for kind, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0]))
-    ]
-    about = "Megabytes of the input files as they are on disk."
-    return _ranking("Sources", about, heading="read as", ranked=ranked, unit="value")
 
 
 def _ranking(
@@ -221,39 +223,6 @@ def _ranking(
     )
 
 
-def _splits(manifest: DatasetManifest) -> Table:
-    keys = ("examples", "tokens", "masked_tokens")
-    return Table(
-        title="Splits",
-        columns=("split", "documents", "copies", "examples", "tokens", "masked"),
-        rows=tuple(
-            (
-                name,
-                split["documents"],
-                _copies(name, manifest),
-                *(sum(copy[key] for copy in split["copies"]) for key in keys),
-            )
-            for name, split in manifest.splits.items()
-        ),
-    )
-
-
-def _noise_tables(look: dict[str, Any]) -> list[Table]:
-    """Lines that are repeated, and places that look like noise."""
-    signs = (("html", "HTML"), ("mojibake", "wrong encoding"), ("list", "list"))
-    found = [(words, text) for s, words in signs for text in look.get(f"{s}_examples", ())]
-    lines = tuple(tuple(line) for line in look.get("repeated_lines", ()))
-    tables = []
-    if lines:
-        columns = ("repeated line", "documents, about")
-        tables.append(Table(title="Repeated lines", columns=columns, rows=lines))
-    if found:
-        columns = ("sign of noise", "where it is")
-        rows = tuple(found)
-        tables.append(Table(title="Noise", columns=columns, rows=rows, is_folded=True))
-    return tables
-
-
 def _inputs(manifest: DatasetManifest) -> Table:
     """The largest inputs one by one, and the rest together."""
     ordered = sorted(manifest.inputs, key=lambda i: (-i["bytes"], i["name"]))
@@ -268,19 +237,5 @@ def _inputs(manifest: DatasetManifest) -> Table:
         title=f"Input files ({len(ordered):,})",
         columns=("file", "read as", "language", "bytes", "sha256"),
         rows=tuple(rows),
-        is_folded=True,
-    )
-
-
-def _settings(manifest: DatasetManifest) -> Table:
-    values = recorded(manifest.config)
-    values |= {f"version of {name}": v for name, v in manifest.versions.items()}
-    return Table(
-        title="Settings",
-        columns=("setting", "value"),
-        rows=tuple(
-            (name, value if isinstance(value, str) else json.dumps(value))
-            for name, value in values.items()
-        ),
         is_folded=True,
     )

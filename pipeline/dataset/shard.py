@@ -214,18 +214,30 @@ def write_shard(
     packed = np.unique(copies[0].chain).tolist()
     dropped[ONE_WORD] = len(encoded) - len(packed)
     examples = [counted_examples(copy, tokens, vocab_size=size, config=config) for copy in copies]
-    if shard.is_documents:
-        written = write_documents(
-            encoded, tokens, examples[0], shard, vocab_size=size, output=output
-        )
-    else:
-        written = write_copies(examples, shard, config=config, output=output)
+    files, totals = [], []
+    for number, batches in enumerate(examples):
+        name, total = shard.file(number), Counts()
+        with new_file(join(output, name)) as file:
+            writer = RecordWriter(file)
+            for (_, pairs, rows, masked), counts in batches:
+                total.add(counts)
+                if not shard.is_documents:
+                    writer.write(encode_rows(rows, masked, pairs.labels, config=config))
+            if shard.is_documents:
+                # The first epoch, made of the documents that are written, is counted.
+                ids = [document.id for document in encoded]
+                for record in encode_documents(tokens, ids, vocab_size=size):
+                    writer.write([record])
+        made = total.totals["examples"]
+        files.append({"name": name, "examples": made} | writer.described())
+        totals.append(total.to_dict())
     return {
         "split": shard.split,
         "shard": shard.index,
         "documents": sum(encoded[number].is_first for number in packed),
         "dropped": {why: dropped[why] for why in REASONS if dropped[why]},
-        **written,
+        "files": files,
+        "copies": totals,
     }
 
 
@@ -392,46 +404,3 @@ def counted_examples(
             wanted = happens(purpose_keys(batch.sequences.keys, "swap"), 0.5)
             counts.totals["without_other_document"] = int(wanted.sum())
         yield batch, counts
-
-
-def write_copies(
-    copies: Iterable[Iterator[tuple[ExampleBatch, Counts]]],
-    shard: Shard,
-    *,
-    config: ResolvedDataConfig,
-    output: str | Path,
-) -> dict[str, Any]:
-    """Write the examples of each copy of a shard, and tell of the files."""
-    files, totals = [], []
-    for number, examples in enumerate(copies):
-        name, total = shard.file(number), Counts()
-        with new_file(join(output, name)) as file:
-            writer = RecordWriter(file)
-            for (_, pairs, rows, masked), counts in examples:
-                total.add(counts)
-                writer.write(encode_rows(rows, masked, pairs.labels, config=config))
-        files.append({"name": name, "examples": writer.records} | writer.described())
-        totals.append(total.to_dict())
-    return {"files": files, "copies": totals}
-
-
-def write_documents(
-    documents: list[ShardDocument],
-    tokens: Tokens,
-    first_epoch: Iterator[tuple[ExampleBatch, Counts]],
-    shard: Shard,
-    *,
-    vocab_size: int,
-    output: str | Path,
-) -> dict[str, Any]:
-    """Write the tokens of the documents of a shard; the first epoch is counted."""
-    total, name = Counts(), shard.file(0)
-    for _, counts in first_epoch:
-        total.add(counts)
-    with new_file(join(output, name)) as file:
-        writer = RecordWriter(file)
-        ids = [each.id for each in documents]
-        for record in encode_documents(tokens, ids, vocab_size=vocab_size):
-            writer.write([record])
-    file_of = {"name": name, "examples": total.totals["examples"]}
-    return {"files": [file_of | writer.described()], "copies": [total.to_dict()]}

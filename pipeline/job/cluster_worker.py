@@ -56,14 +56,14 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         self.port = port
         # By the connection too: each TaskManager and executor calls its first worker
         # 1-1, and those of one machine share its pool.
-        self._processes: dict[tuple[str, str], subprocess.Popen[bytes]] = {}
+        self.processes: dict[tuple[str, str], subprocess.Popen[bytes]] = {}
 
     def StartWorker(self, start_worker_request: Any, context: Any) -> Any:
         """Start a worker."""
         self._refuse_others(context)
-        for key, ended in list(self._processes.items()):
+        for key, ended in list(self.processes.items()):
             if ended.poll() is not None:
-                self._processes.pop(key, None)
+                self.processes.pop(key, None)
         # -P: what lies in the current folder must not stand in for our modules.
         command = [sys.executable, "-P", "-m", "pipeline.job.cluster_worker"]
         command.append(f"--id={start_worker_request.worker_id}")
@@ -78,14 +78,14 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
             )
         except OSError as error:
             return beam_fn_api_pb2.StartWorkerResponse(error=str(error))
-        self._processes[context.peer(), start_worker_request.worker_id] = process
+        self.processes[context.peer(), start_worker_request.worker_id] = process
         return beam_fn_api_pb2.StartWorkerResponse()
 
     def StopWorker(self, stop_worker_request: Any, context: Any) -> Any:
         """End a worker, if it has not ended with what the engine told it."""
         self._refuse_others(context)
         key = context.peer(), stop_worker_request.worker_id
-        if process := self._processes.pop(key, None):
+        if process := self.processes.pop(key, None):
             process.kill()
             process.wait()
         return beam_fn_api_pb2.StopWorkerResponse()
@@ -102,12 +102,6 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
                 "Workers of albert serve engines of their own user only; where the "
                 "engine is another's, start albert worker with --open.",
             )
-
-    def end_all(self) -> None:
-        """End every worker."""
-        for process in list(self._processes.values()):
-            process.kill()
-            process.wait()
 
 
 def users_of(peer: str, *, port: int) -> set[int]:
@@ -151,7 +145,9 @@ def worker_pool(address: str, *, is_open: bool = False, debug: bool = False) -> 
         yield f"{address.rpartition(':')[0]}:{port}"
     finally:
         server.stop(None)
-        pool.end_all()
+        for process in list(pool.processes.values()):
+            process.kill()
+            process.wait()
 
 
 def check_address(address: str, *, is_open: bool) -> None:

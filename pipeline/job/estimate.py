@@ -147,7 +147,16 @@ def measured_sizes(files: list[InputFile]) -> list[InputFile]:
         return file.text_bytes > file.bytes and not file.group_bytes
 
     packed = sorted(filter(is_packed, files), key=lambda file: -file.bytes)
-    ratios = {file.path: _expansion(file.path) for file in packed[:PLACES]}
+    ratios = {}
+    for path in (file.path for file in packed[:PLACES]):
+        # How many bytes each of its first bytes decompresses to.
+        with closing(open_binary(path)) as opened:
+            produced = 0
+            for block in decompressed(opened, block_bytes=1 << 14):
+                produced += len(block)
+                if produced >= BEGINNING_BYTES:
+                    break
+            ratios[path] = produced / max(1, opened.tell())
     usual = sum(ratios.values()) / max(1, len(ratios))
     return [
         file._replace(text_bytes=round(file.bytes * ratios.get(file.path, usual)))
@@ -155,17 +164,6 @@ def measured_sizes(files: list[InputFile]) -> list[InputFile]:
         else file
         for file in files
     ]
-
-
-def _expansion(path: str) -> float:
-    """How many bytes each of the first bytes of a file decompresses to."""
-    with closing(open_binary(path)) as file:
-        produced = 0
-        for block in decompressed(file, block_bytes=1 << 14):
-            produced += len(block)
-            if produced >= BEGINNING_BYTES:
-                break
-        return produced / max(1, file.tell())
 
 
 def read_sample(

@@ -117,12 +117,6 @@ def choose_runner(name: str, flags: Sequence[str]) -> Runner:
         # Left to itself Beam takes LOOPBACK for some, with workers of its own.
         portable.environment_type = environment_of(runner)
         portable.environment_cache_millis = portable.environment_cache_millis or KEEP_WORKERS_MS
-    _refuse_what_makes_nothing(name, options)
-    return runner
-
-
-def _refuse_what_makes_nothing(name: str, options: PipelineOptions) -> None:
-    portable = options.view_as(PortableOptions)
     if portable.output_executable_path:
         raise SettingError(
             "--output_executable_path writes a job to a file and does not run it, so "
@@ -132,13 +126,13 @@ def _refuse_what_makes_nothing(name: str, options: PipelineOptions) -> None:
         raise SettingError(
             "--runner: PortableRunner needs a job server; give --job_endpoint=HOST:PORT after --."
         )
-    spark = options.view_as(SparkRunnerOptions)
-    if name == "SparkRunner" and spark.spark_submit_uber_jar:
+    if name == "SparkRunner" and options.view_as(SparkRunnerOptions).spark_submit_uber_jar:
         raise SettingError(
             "--spark_submit_uber_jar leaves the job's jar on this machine, and a "
             "cluster does not find it; leave it out, and give "
             "--spark_master_url=spark://HOST:7077."
         )
+    return runner
 
 
 @contextlib.contextmanager
@@ -484,7 +478,16 @@ def submit(
 
 def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> None:
     """Run a job on a cluster and wait for its end, or end it at Ctrl-C."""
-    silence_threads()
+    before = threading.excepthook
+
+    def hook(failure: threading.ExceptHookArgs) -> None:
+        if not issubclass(failure.exc_type, grpc.RpcError):
+            before(failure)
+
+    if not logging.getLogger().isEnabledFor(logging.WARNING):
+        # No traceback of Beam's threads that listen to a job server which ends: whoever
+        # waits for the job is told the same, perhaps before them.
+        threading.excepthook = hook
     with own_workers(runner), engine_of(runner) as engine:
         try:
             with nothing_left_of_nothing(job):
@@ -498,22 +501,6 @@ def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> None:
         except BaseException as error:
             # An interrupt, or a signal to end.
             raise type(error)(end_job(job.output, job.mark, runner)) from None
-
-
-def silence_threads() -> None:
-    """Print no traceback of Beam's threads that listen to a job server which ends.
-
-    Whoever waits for the job is told the same, perhaps before them.
-    """
-    if logging.getLogger().isEnabledFor(logging.WARNING):
-        return
-    before = threading.excepthook
-
-    def hook(failure: threading.ExceptHookArgs) -> None:
-        if not issubclass(failure.exc_type, grpc.RpcError):
-            before(failure)
-
-    threading.excepthook = hook
 
 
 @contextlib.contextmanager
@@ -617,7 +604,14 @@ class MarkedOutput:
         try:
             found = read_whole(path).decode()
         except (AlbertError, OSError) as error:
-            found, reason = self._found_instead(path), str(error).rstrip(".")
+            found, reason = "", str(error).rstrip(".")
+            if self._is_seen:
+                # Storage out of reach for a while ends nothing; a mark that was removed
+                # ends a job, since somebody makes the output anew.
+                found = self._mark
+                with contextlib.suppress(AlbertError, OSError):
+                    if (is_remote(self._output) or exists(self._output)) and not exists(path):
+                        found = _ENDED
         if found == _ENDED or (self._is_seen and found != self._mark):
             raise AlbertError(
                 f"The job that makes {self._output} was told to end, or its command "
@@ -631,19 +625,6 @@ class MarkedOutput:
                 "and its keys to the workers."
             )
         self._is_seen, self._next_look = True, time.monotonic() + LOOK_SECONDS
-
-    def _found_instead(self, path: str) -> str:
-        """The mark to go by where none can be read.
-
-        Storage out of reach for a while ends nothing; a mark that was removed ends a
-        job, since somebody makes the output anew.
-        """
-        if not self._is_seen:
-            return ""
-        is_there = is_remote(self._output) or exists(self._output)
-        with contextlib.suppress(AlbertError, OSError):
-            return _ENDED if is_there and not exists(path) else self._mark
-        return self._mark
 
 
 # All steps in a process see an output together.

@@ -69,7 +69,12 @@ class WorkerProcesses:
                 busy.register(process.stdout, selectors.EVENT_READ, process)
             while busy.get_map():
                 for key, _ in busy.select():
-                    results = _answer(key.data)
+                    try:
+                        results, error = pickle.load(key.data.stdout)
+                    except (EOFError, pickle.UnpicklingError):
+                        raise _ended_early(key.data) from None
+                    if error is not None:
+                        raise error
                     if waiting:
                         _send(key.data, pickle.dumps((compute, waiting.popleft())))
                     else:
@@ -84,17 +89,6 @@ def _send(process: Process, message: bytes) -> None:
         process.stdin.flush()
     except BrokenPipeError:
         raise _ended_early(process) from None
-
-
-def _answer(process: Process) -> list[Any]:
-    assert process.stdout is not None
-    try:
-        results, error = pickle.load(process.stdout)
-    except (EOFError, pickle.UnpicklingError):
-        raise _ended_early(process) from None
-    if error is not None:
-        raise error
-    return list(results)
 
 
 def _ended_early(process: Process) -> AlbertError:

@@ -2,7 +2,7 @@
 
 import functools
 import importlib.util
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator
 from typing import Any, NamedTuple
 
 from pipeline.core.documents import Document, ReadingCounts
@@ -87,7 +87,21 @@ def clean(
     paragraphs: tuple[str, ...] = document.paragraphs
     removed: list[Removed] = []
     if config.repair_text:
-        paragraphs, removed = _repaired(paragraphs)
+        import ftfy
+
+        # Quotation marks and ligatures stay as they were written, and a line stays one.
+        settings = ftfy.TextFixerConfig(
+            uncurl_quotes=False,
+            fix_latin_ligatures=False,
+            fix_character_width=False,
+            normalization=None,
+            explain=False,
+        )
+        for place, before in enumerate(paragraphs):
+            if (after := " ".join(ftfy.fix_text(before, settings).split()) or before) != before:
+                removed.append(Removed(REPAIRED, place, before, after))
+        mended = {one.paragraph: one.became or "" for one in removed}
+        paragraphs = tuple(mended.get(*numbered) for numbered in enumerate(paragraphs))
     if config.keep_languages:
         wanted = config.keep_languages.split(",")
         if language_of("\n".join(paragraphs)) not in wanted:
@@ -134,24 +148,3 @@ def line_number(line: str) -> int:
 def removed_whole(document: Document, reason: str) -> tuple[Removed, ...]:
     """All paragraphs of a document."""
     return tuple(Removed(reason, *one) for one in enumerate(document.paragraphs))
-
-
-def _repaired(paragraphs: Sequence[str]) -> tuple[tuple[str, ...], list[Removed]]:
-    """Paragraphs whose characters were decoded wrongly, mended by ftfy."""
-    import ftfy
-
-    # Quotation marks and ligatures stay as they were written, and a line stays one.
-    config = ftfy.TextFixerConfig(
-        uncurl_quotes=False,
-        fix_latin_ligatures=False,
-        fix_character_width=False,
-        normalization=None,
-        explain=False,
-    )
-    mended = tuple(" ".join(ftfy.fix_text(p, config).split()) or p for p in paragraphs)
-    changed = [
-        Removed(REPAIRED, place, before, after)
-        for place, (before, after) in enumerate(zip(paragraphs, mended, strict=True))
-        if before != after
-    ]
-    return mended, changed

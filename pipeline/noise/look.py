@@ -352,25 +352,7 @@ def sum_up(
     wanted = max(LEAST_DOCUMENTS, bisect.bisect_left(places, bounds.documents))
     looks = [sampled[place] for place in places[:wanted]]
     rate = max(bounds.documents / 2**64, len(looks) / max(1, totals["documents"]))
-    return {
-        "documents": totals["documents"],
-        "characters": totals["characters"],
-        "longest_document": longest,
-        "joined_share": round(totals["joined"] / max(1, totals["lines"]), 6),
-        "sampled_documents": len(looks),
-        **_letters(looks, language_of),
-        **_repeated_lines(looks, min(1.0, rate), most_repeats=most_repeats),
-        **_signs_of_noise(looks),
-        **near_copy_share(runs, gone=gone),
-        **held_out_shares(runs, is_held_out=is_held_out, gone=gone),
-    }
-
-
-def _letters(
-    looks: list[dict[str, Any]], language_of: Callable[[str], str] | None
-) -> dict[str, dict[str, float]]:
-    """The shares of scripts, and of languages where these can be told."""
-    scripts, languages = Counter[str](), Counter[str]()
+    scripts, languages, signs = Counter[str](), Counter[str](), dict[str, Any]()
     for place, seen in enumerate(looks):
         for script, count in seen["scripts"].items():
             scripts[script] += count * seen["weight"]
@@ -378,7 +360,24 @@ def _letters(
         if language_of is not None and is_told:
             language = language_of(seen["excerpt"])
             languages[language] += seen["characters"] * seen["weight"]
-    return {"scripts": _shares(scripts), "languages": _shares(languages)}
+    for sign in ("html", "mojibake", "list"):
+        # The share of the documents that show it, and some of them.
+        examples = [seen[sign] for seen in looks if seen[sign]]
+        signs[f"{sign}_share"] = round(len(examples) / max(1, len(looks)), 6)
+        signs[f"{sign}_examples"] = examples[:SHOWN_EXAMPLES]
+    return {
+        "documents": totals["documents"],
+        "characters": totals["characters"],
+        "longest_document": longest,
+        "joined_share": round(totals["joined"] / max(1, totals["lines"]), 6),
+        "sampled_documents": len(looks),
+        "scripts": _shares(scripts),
+        "languages": _shares(languages),
+        **_repeated_lines(looks, min(1.0, rate), most_repeats=most_repeats),
+        **signs,
+        **near_copy_share(runs, gone=gone),
+        **held_out_shares(runs, is_held_out=is_held_out, gone=gone),
+    }
 
 
 def _shares(counts: Counter[str]) -> dict[str, float]:
@@ -423,16 +422,6 @@ def _repeated_lines(
             [texts[key], round(documents[key] / rate)] for key in ranked[:SHOWN_LINES]
         ],
     }
-
-
-def _signs_of_noise(looks: list[dict[str, Any]]) -> dict[str, Any]:
-    """The share of the documents that show each sign, and some of them."""
-    found: dict[str, Any] = {}
-    for sign in ("html", "mojibake", "list"):
-        examples = [seen[sign] for seen in looks if seen[sign]]
-        found[f"{sign}_share"] = round(len(examples) / max(1, len(looks)), 6)
-        found[f"{sign}_examples"] = examples[:SHOWN_EXAMPLES]
-    return found
 
 
 def near_copy_share(runs: Keys, *, gone: Container[int]) -> dict[str, float]:

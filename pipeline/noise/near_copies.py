@@ -76,8 +76,18 @@ def signature(words: Keys) -> Signature | None:
     if not len(words):
         return None
     hashes = ngram_hashes(words)
+    # The least hash in each of BINS equal ranges, `[BINS]`, empty ones densified.
+    minima = np.full(BINS, _NONE, np.uint64)
+    np.minimum.at(minima, (hashes >> _SHIFT_OF_BIN).astype(np.intp), hashes)
+    empty = np.flatnonzero(minima == _NONE)
+    asked = minima[_orders()[empty]]
+    first = (asked != _NONE).argmax(axis=1)
+    minima[empty] = asked[np.arange(len(empty)), first]
+    values = minima[: BANDS * ROWS].reshape(BANDS, ROWS)
+    sums: Keys = (values * _ROW_FACTORS).sum(axis=1)
+    sums += np.arange(BANDS, dtype=np.uint64)
     sketch = (least(hashes) >> np.uint64(32)).astype(np.uint32)
-    return Signature(band_keys(hashes), sketch[are_first(sketch)])
+    return Signature(draws(sums, 0), sketch[are_first(sketch)])
 
 
 def jaccard(a: Sketch, b: Sketch) -> float:
@@ -186,7 +196,17 @@ def _hashes_of_block(block: str) -> Keys:
     It is a polynomial of its letters modulo 2**64, from the sums up to either end of
     the word, divided by the power at its start: the same wherever the word stands.
     """
-    letters = _letters(block)
+    if any(letter in block for letter in _LOWERED_IN_TEXT):
+        block = block.lower()
+    codes = np.frombuffer(block.encode("utf-32-le", "surrogatepass"), "<u4")
+    # The code of its lower case; in a script without spaces, where each letter is a word,
+    # with the bit _ALONE.
+    letters: Letters = _LETTERS.take(codes)
+    if letters.max(initial=0) == _UNKNOWN:
+        for code in set(codes[letters == _UNKNOWN].tolist()):
+            _LETTERS[code] = _letter(chr(code).lower())
+        letters = _LETTERS.take(codes)
+    letters = letters[letters != _MARK]
     is_start = np.ones(len(letters) + 1, np.bool_)
     is_start[:-1] = letters != _SPACE
     goes_on = is_start[:-1] & (letters < _ALONE)
@@ -200,24 +220,6 @@ def _hashes_of_block(block: str) -> Keys:
     sums[0] = 0
     hashes: Keys = (sums[1:] - sums[:-1]) * inverses[places[:-1]]
     return hashes
-
-
-def _letters(text: str) -> Letters:
-    """The letters of a text and `_SPACE` between words, marks left out, `[N]`.
-
-    A letter is the code of its lower case; in a script without spaces, where each is a
-    word, with the bit `_ALONE`.
-    """
-    if any(letter in text for letter in _LOWERED_IN_TEXT):
-        text = text.lower()
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
-    letters: Letters = _LETTERS.take(codes)
-    if letters.max(initial=0) == _UNKNOWN:
-        for code in set(codes[letters == _UNKNOWN].tolist()):
-            _LETTERS[code] = _letter(chr(code).lower())
-        letters = _LETTERS.take(codes)
-    kept: Letters = letters[letters != _MARK]
-    return kept
 
 
 def _letter(character: str) -> int:
@@ -237,25 +239,6 @@ def _powers(bits: int) -> tuple[Keys, Keys]:
     )
     powers[0] = inverses[0] = 1
     return np.multiply.accumulate(powers), np.multiply.accumulate(inverses)
-
-
-def band_keys(hashes: Keys) -> Keys:
-    """The keys of a set under which its near-copies are sought, `[BANDS]`.
-
-    Args:
-        hashes: At least one.
-    """
-    # The least hash in each of BINS equal ranges, `[BINS]`, empty ones densified.
-    minima = np.full(BINS, _NONE, np.uint64)
-    np.minimum.at(minima, (hashes >> _SHIFT_OF_BIN).astype(np.intp), hashes)
-    empty = np.flatnonzero(minima == _NONE)
-    asked = minima[_orders()[empty]]
-    first = (asked != _NONE).argmax(axis=1)
-    minima[empty] = asked[np.arange(len(empty)), first]
-    values = minima[: BANDS * ROWS].reshape(BANDS, ROWS)
-    sums: Keys = (values * _ROW_FACTORS).sum(axis=1)
-    sums += np.arange(BANDS, dtype=np.uint64)
-    return draws(sums, 0)
 
 
 @cache
