@@ -101,7 +101,10 @@ def evaluate(
         precision: None for that of the run's own evaluations.
     """
     training = _checked(Records(data, read_manifest(data)), model) if data else None
-    text = text or _held_out_split(training)
+    if text is None:
+        assert training, "there is nothing to measure on"
+        manifest = training.manifest
+        text = Text(training.dataset.resolve().name, manifest.fingerprint, training)
     records = _checked(text.records, model)
     examples = held_out_examples(records, maximum=scope.examples)
     longest = model.config.max_position_embeddings
@@ -109,12 +112,20 @@ def evaluate(
     run = model.folder
     precision = precision or recorded_training(run, recorded_settings(run)).precision
     pretrainer = pretrainer_of(model, precision=precision)
+    progress.start("evaluating", total=examples)
+    held_out = HeldOut(pretrainer, records, examples=examples)
+    found = held_out.measure(on_batch=progress.advance)
+    assert found is not None, "only a stop request makes it so"
+    values = found.figures()
+    loss = values["mlm_loss"]
     measured: Metrics = {
         "step": model.step,
         "text": text.name,
         "data_fingerprint": text.hash,
         "precision": precision,
-        **held_out_losses(pretrainer, records, examples=examples, progress=progress),
+        "examples": examples,
+        **values,
+        "mlm_perplexity": None if loss is None else perplexity(loss),
     }
     if scope.vocabulary is None:
         return measured
@@ -128,34 +139,12 @@ def evaluate(
     return measured
 
 
-def _held_out_split(records: Records | None) -> Text:
-    assert records, "there is nothing to measure on"
-    return Text(records.dataset.resolve().name, records.manifest.fingerprint, records)
-
-
 def _checked(records: Records, model: TrainedModel) -> Records:
     """Records that a model can read."""
     data, run = records.dataset, model.folder
     check_model_fits(model.config, records.manifest, data=data)
     check_same_vocabulary(records.manifest, run=run, data=data)
     return records
-
-
-def held_out_losses(
-    model: AlbertPretrainer, records: Records, *, examples: int, progress: Progress
-) -> Metrics:
-    """Means over the first held-out examples, and the counts they are means over."""
-    progress.start("evaluating", total=examples)
-    held_out = HeldOut(model, records, examples=examples)
-    measured = held_out.measure(on_batch=progress.advance)
-    assert measured is not None, "only a stop request makes it so"
-    values = measured.figures()
-    loss = values["mlm_loss"]
-    return {
-        "examples": examples,
-        **values,
-        "mlm_perplexity": None if loss is None else perplexity(loss),
-    }
 
 
 class Yardstick:

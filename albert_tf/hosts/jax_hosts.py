@@ -71,7 +71,21 @@ def joined(setting: HostSetting, *, say_last: Callable[[str], None]) -> Iterator
     be ended without `sys.exit`, which would wait for the others.
     """
     end_in_words_when_aborted(lambda: say_last(_not_found(setting)))
-    _connect(setting)
+    # It would take SIGTERM for itself.
+    jax.config.update("jax_enable_preemption_service", False)
+    try:
+        jax.distributed.initialize(
+            setting.coordinator,
+            setting.num_hosts,
+            setting.host_index,
+            local_device_ids=setting.local_devices,
+            cluster_detection_method="deactivate",
+            initialization_timeout=JOIN_SECONDS,
+            heartbeat_timeout_seconds=HEARTBEAT_SECONDS,
+        )
+    except RuntimeError as error:
+        why = str(error).splitlines()[0]
+        raise AlbertError(_not_found(setting, why=f" ({why:.200})")) from error
     end_in_words_when_aborted(lambda: say_last(LOST))
     try:
         hosts = JaxHosts()
@@ -89,25 +103,6 @@ def joined(setting: HostSetting, *, say_last: Callable[[str], None]) -> Iterator
             raise AlbertError(LOST) from error
         raise
     jax.distributed.shutdown()
-
-
-def _connect(setting: HostSetting) -> None:
-    """Find the other hosts."""
-    # It would take SIGTERM for itself.
-    jax.config.update("jax_enable_preemption_service", False)
-    try:
-        jax.distributed.initialize(
-            setting.coordinator,
-            setting.num_hosts,
-            setting.host_index,
-            local_device_ids=setting.local_devices,
-            cluster_detection_method="deactivate",
-            initialization_timeout=JOIN_SECONDS,
-            heartbeat_timeout_seconds=HEARTBEAT_SECONDS,
-        )
-    except RuntimeError as error:
-        why = str(error).splitlines()[0]
-        raise AlbertError(_not_found(setting, why=f" ({why:.200})")) from error
 
 
 def _not_found(setting: HostSetting, *, why: str = "") -> str:

@@ -155,7 +155,20 @@ def weight_shapes(config: ModelConfig) -> Shapes:
     (768, 768)
     """
     hidden, embedding = config.hidden_size, config.embedding_size
-    blocks = _block_shapes(hidden, inner=config.intermediate_size)
+    blocks: dict[str, Shapes] = {
+        "attention": {
+            **_dense("query", hidden, hidden),
+            **_dense("key", hidden, hidden),
+            **_dense("value", hidden, hidden),
+            **_dense("output", hidden, hidden),
+            **_layer_norm(hidden),
+        },
+        "ffn": {
+            **_dense("intermediate", hidden, config.intermediate_size),
+            **_dense("output", config.intermediate_size, hidden),
+            **_layer_norm(hidden),
+        },
+    }
     has_sentence_task = config.sentence_task != "none"
     parts: dict[str, Shapes] = {
         "encoder/embeddings": {
@@ -223,24 +236,6 @@ def head_name(kind: Kind) -> str:
 def num_outputs(kind: Kind, labels: int) -> int:
     """How many numbers the head of a task gives, C."""
     return {"regress": 1, "choose": 1, "answer": 2}.get(kind, labels)
-
-
-def _block_shapes(hidden: int, *, inner: int) -> dict[str, Shapes]:
-    """The weights of attention and FFN in one block, by part."""
-    return {
-        "attention": {
-            **_dense("query", hidden, hidden),
-            **_dense("key", hidden, hidden),
-            **_dense("value", hidden, hidden),
-            **_dense("output", hidden, hidden),
-            **_layer_norm(hidden),
-        },
-        "ffn": {
-            **_dense("intermediate", hidden, inner),
-            **_dense("output", inner, hidden),
-            **_layer_norm(hidden),
-        },
-    }
 
 
 def _dense(name: str, inputs: int, units: int) -> Shapes:

@@ -124,8 +124,10 @@ def attend(
     """See `operations.attend`: many weights are computed again for the gradient."""
     if drop is not None:
         return operations.attend(projected, bias, heads=heads, drop=drop)
-    length, width = bias.shape[-1], projected.shape[-1] // 3
+    rows, length, width = bias.shape[0], bias.shape[-1], projected.shape[-1] // 3
     depth = width // heads
+    # Computing few of them again takes time and saves next to nothing.
+    are_few = None not in (rows, length) and rows * heads * length**2 <= MOST_KEPT
 
     @tf.custom_gradient
     def differentiable(projected: Tensor) -> Any:
@@ -142,7 +144,7 @@ def attend(
 
         def gradient(drows: Tensor) -> Tensor:
             weights = kept
-            if not _are_few(bias, heads=heads):
+            if not are_few:
                 # Else TensorFlow would see the same product twice and keep the first.
                 with tf.control_dependencies([drows]):
                     weights = attention_weights()
@@ -177,16 +179,6 @@ def _split_gradients(
     dquery = dproducts @ key
     dkey = tf.matmul(dproducts, query, transpose_a=True)
     return tf.stack([dquery, dkey, dvalue])
-
-
-def _are_few(bias: Tensor, *, heads: int) -> bool:
-    """Whether attention weights `[B, A, S, S]` are kept for the gradient.
-
-    Computing few of them again takes time and saves next to nothing.
-    """
-    rows, length = bias.shape[0], bias.shape[-1]
-    is_known = rows is not None and length is not None
-    return is_known and rows * heads * length**2 <= MOST_KEPT
 
 
 @_compiled

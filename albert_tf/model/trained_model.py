@@ -109,9 +109,19 @@ def read_trained(
         weights, step = checkpoint.weights, checkpoint.state["step"]
         untrained = tuple(checkpoint.state.get("untrained", ()))
         # Before anything is built: an edited architecture may be of any size.
-        check_shapes(_shapes(config, task), shapes_of(weights))
+        shapes = weight_shapes(config)
         if task is not None:
-            task, weights = _of_checkpoint(task, weights, checkpoint.state, which=which)
+            spec = task.spec
+            shapes = task_weight_shapes(config, kind=spec.kind, labels=len(spec.labels))
+        check_shapes(shapes, shapes_of(weights))
+        if task is not None:
+            state = checkpoint.state
+            # The record has the threshold of the best checkpoint; earlier versions have
+            # no other.
+            if which == "latest" and "threshold" in state:
+                task = dataclasses.replace(task, threshold=state["threshold"])
+            mean, deviation = state.get("score_mean", 0.0), state.get("score_deviation", 1.0)
+            weights = with_scores_scaled(weights, mean=mean, deviation=deviation)
     return TrainedModel(
         folder=folder,
         config=config,
@@ -134,26 +144,6 @@ def read_tuned(folder: Path, *, which: Which | None = None, say: Say = QUIET.say
             "that albert finetune, or albert import of such a model, has written."
         )
     return read_trained(folder, which=which, say=say)
-
-
-def _shapes(config: ModelConfig, task: TaskRecord | None) -> dict[str, tuple[int, ...]]:
-    if task is None:
-        return weight_shapes(config)
-    spec = task.spec
-    return task_weight_shapes(config, kind=spec.kind, labels=len(spec.labels))
-
-
-def _of_checkpoint(
-    task: TaskRecord, weights: Arrays, state: dict[str, Any], *, which: Which
-) -> tuple[TaskRecord, Arrays]:
-    """The task with the threshold of a checkpoint, its scores as they are in files.
-
-    The record has the threshold of the best checkpoint; earlier versions have no other.
-    """
-    if which == "latest" and "threshold" in state:
-        task = dataclasses.replace(task, threshold=state["threshold"])
-    mean, deviation = state.get("score_mean", 0.0), state.get("score_deviation", 1.0)
-    return task, with_scores_scaled(weights, mean=mean, deviation=deviation)
 
 
 def with_scores_scaled(weights: Arrays, *, mean: float, deviation: float) -> Arrays:

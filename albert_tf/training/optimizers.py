@@ -21,7 +21,7 @@ import enum
 import math
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -139,21 +139,17 @@ def first_bound(config: TrainConfig) -> Bound:
     >>> first_bound(TrainConfig(steps=4000, schedule="constant-cooldown")).step
     3200
     """
-    return min(_bounds(config))
-
-
-def _bounds(config: TrainConfig) -> Iterator[Bound]:
-    """The bound of each quantity that depends on the number of steps."""
     is_linear = config.schedule == "linear"
     rates = config.warm_up if is_linear else config.cooldown_start
-    yield Bound(rates, "its learning rates depend")
+    bounds = [Bound(rates, "its learning rates depend")]
     for setting, text in given(config).items():
         stage, *others = parse_schedule(text, setting)
         if stage.first != stage.last:
-            yield Bound(0, "the settings of its examples depend")
+            bounds.append(Bound(0, "the settings of its examples depend"))
         elif others:
             end = round(stage.end * config.steps)
-            yield Bound(end, "the settings of its examples depend")
+            bounds.append(Bound(end, "the settings of its examples depend"))
+    return min(bounds)
 
 
 def check_steps_may_change(run: Path, before: TrainConfig, now: TrainConfig) -> None:

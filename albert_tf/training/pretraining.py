@@ -243,20 +243,18 @@ class Pretraining:
             )
         rows, size = self.config.batch_size, self.state.micro_batch_size
         number = len(batch["input_ids"]) * self.hosts.number
-        left = seconds_left(self)
+        left, steps = seconds_left(self), self.config.steps - self.state.step
+        ending = f"the {steps:,} steps left will take about {duration(left)}"
+        if self.ends_at is not None:
+            ending = (
+                f"the steps are counted again during the run, so that it ends in {duration(left)}"
+            )
         self.progress.say(
             f"A step of {rows} sequences ({number} x {size}) takes about "
-            f"{duration(seconds)}{utilization}; {self._time_text(left)}."
+            f"{duration(seconds)}{utilization}; {ending}."
         )
         if not self.state.step:
             self._before_first(left)
-
-    def _time_text(self, left: float) -> str:
-        """How long the run will take: as its steps do, or as its budget says."""
-        if self.ends_at is None:
-            steps = self.config.steps - self.state.step
-            return f"the {steps:,} steps left will take about {duration(left)}"
-        return f"the steps are counted again during the run, so that it ends in {duration(left)}"
 
     def record(self, done: StepDone, seconds: float) -> str:
         """Count the step that was just done, and log the means now and then."""
