@@ -127,14 +127,7 @@ def cuttable(word_starts: Bool, *, max_tokens: int) -> Bool:
     >>> cuttable(np.array([True, False, False, True]), max_tokens=6)
     array([ True,  True,  True,  True])
     """
-    may_cut = word_starts.copy()
-    for start, end in _long_words(word_starts, limit=max_tokens // 3):
-        may_cut[start : end : max(1, max_tokens // 4)] = True
-    return may_cut
-
-
-def _long_words(word_starts: Bool, *, limit: int) -> list[list[int]]:
-    """Where words of more tokens than a limit start and end."""
+    limit = max_tokens // 3
     if limit < _SURE_OF_EIGHT or not len(word_starts):
         places = np.append(np.flatnonzero(word_starts), len(word_starts))
         starts, ends = places[:-1], places[1:]
@@ -149,8 +142,10 @@ def _long_words(word_starts: Bool, *, limit: int) -> list[list[int]]:
         starts = 8 * first - 1 - eights[first - 1, ::-1].argmax(axis=1)
         ends = np.minimum(8 * after + eights[after].argmax(axis=1), len(word_starts))
     is_long = ends - starts > limit
-    words: list[list[int]] = np.stack([starts[is_long], ends[is_long]], axis=1).tolist()
-    return words
+    may_cut = word_starts.copy()
+    for start, end in zip(starts[is_long].tolist(), ends[is_long].tolist(), strict=True):
+        may_cut[start : end : max(1, max_tokens // 4)] = True
+    return may_cut
 
 
 def cutting_places(sentence_ends: Int, may_cut: Bool) -> Places:
@@ -208,7 +203,26 @@ def pack(
         of_round = (chain, start, end, number, is_short, is_end, is_put_back)
         rounds.append(Sequences(*of_round, sequence_keys))
         chain, start = chain[~is_end], following[~is_end]
-    return _by_chain(rounds, places, max_tokens=max_tokens)
+    # The sequences of the first chain, of the second, and so on.
+    columns = zip(*map(columns_of, rounds), strict=True)
+    packed = Sequences(*map(np.concatenate, columns))
+    packed = packed[np.argsort(packed.chain, kind="stable")]
+    is_last = np.ones(len(packed), np.bool_)
+    is_last[:-1] = packed.chain[1:] != packed.chain[:-1]
+    last = np.flatnonzero(is_last)
+    last = last[places.cut_after(packed.start[last]) >= packed.end[last]]
+    is_kept = np.ones(len(packed), np.bool_)
+    is_kept[last[packed.number[last] == 0]] = False
+    last = last[packed.number[last] > 0]
+    packed.is_put_back[last - 1] = False
+    joins = packed.end[last] - packed.start[last - 1] <= max_tokens
+    joined, cut = last[joins], last[~joins]
+    is_kept[joined] = False
+    packed.end[joined - 1] = packed.end[joined]
+    packed.is_end[joined - 1] = True
+    # Together they exceed a sequence and no word exceeds a third: it can spare one.
+    packed.start[cut] = packed.end[cut - 1] = places.cut_before(packed.start[cut] - 1)
+    return packed[np.flatnonzero(is_kept)]
 
 
 def draw_targets(
@@ -244,26 +258,3 @@ def sequence_ends(places: Places, start: Int, last: Int, *, target: Int, max_tok
     # Where even the first sentence does not fit, or is a word, one is cut.
     whole = (before > one_word) & (before - start <= max_tokens)
     return np.where(end - start <= max_tokens, end, np.where(whole, before, cut))
-
-
-def _by_chain(rounds: list[Sequences], places: Places, *, max_tokens: int) -> Sequences:
-    """The sequences of the first chain, of the second, and so on; see `pack`."""
-    columns = zip(*map(columns_of, rounds), strict=True)
-    packed = Sequences(*map(np.concatenate, columns))
-    packed = packed[np.argsort(packed.chain, kind="stable")]
-    is_last = np.ones(len(packed), np.bool_)
-    is_last[:-1] = packed.chain[1:] != packed.chain[:-1]
-    last = np.flatnonzero(is_last)
-    last = last[places.cut_after(packed.start[last]) >= packed.end[last]]
-    is_kept = np.ones(len(packed), np.bool_)
-    is_kept[last[packed.number[last] == 0]] = False
-    last = last[packed.number[last] > 0]
-    packed.is_put_back[last - 1] = False
-    joins = packed.end[last] - packed.start[last - 1] <= max_tokens
-    joined, cut = last[joins], last[~joins]
-    is_kept[joined] = False
-    packed.end[joined - 1] = packed.end[joined]
-    packed.is_end[joined - 1] = True
-    # Together they exceed a sequence and no word exceeds a third: it can spare one.
-    packed.start[cut] = packed.end[cut - 1] = places.cut_before(packed.start[cut] - 1)
-    return packed[np.flatnonzero(is_kept)]

@@ -46,7 +46,15 @@ def problems(records: list[bytes], config: ResolvedDataConfig, *, vocab_size: in
         _check_length(batch, feature, config)
     if config.record_layout == "padded":
         _remove_padding(batch)
-    _check_text(batch, vocab_size=vocab_size)
+    batch.refuse(batch.lengths("input_ids") == 0, "has no tokens")
+    ids, offsets = batch.columns["input_ids"]
+    is_bad = (ids[offsets[:-1]] != CLS_ID) | (ids[offsets[1:] - 1] != SEP_ID)
+    batch.refuse(is_bad, "does not begin with [CLS] and end with [SEP]")
+    ids, offsets = batch.columns["input_ids"]
+    is_bad = rows_with((ids < 0) | (ids >= vocab_size), offsets)
+    batch.refuse(is_bad, "has a token that the vocabulary does not have")
+    ids, offsets = batch.columns["input_ids"]
+    batch.refuse(rows_with(ids == PAD_ID, offsets), "has padding inside its text")
     _check_masks(batch, vocab_size=vocab_size)
     label = batch.columns["next_sentence_labels"].values
     batch.refuse((label != 0) & (label != 1), "has a label that is neither 0 nor 1")
@@ -167,18 +175,6 @@ def _remove_padding(batch: _Batch) -> None:
             batch.columns[name] = Column(batch.matrix(name)[is_used], offsets)
 
 
-def _check_text(batch: _Batch, *, vocab_size: int) -> None:
-    batch.refuse(batch.lengths("input_ids") == 0, "has no tokens")
-    ids, offsets = batch.columns["input_ids"]
-    is_bad = (ids[offsets[:-1]] != CLS_ID) | (ids[offsets[1:] - 1] != SEP_ID)
-    batch.refuse(is_bad, "does not begin with [CLS] and end with [SEP]")
-    ids, offsets = batch.columns["input_ids"]
-    is_bad = rows_with((ids < 0) | (ids >= vocab_size), offsets)
-    batch.refuse(is_bad, "has a token that the vocabulary does not have")
-    ids, offsets = batch.columns["input_ids"]
-    batch.refuse(rows_with(ids == PAD_ID, offsets), "has padding inside its text")
-
-
 def _check_masks(batch: _Batch, *, vocab_size: int) -> None:
     places, labels = (batch.lengths(f"masked_lm_{n}") for n in ("positions", "ids"))
     batch.refuse(
@@ -227,17 +223,13 @@ def split_example(record: bytes, features: Sequence[Feature | DocumentFeature]) 
         start += place
         place = start + size
         values.append(record[start:place])
-        if _is_cut_off(values[-1], feature.dtype):
+        last = values[-1][-1:]
+        is_cut_off = (size % 4 > 0) if feature.dtype == "float32" else last >= b"\x80"
+        if is_cut_off and feature.dtype != "bytes":
             raise ValueError(f"has a number in {feature.name} that is cut off")
     if place != len(record):
         raise ValueError(_NOT_AN_EXAMPLE)
     return values
-
-
-def _is_cut_off(values: bytes, dtype: DType) -> bool:
-    if dtype == "float32":
-        return len(values) % 4 > 0
-    return dtype == "int64" and values[-1:] >= b"\x80"
 
 
 @functools.cache

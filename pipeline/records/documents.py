@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.core.draws import Bool, Int
+from pipeline.core.draws import Int
 from pipeline.core.protobuf import bytes_field
 from pipeline.examples.packing import Tokens, cuttable, document_key
 from pipeline.records.checks import integers, split_example
-from pipeline.records.tfrecord import Column, feature_header, varints
+from pipeline.records.tfrecord import feature_header, varints
 from schemas.config import ResolvedDataConfig
 from schemas.example import DOCUMENT_FEATURES, PAD_ID
 
@@ -84,8 +84,22 @@ def decode_documents(
     other_number = "has word starts for another number of tokens"
     _refuse_if(_sizes(bits) != -(-sizes // 8), other_number)
     text = np.frombuffer(b"".join(tokens), token_type(vocab_size))
-    word_starts, sentences = _unpacked(bits, sizes), integers(lengths)
-    _check_sentences(sentences, sizes, word_starts=word_starts)
+    unpacked = [np.zeros(0, np.uint8)]
+    for packed, size in zip(bits, sizes.tolist(), strict=True):
+        # Each document is in whole bytes.
+        unpacked.append(np.unpackbits(np.frombuffer(packed, np.uint8), count=size))
+    word_starts = np.concatenate(unpacked).view(np.bool_)
+    sentences, places = integers(lengths)
+    # A last length of nothing lets a document without sentences be the last.
+    totals = np.add.reduceat(np.append(sentences, 0), places[:-1])
+    totals[np.diff(places) == 0] = 0
+    other_length = "has sentences that are not as long as its tokens"
+    # Sums of longer ones might be beyond 64 bits.
+    _refuse_if((sentences < 1) | (sentences > len(word_starts)), other_length)
+    _refuse_if(totals != sizes, other_length)
+    sentence_starts = np.cumsum(sentences) - sentences
+    inside_word = "has a sentence that does not begin with a word"
+    _refuse_if(~word_starts[sentence_starts], inside_word)
     unknown = "has a token that the vocabulary does not have"
     _refuse_if(text.max(initial=0) >= vocab_size, unknown)
     _refuse_if(text.min(initial=PAD_ID + 1) == PAD_ID, "has padding inside its text")
@@ -93,7 +107,7 @@ def decode_documents(
         ids=text,
         word_starts=word_starts,
         may_cut=cuttable(word_starts, max_tokens=config.max_tokens),
-        sentence_starts=np.cumsum(sentences.values) - sentences.values,
+        sentence_starts=sentence_starts,
         document_starts=np.append(0, np.cumsum(sizes)),
         document_keys=[document_key(one, seed=config.seed) for one in ids],
     )
@@ -114,34 +128,3 @@ def _values(record: bytes) -> list[bytes]:
 
 def _sizes(rows: list[bytes]) -> Int:
     return np.array(list(map(len, rows)), np.int64)
-
-
-def _unpacked(bits: list[bytes], sizes: Int) -> Bool:
-    """Whether each token starts a word, of documents that are in whole bytes each.
-
-    Args:
-        sizes: Tokens of each document, `[D]`.
-    """
-    found = [np.zeros(0, np.uint8)]
-    for packed, size in zip(bits, sizes.tolist(), strict=True):
-        found.append(np.unpackbits(np.frombuffer(packed, np.uint8), count=size))
-    return np.concatenate(found).view(np.bool_)
-
-
-def _check_sentences(sentences: Column, sizes: Int, *, word_starts: Bool) -> None:
-    """Refuse sentences that no document has.
-
-    Args:
-        sentences: Their lengths in tokens.
-        sizes: Tokens of each document, `[D]`.
-    """
-    lengths, places = sentences
-    # A last length of nothing lets a document without sentences be the last.
-    totals = np.add.reduceat(np.append(lengths, 0), places[:-1])
-    totals[np.diff(places) == 0] = 0
-    problem = "has sentences that are not as long as its tokens"
-    # Sums of longer ones might be beyond 64 bits.
-    _refuse_if((lengths < 1) | (lengths > len(word_starts)), problem)
-    _refuse_if(totals != sizes, problem)
-    begins = word_starts[np.cumsum(lengths) - lengths]
-    _refuse_if(~begins, "has a sentence that does not begin with a word")

@@ -114,7 +114,11 @@ def read_shard(dataset: Path, shard: ShardFile, manifest: DatasetManifest) -> It
             is_altered = size != shard.bytes or file_sha256(file) != shard.sha256
             records = _read_records(file, shard, manifest, path=path)
             if is_altered:
-                yield from _corrupt(records, shard, path=path)
+                # Its corrupt records, and the file itself.
+                found = itertools.chain.from_iterable(records)
+                corrupt = [item for item in found if isinstance(item, CorruptRecord)]
+                lost = shard.examples - sum(item.lost for item in corrupt)
+                yield [*corrupt, _altered(path, lost=lost)]
                 return
             for items in records:
                 yield items
@@ -124,14 +128,6 @@ def read_shard(dataset: Path, shard: ShardFile, manifest: DatasetManifest) -> It
         yield [CorruptRecord(path, number, 0, problem, lost)]
 
 
-def _corrupt(records: Iterator[list[Item]], shard: ShardFile, *, path: Path) -> list[list[Item]]:
-    """What is wrong with a file that was altered: its corrupt records, and itself."""
-    items = itertools.chain.from_iterable(records)
-    corrupt = [item for item in items if isinstance(item, CorruptRecord)]
-    lost = shard.examples - sum(item.lost for item in corrupt)
-    return [[*corrupt, _altered(path, lost=lost)]]
-
-
 def _read_records(
     file: BinaryIO, shard: ShardFile, manifest: DatasetManifest, *, path: Path
 ) -> Iterator[list[Item]]:
@@ -139,7 +135,17 @@ def _read_records(
     frames = read_frames(file)
     promised = itertools.islice(frames, shard.examples)
     while some := list(itertools.islice(promised, BATCH_RECORDS)):
-        yield _checked(some, manifest, path=path, first=number)
+        found = problems(
+            [frame.record for frame in some],
+            manifest.config,
+            vocab_size=manifest.vocabulary["size"],
+        )
+        yield [
+            CorruptRecord(path, place, frame.offset, frame.problem or problem)
+            if frame.problem or problem
+            else frame.record
+            for place, (frame, problem) in enumerate(zip(some, found, strict=True), start=number)
+        ]
         number += len(some)
     if number < shard.examples:
         end, lost = file.seek(0, 2), shard.examples - number
@@ -147,21 +153,6 @@ def _read_records(
     elif surplus := next(frames, None):
         problem = f"is more than the {number:,} that {MANIFEST} promises"
         yield [CorruptRecord(path, number, surplus.offset, problem, lost=0)]
-
-
-def _checked(
-    frames: list[Frame], manifest: DatasetManifest, *, path: Path, first: int
-) -> list[Item]:
-    """The records of some frames; the first has this number."""
-    found = problems(
-        [frame.record for frame in frames], manifest.config, vocab_size=manifest.vocabulary["size"]
-    )
-    return [
-        CorruptRecord(path, number, frame.offset, frame.problem or problem)
-        if frame.problem or problem
-        else frame.record
-        for number, (frame, problem) in enumerate(zip(frames, found, strict=True), start=first)
-    ]
 
 
 def read_copy(
@@ -223,7 +214,16 @@ def read_tokens(
     try:
         with open_shard(path) as file:
             is_altered = file_sha256(file) != shard.sha256
-            frames += _promised(file, shard)
+            # Up to the first with a problem.
+            for frame in read_frames(file):
+                if not frame.problem and frame.offset >= shard.bytes:
+                    frame = frame._replace(problem=f"is more than {MANIFEST} promises")
+                frames.append(frame)
+                if frame.problem:
+                    break
+            else:
+                if (end := file.seek(0, os.SEEK_END)) < shard.bytes:
+                    frames.append(Frame(end, b"", "cannot be found"))
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
         return CorruptRecord(path, len(frames), 0, problem)
@@ -232,36 +232,18 @@ def read_tokens(
     try:
         tokens = decode_documents([frame.record for frame in whole], vocab_size=size, config=config)
     except ValueError:
-        frames = [frame._replace(problem=_problem(frame, size, config=config)) for frame in frames]
+        # Of one alone it is said what is wrong.
+        for number, frame in enumerate(whole):
+            try:
+                decode_documents([frame.record], vocab_size=size, config=config)
+            except ValueError as error:
+                return CorruptRecord(path, number, frame.offset, str(error))
     for number, frame in enumerate(frames):
         if frame.problem:
             return CorruptRecord(path, number, frame.offset, frame.problem)
     if is_altered:
         return _altered(path)
     return tokens
-
-
-def _promised(file: BinaryIO, shard: ShardFile) -> Iterator[Frame]:
-    """The frames of a file up to the first with a problem, which is the last."""
-    for frame in read_frames(file):
-        if not frame.problem and frame.offset >= shard.bytes:
-            frame = frame._replace(problem=f"is more than {MANIFEST} promises")
-        yield frame
-        if frame.problem:
-            return
-    end = file.seek(0, 2)
-    if end < shard.bytes:
-        yield Frame(end, b"", "cannot be found")
-
-
-def _problem(frame: Frame, vocab_size: int, *, config: ResolvedDataConfig) -> str:
-    """What is wrong with a frame or the document in it; empty if nothing is."""
-    if not frame.problem:
-        try:
-            decode_documents([frame.record], vocab_size=vocab_size, config=config)
-        except ValueError as error:
-            return str(error)
-    return frame.problem
 
 
 class Unmasked(NamedTuple):

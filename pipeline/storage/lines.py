@@ -280,7 +280,10 @@ def read_documents(
         first = found
     stop = find_start(following(), starts)
     own = read_blocks(path, start=start, end=end, counts=counts)
-    yield from _cut(chain(own, _take(following(), stop)), first)
+    for block in chain(own, _take(following(), stop)):
+        if first < len(block):
+            yield block[first:] if first else block
+        first = max(0, first - len(block))
 
 
 def find_start(
@@ -335,11 +338,3 @@ def _take(blocks: Iterable[bytes], size: int | None) -> Iterator[bytes]:
         size -= len(block)
         if size <= 0:
             return
-
-
-def _cut(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """Blocks without their first bytes."""
-    for block in blocks:
-        if size < len(block):
-            yield block[size:] if size else block
-        size = max(0, size - len(block))

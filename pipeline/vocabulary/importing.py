@@ -8,7 +8,6 @@ accents in Python before it and keep commas after digits apart (`tokenization.py
 
 import base64
 import unicodedata
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -299,9 +298,27 @@ def imported_model(
     """
     if is_complete(model, asked):
         return model
+    native = sentencepiece.SentencePieceNormalizer(
+        model_proto=model,
+        add_dummy_prefix=False,
+        escape_whitespaces=False,
+        remove_extra_whitespaces=False,
+    )
+
+    def normalize(text: str) -> str:
+        # Hugging Face drops every combining mark. google-research/albert drops those with a
+        # combining class, which spares some vowel signs of Indian scripts.
+        if not asked.keep_accents:
+            text = unicodedata.normalize("NFKD", text)
+            text = "".join(c for c in text if not is_combining(c))
+        if not asked.cased:
+            # One by one, because the sigma at the end of a word stays as it is there.
+            text = "".join(c.lower() for c in text)
+        return str(native.Normalize(text))
+
     with scratch_folder("import") as folder:
         path = folder / "normalization.tsv"
-        path.write_text(rules_tsv(_before(model, asked)), encoding="utf-8")
+        path.write_text(rules_tsv(normalize), encoding="utf-8")
         rules = sentencepiece.SentencePieceNormalizer(rule_tsv=str(path))
     charsmap = compiled_normalization(rules.serialized_model_proto())
     if scores is None:
@@ -312,28 +329,3 @@ def imported_model(
             if piece[-1:] == "," and piece[-2:-1].isdigit():
                 scores[number] -= _COMMA_PENALTY
     return with_rules_and_scores(model, charsmap=charsmap, scores=scores)
-
-
-def _before(model: bytes, asked: Normalization) -> Callable[[str], str]:
-    """What becomes of a character: Hugging Face's part first, then the model's own.
-
-    Hugging Face drops every combining mark. google-research/albert drops those with a
-    combining class, which spares some vowel signs of Indian scripts.
-    """
-    native = sentencepiece.SentencePieceNormalizer(
-        model_proto=model,
-        add_dummy_prefix=False,
-        escape_whitespaces=False,
-        remove_extra_whitespaces=False,
-    )
-
-    def normalize(text: str) -> str:
-        if not asked.keep_accents:
-            text = unicodedata.normalize("NFKD", text)
-            text = "".join(c for c in text if not is_combining(c))
-        if not asked.cased:
-            # One by one, because the sigma at the end of a word stays as it is there.
-            text = "".join(c.lower() for c in text)
-        return str(native.Normalize(text))
-
-    return normalize

@@ -12,7 +12,7 @@ import shlex
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from pipeline.vocabulary.tokenizer import has_own_rules, load_tokenizer
@@ -61,13 +61,18 @@ def composed_sequences(character: str) -> set[str]:
     return {full, unicodedata.normalize("NFC", full[:-1]) + full[-1]}
 
 
-def normalization_rules(normalize: Callable[[str], str]) -> Iterator[tuple[str, str]]:
-    """Every source text that a normalization changes, and what it becomes.
+def rules_tsv(normalize: Callable[[str], str]) -> str:
+    r"""Every source text that a normalization changes, and what it becomes.
+
+    As SentencePiece reads them: hexadecimal code points, a tab between.
 
     Args:
         normalize: What a character becomes, or an accented one in several.
+
+    >>> rules_tsv(albert_normalization(cased=False, keep_accents=False)).splitlines()[0]
+    '60 60\t22'
     """
-    yield from QUOTES.items()
+    rules = list(QUOTES.items())
     # U+0000 ends a string inside SentencePiece and cannot be the source of a rule.
     for code in range(1, sys.maxunicode + 1):
         character = chr(code)
@@ -75,22 +80,11 @@ def normalization_rules(normalize: Callable[[str], str]) -> Iterator[tuple[str, 
             continue
         target = normalize(character)
         if target != character:
-            yield character, target
+            rules.append((character, target))
         for sequence in sorted(composed_sequences(character)):
             if target != "".join(map(normalize, sequence)):
-                yield sequence, target
-
-
-def rules_tsv(normalize: Callable[[str], str]) -> str:
-    r"""The rules as SentencePiece reads them: hexadecimal code points, a tab between.
-
-    >>> rules_tsv(albert_normalization(cased=False, keep_accents=False)).splitlines()[0]
-    '60 60\t22'
-    """
-    return "".join(
-        f"{_code_points(source)}\t{_code_points(target)}\n"
-        for source, target in normalization_rules(normalize)
-    )
+                rules.append((sequence, target))
+    return "".join(f"{_code_points(source)}\t{_code_points(target)}\n" for source, target in rules)
 
 
 def albert_normalization(*, cased: bool, keep_accents: bool) -> Callable[[str], str]:

@@ -189,32 +189,8 @@ def sample_sentences(
     read = functools.partial(
         _read, size=config.sample_sentences, seed=config.seed, looked_at=looked_at
     )
-    for result in _map_chunks(read, chunks, workers=workers, sample=train, on_progress=on_progress):
-        train.add(result.train)
-        held_out.add(result.held_out)
-        counts.add(result.counts)
-        looks.append(result.look)
-        numbers = lowest([*numbers, *result.first_held_out])
-    sentences = train.texts()
-    if not sentences:
-        reasons = left_out(counts.dropped)
-        raise AlbertError(f"The inputs hold no text to train on{reasons}.")
-    look = sum_up(looks, looked_at, is_held_out=lambda number: False)
-    return SampledText(sentences, held_out.texts(), counts, look, numbers)
-
-
-def _map_chunks(
-    read: Callable[..., ChunkSample],
-    chunks: list[Chunk],
-    *,
-    workers: int,
-    sample: Sample,
-    on_progress: Callable[[int], None],
-) -> Iterator[ChunkSample]:
-    """Read chunks in other processes, a few at a time, in the order they finish."""
-    waiting = list(reversed(chunks))
+    waiting, done = list(reversed(chunks)), 0
     running: dict[Future[ChunkSample], Chunk] = {}
-    done = 0
     # Each place is written by the one process that reads its chunk.
     read_bytes = _SPAWN.RawArray("q", len(chunks))
     with processes(min(workers, len(chunks)), read_bytes) as pool:
@@ -222,11 +198,22 @@ def _map_chunks(
             while waiting and len(running) <= workers:
                 chunk = waiting.pop()
                 # The bound falls while chunks are read, and with it what they return.
-                running[pool.submit(read, chunk, bound=sample.bound)] = chunk
+                running[pool.submit(read, chunk, bound=train.bound)] = chunk
             for future in finished_of(running, pool):
                 done += running.pop(future).text_bytes
-                yield result_of(future)
+                result: ChunkSample = result_of(future)
+                train.add(result.train)
+                held_out.add(result.held_out)
+                counts.add(result.counts)
+                looks.append(result.look)
+                numbers = lowest([*numbers, *result.first_held_out])
             on_progress(done + text_being_read(running.values(), read_bytes))
+    sentences = train.texts()
+    if not sentences:
+        reasons = left_out(counts.dropped)
+        raise AlbertError(f"The inputs hold no text to train on{reasons}.")
+    look = sum_up(looks, looked_at, is_held_out=lambda number: False)
+    return SampledText(sentences, held_out.texts(), counts, look, numbers)
 
 
 def text_being_read(chunks: Iterable[Chunk], read_bytes: Sequence[int]) -> int:

@@ -57,8 +57,25 @@ _POST_PROCESSOR = {
 
 def tokenizer_json(model: bytes) -> dict[str, Any]:
     """`tokenizer.json` for a SentencePiece model made by `albert vocab`."""
-    tokenizer = load_tokenizer(model)
+    tokenizer, is_unspaced = load_tokenizer(model), is_of_unspaced_text(model)
     pieces = [[tokenizer.piece(i), tokenizer.score(i)] for i in range(tokenizer.vocab_size)]
+    charsmap = base64.b64encode(compiled_normalization(model)).decode("ascii")
+    steps = [
+        # The compiled rules are applied there a character at a time, so that the two
+        # rules for two characters have to be said again.
+        *(_replaced({"String": quotes}, mark) for quotes, mark in QUOTES.items()),
+        {"type": "Precompiled", "precompiled_charsmap": charsmap},
+        {"type": "Strip", "strip_left": True, "strip_right": True},
+        _replaced({"Regex": " {2,}"}, " "),
+    ]
+    if is_unspaced:
+        # What `SentencePieceTokenizer` does to spaces in a vocabulary of such text.
+        no_space_before = rf"\A{SPACE}(?=.*[{UNSPACED}]|[^\p{{L}}]*\z)"
+        steps += [
+            _replaced({"Regex": LOOSE_SPACE}, ""),
+            {"type": "Prepend", "prepend": SPACE},
+            _replaced({"Regex": no_space_before}, ""),
+        ]
     return {
         "version": "1.0",
         "truncation": None,
@@ -76,9 +93,8 @@ def tokenizer_json(model: bytes) -> dict[str, Any]:
             }
             for token_id, content in enumerate(SPECIAL_TOKENS)
         ],
-        "normalizer": {"type": "Sequence", "normalizers": _normalizers(model)},
-        "pre_tokenizer": _METASPACE
-        | {"prepend_scheme": "never" if is_of_unspaced_text(model) else "always"},
+        "normalizer": {"type": "Sequence", "normalizers": steps},
+        "pre_tokenizer": _METASPACE | {"prepend_scheme": "never" if is_unspaced else "always"},
         "post_processor": _POST_PROCESSOR,
         "decoder": _METASPACE,
         "model": {"type": "Unigram", "unk_id": UNK_ID, "vocab": pieces, "byte_fallback": False},
@@ -124,27 +140,6 @@ def tokenizer_files(
 
 def _replaced(pattern: dict[str, str], content: str) -> dict[str, Any]:
     return {"type": "Replace", "pattern": pattern, "content": content}
-
-
-def _normalizers(model: bytes) -> list[dict[str, Any]]:
-    charsmap = base64.b64encode(compiled_normalization(model)).decode("ascii")
-    steps = [
-        # The compiled rules are applied there a character at a time, so that the two
-        # rules for two characters have to be said again.
-        *(_replaced({"String": quotes}, mark) for quotes, mark in QUOTES.items()),
-        {"type": "Precompiled", "precompiled_charsmap": charsmap},
-        {"type": "Strip", "strip_left": True, "strip_right": True},
-        _replaced({"Regex": " {2,}"}, " "),
-    ]
-    if is_of_unspaced_text(model):
-        # What `SentencePieceTokenizer` does to spaces in a vocabulary of such text.
-        no_space_before = rf"\A{SPACE}(?=.*[{UNSPACED}]|[^\p{{L}}]*\z)"
-        steps += [
-            _replaced({"Regex": LOOSE_SPACE}, ""),
-            {"type": "Prepend", "prepend": SPACE},
-            _replaced({"Regex": no_space_before}, ""),
-        ]
-    return steps
 
 
 def vocabulary_card(tokenizer: Tokenizer, held_out: list[str]) -> dict[str, Any]:
