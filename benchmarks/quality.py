@@ -45,8 +45,7 @@ from albert_tf.evaluation.words import (
 from albert_tf.runs.metrics import bits_per_character
 from benchmarks.peers import KERAS_HUB_FILE, LENGTH, inputs_of, read_keras_hub
 from pipeline.records.reading import read_unmasked
-from pipeline.vocabulary.tokenizer import load_tokenizer, read_model, starts_word
-from pipeline.vocabulary.wordpiece import Tokenizer
+from pipeline.vocabulary.tokenizer import Tokenizer, load_tokenizer, read_model, starts_word
 from schemas.example import CLS_ID, SEP, SEP_ID, SPACE, SPECIAL_TOKENS, UNK
 from schemas.layout import EVAL, MODEL_CONFIG
 from schemas.manifest import read_manifest

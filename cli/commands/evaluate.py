@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from albert_tf.evaluation.minimal_pairs import MinimalPair
     from albert_tf.model.trained_model import TrainedModel
     from albert_tf.runs.metrics import Metrics
-    from pipeline.vocabulary.wordpiece import Tokenizer
+    from pipeline.vocabulary.tokenizer import Tokenizer
 
 _PAIRS_FLAG = "--minimal-pairs"
 

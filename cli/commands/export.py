@@ -19,7 +19,7 @@ from schemas.layout import CONFIG, EXPORT_RECORD, MODEL_CARD, MODEL_WEIGHTS, voc
 if TYPE_CHECKING:
     from albert_tf.model.trained_model import TrainedModel
     from albert_tf.runs.checkpoints import Which
-    from pipeline.vocabulary.wordpiece import Tokenizer
+    from pipeline.vocabulary.tokenizer import Tokenizer
 
 
 def to_huggingface(model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer") -> None:

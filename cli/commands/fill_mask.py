@@ -18,7 +18,7 @@ from schemas.readable import percent
 if TYPE_CHECKING:
     from albert_tf.model.pretrainer import AlbertPretrainer
     from albert_tf.runs.checkpoints import Which
-    from pipeline.vocabulary.wordpiece import Tokenizer
+    from pipeline.vocabulary.tokenizer import Tokenizer
 
 _NO_TEXT = f"Give a text with {MASK} in it, or send texts on standard input, one per line."
 

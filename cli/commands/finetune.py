@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from albert_tf.model.trained_model import TrainedModel
     from cli.support.task_data import TaskData
     from pipeline.tasks.task_files import TaskPaths
-    from pipeline.vocabulary.wordpiece import Tokenizer
+    from pipeline.vocabulary.tokenizer import Tokenizer
 
 _FILES: dict[str, Any] = {"multiple": True, "metavar": "FILE", "type": UserPath(readable=False)}
 

@@ -31,7 +31,7 @@ from schemas.layout import (
 if TYPE_CHECKING:
     from albert_tf.model.trained_model import TrainedModel
     from pipeline.vocabulary.normalization import Normalization
-    from pipeline.vocabulary.wordpiece import Tokenizer
+    from pipeline.vocabulary.tokenizer import Tokenizer
 
 # What the flags say of what a vocabulary keeps of a text, by their names.
 Rules = Mapping[str, bool | None]
@@ -147,7 +147,8 @@ def take_vocabulary(source: Path, given: Path | None, rules: Rules) -> TakenVoca
         # BERT's WordPiece stays as it is.
         tokenizer, data = read_wordpiece(path, folder=source), wordpiece_data(path)
         kept = Normalization(
-            cased=not tokenizer.rules.do_lower_case, keep_accents=not tokenizer.rules.drops_accents
+            cased=not tokenizer.config["do_lower_case"],
+            keep_accents=not tokenizer.config["strip_accents"],
         )
         check_agrees(rules, kept, path)
         return TakenVocabulary(path, data, data, kept, tokenizer)

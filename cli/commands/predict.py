@@ -27,7 +27,7 @@ from schemas.task import TaskExample, TaskSpec
 
 if TYPE_CHECKING:
     from albert_tf.model.trained_model import TrainedModel
-    from pipeline.vocabulary.wordpiece import Tokenizer
+    from pipeline.vocabulary.tokenizer import Tokenizer
 
 # Labels whose probabilities are shown of a text, the likeliest first.
 _MOST_SHOWN = 5

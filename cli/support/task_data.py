@@ -28,7 +28,7 @@ from schemas.task import TARGETS, TaskExample, TaskRecord, TaskRows, TaskSpec
 
 if TYPE_CHECKING:
     from albert_tf.finetuning.job import TuningJob
-    from pipeline.vocabulary.wordpiece import Tokenizer
+    from pipeline.vocabulary.tokenizer import Tokenizer
 
 # From this share of unknown tokens on, texts do not suit a vocabulary: in the language
 # that it was made for there are hardly any.

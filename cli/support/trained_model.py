@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from albert_tf.evaluation.words import Vocabulary
     from albert_tf.model.trained_model import TrainedModel
     from albert_tf.runs.checkpoints import Which
-    from pipeline.vocabulary.wordpiece import Tokenizer
+    from pipeline.vocabulary.tokenizer import Tokenizer
     from schemas.manifest import DatasetManifest
 
 
@@ -44,7 +44,8 @@ def checkpoint_option(command: Command) -> Command:
 def read_vocabulary(path: Path) -> "Tokenizer":
     """The vocabulary of a run or an export, once it is found to be the model's."""
     from albert_tf.runs.run_record import recorded_manifest
-    from pipeline.vocabulary.wordpiece import read_tokenizer
+    from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
+    from pipeline.vocabulary.wordpiece import read_wordpiece
 
     file = vocabulary_file(path)
     if not file.is_file():
@@ -52,12 +53,16 @@ def read_vocabulary(path: Path) -> "Tokenizer":
             f"{path} has no {SPM_MODEL}, so it is neither a run nor an export; give a "
             "folder that albert pretrain or albert export has written."
         )
-    if file.name == WORDPIECE and not (path / MODEL_CONFIG).exists():
+    is_wordpiece = file.name == WORDPIECE
+    if is_wordpiece and not (path / MODEL_CONFIG).exists():
         raise AlbertError(
             f"{path} has a WordPiece vocabulary, whose pieces are numbered differently "
             "here; turn it into a run with albert import."
         )
-    tokenizer, manifest = read_tokenizer(path), recorded_manifest(path)
+    tokenizer: Tokenizer = (
+        read_wordpiece(file) if is_wordpiece else load_tokenizer(read_model(path))
+    )
+    manifest = recorded_manifest(path)
     # Which vocabulary belongs to the model, by the files that say so.
     expected = {}
     if manifest is not None:

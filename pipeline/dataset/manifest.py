@@ -32,8 +32,7 @@ from pipeline.records.reading import (
     sequences_of_epoch,
 )
 from pipeline.storage.files import join, write_whole
-from pipeline.vocabulary.tokenizer import check_model, load_tokenizer
-from pipeline.vocabulary.wordpiece import Tokenizer
+from pipeline.vocabulary.tokenizer import Tokenizer, check_model, load_tokenizer
 from schemas.config import ResolvedDataConfig, SentenceTask
 from schemas.errors import AlbertError
 from schemas.example import MASK, SEP_ID, SPACE

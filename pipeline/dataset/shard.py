@@ -29,7 +29,7 @@ from pipeline.reading.formats import InputFile
 from pipeline.records.documents import encode_documents
 from pipeline.records.tfrecord import RecordWriter, encode_rows
 from pipeline.storage.files import join, new_file
-from pipeline.vocabulary.wordpiece import Tokenizer
+from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas import __version__
 from schemas.config import NearDuplicates, ResolvedDataConfig
 from schemas.example import UNK_ID

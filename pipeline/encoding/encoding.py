@@ -14,7 +14,7 @@ from pipeline.encoding.sequences import (
     tagged_parts,
     word_encoder,
 )
-from pipeline.vocabulary.wordpiece import Tokenizer
+from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.errors import SettingError
 from schemas.task import EncodedExample, TaskExample, TaskRecord, TaskRows
 

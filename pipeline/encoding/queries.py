@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.encoding.sequences import SPECIAL_OF_PAIR
 from pipeline.examples.packing import cuttable
-from pipeline.vocabulary.wordpiece import Tokenizer
+from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.errors import AlbertError
 from schemas.example import CLS_ID, MASK, MASK_ID, SEP_ID
 

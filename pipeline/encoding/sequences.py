@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from pipeline.core.writing_systems import is_unspaced
-from pipeline.vocabulary.tokenizer import TokenizedText
-from pipeline.vocabulary.wordpiece import Tokenizer
+from pipeline.vocabulary.tokenizer import TokenizedText, Tokenizer
 from schemas.example import CLS_ID, SEP_ID, UNK_ID
 from schemas.task import Answer, TokenSequence, Window
 

@@ -15,7 +15,7 @@ from pipeline.reading.formats import InputFile
 from pipeline.reading.read import Chunk, FilePart, plan_chunks, read_texts
 from pipeline.storage.files import open_binary
 from pipeline.storage.lines import decompressed, read_blocks
-from pipeline.vocabulary.wordpiece import Tokenizer
+from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.config import ResolvedDataConfig
 from schemas.files import scratch_folder
 from schemas.layout import TRAIN

@@ -199,7 +199,7 @@ def _check_tokens(folder: Path, *, size: int) -> None:
     config, path = folder / HF_TOKENIZER_CONFIG, folder / HF_TOKENIZER
     values = [read_json(file) if file.exists() else {} for file in (config, path)]
     with undamaged(folder, remedy="copy it again"):
-        names = {token.content for token in added_tokens(*values)}
+        names = {token["content"] for token in added_tokens(*values)}
         names |= named_tokens(folder).keys()
     if (older := folder / ADDED_TOKENS).exists():
         names |= read_json(older).keys()

@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from pipeline.vocabulary.tokenizer import has_own_rules, load_tokenizer
-from pipeline.vocabulary.wordpiece import LEAST_SHARE_OF_PIECES, Tokenizer
+from pipeline.vocabulary.tokenizer import Tokenizer, has_own_rules, load_tokenizer
+from pipeline.vocabulary.wordpiece import LEAST_SHARE_OF_PIECES
 from schemas.example import FIRST_ORDINARY_ID
 
 # What nmt_nfkc, the normalization of ALBERT's published model, reads as white space

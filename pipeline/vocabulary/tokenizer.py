@@ -12,7 +12,7 @@ import os
 import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import sentencepiece
@@ -168,6 +168,45 @@ class TokenizedText(NamedTuple):
     ends: list[int]
 
 
+class Tokenizer(Protocol):
+    """A vocabulary of any kind, of V pieces: a SentencePiece model, or WordPiece.
+
+    Attributes:
+        sha256: Of its file, and of rules that the file does not tell.
+        word_starts: Whether each piece starts a word wherever it stands, `[V]`.
+        order: The place of each piece in its file; None where that is its id.
+    """
+
+    sha256: str
+    vocab_size: int
+    word_starts: Bool
+    order: list[int] | None
+
+    def starts(self, ids: Ids) -> Bool:
+        """Whether each token of a text starts a word, `[T]`."""
+
+    def piece(self, piece_id: int) -> str:
+        """The text of a piece."""
+
+    def score(self, piece_id: int) -> float:
+        """The log probability of a piece; 0 where there is none."""
+
+    def normalize(self, text: str) -> str:
+        """A text as the model sees it."""
+
+    def encode(self, texts: list[str]) -> list[list[int]]:
+        """The token ids of each text; empty where nothing is left of it."""
+
+    def encode_after(self, text: str) -> list[int]:
+        """The token ids of a text that follows another token."""
+
+    def encode_with_offsets(self, text: str) -> TokenizedText:
+        """The token ids of a text, and where each token stands in it."""
+
+    def decode(self, ids: list[int]) -> str:
+        """The text of token ids, as normalized, without special tokens."""
+
+
 class SentencePieceTokenizer:
     """A SentencePiece model as loaded.
 
@@ -175,10 +214,6 @@ class SentencePieceTokenizer:
     spaces it is put only before a text in other scripts alone, and other spaces that
     say nothing are left out. Otherwise a piece that is nothing but a space stands
     before every sentence, and is one of those most often asked for.
-
-    Attributes:
-        word_starts: Whether each piece starts a word wherever it stands, `[V]`.
-        order: The place of each piece in its file; None where that is its id.
     """
 
     def __init__(self, model: bytes) -> None:

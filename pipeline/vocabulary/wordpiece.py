@@ -1,11 +1,10 @@
 """BERT's WordPiece: a `vocab.txt`, by which the Chinese ALBERTs divide text.
 
-`tokenizer_config.json` and `tokenizer.json` are read as transformers reads them; what
-no WordPiece here can do, and files that contradict each other, are refused.
-
-As in google-research/bert (`tokenization.py`), by the package `tokenizers`. The
-vocabulary is that of the file but for the order: its special pieces stand first, where
-those of every vocabulary here do.
+The package `tokenizers` does it, by what `tokenizer.json` says: that of the folder, or the one
+that BertTokenizer makes of a `vocab.txt` and `tokenizer_config.json` (google-research/bert,
+`tokenization.py`). What no WordPiece here can do, and files that contradict each other, are
+refused. The vocabulary is that of the file but for the order: its special pieces stand first,
+where those of every vocabulary here do.
 """
 
 import hashlib
@@ -13,23 +12,17 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from pipeline.core.draws import Bool, Ids
 from pipeline.core.writing_systems import is_unspaced
-from pipeline.vocabulary.tokenizer import (
-    SentencePieceTokenizer,
-    TokenizedText,
-    first_bytes,
-    load_tokenizer,
-    read_model,
-)
+from pipeline.vocabulary.tokenizer import TokenizedText, first_bytes
 from schemas.errors import AlbertError
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, SEP_ID, SPECIAL_TOKENS, UNK_ID
 from schemas.files import read_json, undamaged
-from schemas.layout import HF_TOKENIZER, HF_TOKENIZER_CONFIG, WORDPIECE, vocabulary_file
+from schemas.layout import HF_TOKENIZER, HF_TOKENIZER_CONFIG
 
 # Which versions of transformers before 5 read as well.
 _SPECIAL_TOKENS_MAP = "special_tokens_map.json"
@@ -37,9 +30,9 @@ _SPECIAL_TOKENS_MAP = "special_tokens_map.json"
 # The names of the special tokens there, in the order of `schemas.example`.
 _NAMES = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 
-# The classes that do only what tokenizer.json says.
+# The classes that do only what tokenizer.json says, and those that do what BERT's does.
 OF_FILE = ("PreTrainedTokenizer", "TokenizersBackend")
-
+_OF_BERT = ("BertTokenizer", "AlbertTokenizer")
 
 # A vocabulary with fewer pieces with capitals, or accents, was made from text
 # without them.
@@ -47,121 +40,20 @@ LEAST_SHARE_OF_PIECES = 0.01
 
 # As BERT spells them, in the order of `schemas.example`.
 SPECIAL_PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-
 # Special pieces, and those that are kept free.
 _IN_BRACKETS = re.compile(r"\[\w+\]")
-
-# The classes that divide text as BERT's tokenizer does.
-_OF_BERT = ("BertTokenizer", "AlbertTokenizer")
+# Before a piece that continues a word.
+_INSIDE = "##"
 
 _ADDED = "added_tokens_decoder"
-
+# Where older versions of transformers keep added tokens, with their ids.
+ADDED_TOKENS = "added_tokens.json"
+# Of an added token, which is found in a text before anything is done to it; the last but one
+# has it found in the text once that is normalized instead.
+_FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 # Special tokens that are more than those of every vocabulary.
 _MORE_TOKENS = ("additional_special_tokens", "extra_special_tokens")
 _REMEDY = "copy it again"
-
-# Where older versions of transformers keep added tokens, with their ids.
-ADDED_TOKENS = "added_tokens.json"
-
-
-class AddedToken(NamedTuple):
-    """A token that is found in a text before anything is done to it.
-
-    The flags are those of the package `tokenizers`.
-
-    Attributes:
-        id: Its place in the file.
-        normalized: Whether it is found in the text once that is normalized instead.
-    """
-
-    id: int
-    content: str
-    single_word: bool = False
-    lstrip: bool = False
-    rstrip: bool = False
-    normalized: bool = True
-    special: bool = False
-
-    def flags(self) -> dict[str, Any]:
-        """All but the id."""
-        return {name: value for name, value in self._asdict().items() if name != "id"}
-
-
-class Rules(NamedTuple):
-    """What is done to a text, under the names of BertTokenizer.
-
-    Attributes:
-        strip_accents: None where it follows `do_lower_case`.
-        tokenize_chinese_chars: Whether each is a word of its own.
-        added: In the order of their ids.
-    """
-
-    do_lower_case: bool
-    strip_accents: bool | None = None
-    tokenize_chinese_chars: bool = True
-    added: tuple[AddedToken, ...] = ()
-
-    @property
-    def drops_accents(self) -> bool:
-        """Whether accents are dropped."""
-        return self.do_lower_case if self.strip_accents is None else self.strip_accents
-
-    def effective(self) -> list[Any]:
-        """The rules as values that are equal where they do the same."""
-        added = [list(token) for token in self.added]
-        return [self.do_lower_case, self.drops_accents, self.tokenize_chinese_chars, added]
-
-    def config(self) -> dict[str, Any]:
-        """The fields of `tokenizer_config.json`, without those left at defaults."""
-        values: dict[str, Any] = {"do_lower_case": self.do_lower_case}
-        if self.drops_accents != self.do_lower_case:
-            values["strip_accents"] = self.strip_accents
-        if not self.tokenize_chinese_chars:
-            values["tokenize_chinese_chars"] = False
-        if self.added:
-            values[_ADDED] = {str(token.id): token.flags() for token in self.added}
-        return values
-
-
-def has_capitals(pieces: Sequence[str]) -> bool:
-    """Whether a vocabulary was made from text with capital letters, by its pieces."""
-    ordinary = [piece for piece in pieces if not _IN_BRACKETS.fullmatch(piece)]
-    capitals = sum(piece != piece.lower() for piece in ordinary)
-    return capitals > LEAST_SHARE_OF_PIECES * len(ordinary)
-
-
-def read_rules(folder: Path, pieces: Sequence[str]) -> Rules:
-    """The rules that the files of a folder name; where none does, by the pieces."""
-    config_file, tokenizer_file = folder / HF_TOKENIZER_CONFIG, folder / HF_TOKENIZER
-    config = read_json(config_file) if config_file.exists() else None
-    tokenizer = read_json(tokenizer_file) if tokenizer_file.exists() else None
-    if config is None and tokenizer is None:
-        return Rules(do_lower_case=not has_capitals(pieces))
-    check_post_processing(folder, SPECIAL_PIECES, list(map(pieces.index, SPECIAL_PIECES)))
-    found = []
-    if config is not None:
-        name = tokenizer_class(config, default=_OF_BERT[0])
-        if name not in (*_OF_BERT, *OF_FILE):
-            raise AlbertError(
-                f"{config_file}: tokenizer_class is {name:.60}, and only WordPiece as "
-                "BertTokenizer has it can be read."
-            )
-        if not (name in OF_FILE and tokenizer):
-            with undamaged(config_file, remedy=_REMEDY):
-                found.append(_rules_of(config))
-    if tokenizer is not None:
-        with undamaged(tokenizer_file, remedy=_REMEDY):
-            found.append(_of_normalizer(tokenizer, source=tokenizer_file))
-    if len({tuple(rules.effective()[:3]) for rules in found}) > 1:
-        raise AlbertError(
-            f"{config_file} and {tokenizer_file} disagree on capital letters, accents "
-            "or Chinese characters; make do_lower_case, strip_accents and "
-            "tokenize_chinese_chars of the former what the normalizer of the latter "
-            "does, or the other way round."
-        )
-    with undamaged(folder, remedy=_REMEDY):
-        added = _added(config or {}, tokenizer or {}, pieces, folder=folder)
-    return found[0]._replace(added=added)
 
 
 def wordpieces_of(tokenizer: Mapping[str, Any], *, source: Path) -> list[str] | None:
@@ -178,50 +70,20 @@ def wordpieces_of(tokenizer: Mapping[str, Any], *, source: Path) -> list[str] | 
         return pieces
 
 
-def _rules_of(arguments: Mapping[str, Any]) -> Rules:
-    """The rules of BertTokenizer with these arguments."""
-    accents = arguments.get("strip_accents")
-    return Rules(
-        do_lower_case=bool(arguments.get("do_lower_case", True)),
-        strip_accents=None if accents is None else bool(accents),
-        tokenize_chinese_chars=bool(arguments.get("tokenize_chinese_chars", True)),
-    )
-
-
-def _of_normalizer(tokenizer: Mapping[str, Any], *, source: Path) -> Rules:
-    """The rules of a `tokenizer.json`, which has to be BERT's in all else."""
-    normalizer = tokenizer.get("normalizer") or {}
-    pre_tokenizer = tokenizer.get("pre_tokenizer") or {}
-    model = tokenizer["model"]
-    for what, value, known in (
-        ("normalizer", normalizer.get("type"), "BertNormalizer"),
-        ("clean_text", normalizer.get("clean_text", True), True),
-        ("pre_tokenizer", pre_tokenizer.get("type"), "BertPreTokenizer"),
-        ("model", model.get("type"), "WordPiece"),
-        ("unk_token", model.get("unk_token", "[UNK]"), "[UNK]"),
-        ("prefix", model.get("continuing_subword_prefix", "##"), "##"),
-        ("max_input_chars_per_word", model.get("max_input_chars_per_word", 100), 100),
-    ):
-        if value != known:
-            raise AlbertError(
-                f"{source}: its {what} is {value!r:.60}, and only {known!r}, as "
-                "BertTokenizer has it, can be read."
-            )
-    return _rules_of(
-        {
-            "do_lower_case": normalizer.get("lowercase", True),
-            "strip_accents": normalizer.get("strip_accents"),
-            "tokenize_chinese_chars": normalizer.get("handle_chinese_chars", True),
-        }
-    )
-
-
-def added_tokens(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> Iterator[AddedToken]:
+def added_tokens(
+    config: Mapping[str, Any], tokenizer: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
     """The tokens that a folder's two files add to those of the model."""
     for token in tokenizer.get("added_tokens") or ():
         yield _token(int(token["id"]), token)
     for number, token in (config.get(_ADDED) or {}).items():
         yield _token(int(number), token)
+
+
+def _token(number: int, values: Mapping[str, Any]) -> dict[str, Any]:
+    """An added token as `tokenizer.json` has it; BERT's is found in normalized text."""
+    flags = {flag: values.get(flag, flag == "normalized") for flag in _FLAGS}
+    return {"id": number, "content": values["content"], **flags}
 
 
 def named_tokens(folder: Path) -> dict[str, dict[str, Any]]:
@@ -245,44 +107,6 @@ def named_tokens(folder: Path) -> dict[str, dict[str, Any]]:
             if isinstance(token, dict):
                 named[token["content"]] = {**token, "special": True}
     return named
-
-
-def _added(
-    config: Mapping[str, Any], tokenizer: Mapping[str, Any], pieces: Sequence[str], *, folder: Path
-) -> tuple[AddedToken, ...]:
-    """Added tokens in order, without those that every vocabulary has."""
-    found = {token.content: token for token in added_tokens(config, tokenizer)}
-    older = folder / ADDED_TOKENS
-    if older.exists():
-        for content, number in read_json(older).items():
-            found.setdefault(content, AddedToken(int(number), content))
-    special = (*SPECIAL_TOKENS, "[PAD]", "[UNK]")
-    for content, flags in named_tokens(folder).items():
-        if content in found or content in special:
-            continue
-        if content not in pieces:
-            raise AlbertError(
-                f"{folder}: its special token {content!r:.60} has no place in its "
-                "vocabulary; give the files of one model."
-            )
-        found[content] = _token(pieces.index(content), flags)
-    tokens = sorted(token for name, token in found.items() if name not in special)
-    # Each has a place of its own.
-    new = [token for token in tokens if token.id >= len(pieces)]
-    is_piece = all(pieces[t.id] == t.content for t in tokens if t not in new)
-    places = range(len(pieces), len(pieces) + len(new))
-    if not is_piece or [token.id for token in new] != [*places]:
-        names = ", ".join(name for name in found if name not in special)
-        raise AlbertError(
-            f"{folder}: its added tokens ({names:.60}) do not stand where its "
-            "vocabulary has them or ends; give the files of one model."
-        )
-    return tuple(tokens)
-
-
-def _token(number: int, values: Mapping[str, Any]) -> AddedToken:
-    flags = {n: values[n] for n in AddedToken._fields if n in values and n != "id"}
-    return AddedToken(number, **flags)
 
 
 def tokenizer_class(config: Mapping[str, Any], *, default: str) -> str:
@@ -359,10 +183,6 @@ def _is_of_albert(
     )
 
 
-# Before a piece that continues a word.
-_INSIDE = "##"
-
-
 def read_pieces(data: bytes, *, path: str) -> list[str]:
     """The pieces of a `vocab.txt`, in its own order."""
     try:
@@ -394,31 +214,85 @@ def special_first(pieces: list[str]) -> list[int]:
     return special + [n for n in range(len(pieces)) if n not in special]
 
 
+def bert_json(
+    pieces: Sequence[str],
+    *,
+    lowercase: bool,
+    strip_accents: bool | None = None,
+    handle_chinese_chars: bool = True,
+) -> dict[str, Any]:
+    """`tokenizer.json` of BertTokenizer; accents follow the capitals unless it is said."""
+    return {
+        "added_tokens": [],
+        "normalizer": {
+            "type": "BertNormalizer",
+            "clean_text": True,
+            "handle_chinese_chars": handle_chinese_chars,
+            "strip_accents": lowercase if strip_accents is None else bool(strip_accents),
+            "lowercase": lowercase,
+        },
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "model": {
+            "type": "WordPiece",
+            "unk_token": SPECIAL_PIECES[UNK_ID],
+            "continuing_subword_prefix": _INSIDE,
+            "max_input_chars_per_word": 100,
+            "vocab": {piece: number for number, piece in enumerate(pieces)},
+        },
+    }
+
+
 class WordPiece:
     """A `vocab.txt` as loaded, in the place of a SentencePiece model.
 
     Args:
-        rules: None for those that the pieces themselves tell.
+        values: `tokenizer.json`; by default BERT's, with capitals where the pieces have some.
     """
 
-    def __init__(self, data: bytes, *, path: str, rules: Rules | None = None) -> None:
+    def __init__(self, data: bytes, *, path: str, values: dict[str, Any] | None = None) -> None:
         """Load a vocabulary."""
+        try:
+            from tokenizers import Tokenizer
+        except ImportError:
+            raise AlbertError(
+                f"{path} is a WordPiece vocabulary, which needs a package that is not "
+                'installed; run pip install "albert-pretraining[wordpiece]".'
+            ) from None
         pieces = read_pieces(data, path=path)
-        by_pieces = Rules(do_lower_case=not has_capitals(pieces))
-        self.rules = by_pieces if rules is None else rules
-        order = special_first(pieces)
-        model = [pieces[place] for place in order]
+        by_pieces = bert_json(pieces, lowercase=not has_capitals(pieces))
+        values = values or by_pieces
+        try:
+            self._tokenizer = Tokenizer.from_str(json.dumps(values))
+        # The package raises nothing narrower.
+        except Exception as error:
+            raise ValueError(str(error)) from error
+        self._normalizer, self._added = values["normalizer"], values["added_tokens"]
         # Added tokens that are none of the pieces stand behind them.
-        new = [each.content for each in self.rules.added if each.id >= len(pieces)]
-        self._pieces = [*model, *new]
-        self.vocab_size = len(self._pieces)
-        self.order: list[int] | None = [*order, *range(len(order), self.vocab_size)]
-        self._tokenizer = _bert_tokenizer(model, self.rules, path=path)
+        new = [token["content"] for token in self._added if token["id"] >= len(pieces)]
+        self.vocab_size = len(pieces) + len(new)
+        order = [*special_first(pieces), *range(len(pieces), self.vocab_size)]
+        self.order: list[int] | None = order
+        self._pieces: list[str] = [[*pieces, *new][place] for place in order]
+        self._id_at = np.argsort(order).tolist()
         digest = hashlib.sha256(data)
-        if self.rules.effective() != by_pieces.effective():
-            digest.update(json.dumps(self.rules.effective()).encode())
+        if values != by_pieces:
+            rules = ("lowercase", "strip_accents", "handle_chinese_chars")
+            added = [list(token.values()) for token in self._added]
+            effective = [*(self._normalizer[name] for name in rules), added]
+            digest.update(json.dumps(effective).encode())
         self.sha256 = digest.hexdigest()
         self.word_starts: Bool = np.array([not piece.startswith(_INSIDE) for piece in self._pieces])
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The rules as fields of `tokenizer_config.json`, under the names of BertTokenizer."""
+        added = {str(token["id"]): token for token in self._added}
+        return {
+            "do_lower_case": self._normalizer["lowercase"],
+            "strip_accents": self._normalizer["strip_accents"],
+            "tokenize_chinese_chars": self._normalizer["handle_chinese_chars"],
+            **({_ADDED: added} if added else {}),
+        }
 
     def starts(self, ids: Ids) -> Bool:
         """Whether each token of a text starts a word, `[T]`."""
@@ -451,61 +325,111 @@ class WordPiece:
 
     def encode(self, texts: list[str]) -> list[list[int]]:
         """The token ids of each text; empty where nothing is left of it."""
-        return [self._tokenizer.encode(text).ids for text in texts]
+        return [self.encode_with_offsets(text).ids for text in texts]
 
     def encode_after(self, text: str) -> list[int]:
         """The token ids of a text that follows a word of a script without spaces."""
-        return self.encode([text])[0]
+        return self.encode_with_offsets(text).ids
 
     def encode_with_offsets(self, text: str) -> TokenizedText:
         """The token ids of a text, and where each token stands in it."""
-        found = self._tokenizer.encode(text)
+        found = self._tokenizer.encode(text, add_special_tokens=False)
         starts, ends = ([offset[side] for offset in found.offsets] for side in (0, 1))
-        return TokenizedText(found.ids, starts, ends)
+        return TokenizedText([self._id_at[place] for place in found.ids], starts, ends)
 
 
-# A vocabulary of any kind.
-Tokenizer = SentencePieceTokenizer | WordPiece
-
-
-def _bert_tokenizer(pieces: list[str], rules: Rules, *, path: str) -> Any:
-    """The tokenizer of google-research/bert with these pieces and rules."""
-    try:
-        from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers
-    except ImportError:
-        raise AlbertError(
-            f"{path} is a WordPiece vocabulary, which needs a package that is not "
-            'installed; run pip install "albert-pretraining[wordpiece]".'
-        ) from None
-    ids = {piece: number for number, piece in enumerate(pieces)}
-    tokenizer = Tokenizer(models.WordPiece(ids, unk_token=SPECIAL_PIECES[UNK_ID]))
-    tokenizer.normalizer = normalizers.BertNormalizer(
-        lowercase=rules.do_lower_case,
-        strip_accents=rules.drops_accents,
-        handle_chinese_chars=rules.tokenize_chinese_chars,
-    )
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.add_tokens([AddedToken(**token.flags()) for token in rules.added])
-    return tokenizer
+def has_capitals(pieces: Sequence[str]) -> bool:
+    """Whether a vocabulary was made from text with capital letters, by its pieces."""
+    ordinary = [piece for piece in pieces if not _IN_BRACKETS.fullmatch(piece)]
+    capitals = sum(piece != piece.lower() for piece in ordinary)
+    return capitals > LEAST_SHARE_OF_PIECES * len(ordinary)
 
 
 def read_wordpiece(path: Path, *, folder: Path | None = None) -> WordPiece:
-    """The vocabulary in a `vocab.txt`, with the rules in the files of a folder.
+    """The vocabulary in a `vocab.txt`, with the rules that the files of a folder name.
 
     Args:
         folder: None for that of the file.
     """
-    data = wordpiece_data(path)
-    folder = folder or path.parent
+    data, folder = wordpiece_data(path), folder or path.parent
     pieces = read_pieces(data, path=str(path))
-    tokenizer = folder / HF_TOKENIZER
-    if tokenizer.exists():
-        others = wordpieces_of(read_json(tokenizer), source=tokenizer)
-        if others is not None and others != pieces:
+    config_file, file = folder / HF_TOKENIZER_CONFIG, folder / HF_TOKENIZER
+    config = read_json(config_file) if config_file.exists() else {}
+    of_file = read_json(file) if file.exists() else None
+    if of_file is not None and wordpieces_of(of_file, source=file) not in (None, pieces):
+        raise AlbertError(f"{file} has other pieces than {path}; give the files of one model.")
+    check_post_processing(folder, SPECIAL_PIECES, list(map(pieces.index, SPECIAL_PIECES)))
+    name = tokenizer_class(config, default=_OF_BERT[0])
+    if name not in (*_OF_BERT, *OF_FILE):
+        raise AlbertError(
+            f"{config_file}: tokenizer_class is {name:.60}, and only WordPiece as "
+            "BertTokenizer has it can be read."
+        )
+    by_default = True if config_file.exists() else not has_capitals(pieces)
+    with undamaged(config_file, remedy=_REMEDY):
+        values = bert_json(
+            pieces,
+            lowercase=bool(config.get("do_lower_case", by_default)),
+            strip_accents=config.get("strip_accents"),
+            handle_chinese_chars=bool(config.get("tokenize_chinese_chars", True)),
+        )
+    if of_file is not None:
+        by_config = values["normalizer"]
+        with undamaged(file, remedy=_REMEDY):
+            values = _as_bert_has_it(of_file, pieces, source=file)
+        goes_by_file = name in OF_FILE or not config_file.exists()
+        if not goes_by_file and values["normalizer"] != by_config:
             raise AlbertError(
-                f"{tokenizer} has other pieces than {path}; give the files of one model."
+                f"{config_file} and {file} disagree on capital letters, accents "
+                "or Chinese characters; make do_lower_case, strip_accents and "
+                "tokenize_chinese_chars of the former what the normalizer of the latter "
+                "does, or the other way round."
             )
-    return WordPiece(data, path=str(path), rules=read_rules(folder, pieces))
+    with undamaged(folder, remedy=_REMEDY):
+        found = {token["content"]: token for token in added_tokens(config, of_file or {})}
+        older = folder / ADDED_TOKENS
+        for content, number in (read_json(older) if older.exists() else {}).items():
+            found.setdefault(content, _token(int(number), {"content": content}))
+        for content, flags in named_tokens(folder).items():
+            place = pieces.index(content) if content in pieces else -1
+            found.setdefault(content, _token(place, flags))
+        special = {*SPECIAL_TOKENS, *SPECIAL_PIECES}
+        added = [token for token in found.values() if token["content"] not in special]
+        added.sort(key=lambda token: int(token["id"]))
+        # Each has a place of its own.
+        new = [token["content"] for token in added if token["id"] >= len(pieces)]
+        places = dict(enumerate([*pieces, *new]))
+        if any(places.get(token["id"]) != token["content"] for token in added):
+            names = ", ".join(token["content"] for token in added)
+            raise AlbertError(
+                f"{folder}: its added tokens ({names:.60}) do not stand where its "
+                "vocabulary has them or ends; give the files of one model."
+            )
+        values["added_tokens"] = added
+        return WordPiece(data, path=str(path), values=values)
+
+
+def _as_bert_has_it(
+    values: Mapping[str, Any], pieces: Sequence[str], *, source: Path
+) -> dict[str, Any]:
+    """A `tokenizer.json` in full, which has to be BERT's but for capitals and the like."""
+    own = values.get("normalizer") or {}
+    bert = bert_json(
+        pieces,
+        lowercase=own.get("lowercase", True),
+        strip_accents=own.get("strip_accents"),
+        handle_chinese_chars=own.get("handle_chinese_chars", True),
+    )
+    for part in ("normalizer", "pre_tokenizer", "model"):
+        said = values.get(part) or {"type": None}
+        for name, known in bert[part].items():
+            is_free = name in ("vocab", "strip_accents")
+            if not is_free and said.get(name, known) != known:
+                raise AlbertError(
+                    f"{source}: the {name} of its {part} is {said[name]!r:.60}, and only "
+                    f"{known!r}, as BertTokenizer has it, can be read."
+                )
+    return bert
 
 
 def wordpiece_data(path: Path) -> bytes:
@@ -514,11 +438,3 @@ def wordpiece_data(path: Path) -> bytes:
         pieces = wordpieces_of(read_json(path), source=path) or []
         return "".join(f"{piece}\n" for piece in pieces).encode()
     return first_bytes(path)
-
-
-def read_tokenizer(folder: Path) -> Tokenizer:
-    """The vocabulary of a run, whichever kind it has."""
-    path = vocabulary_file(folder)
-    if path.name == WORDPIECE:
-        return read_wordpiece(path)
-    return load_tokenizer(read_model(folder))

@@ -18,11 +18,12 @@ from pipeline.reading.formats import InputFile
 from pipeline.vocabulary.normalization import QUOTES
 from pipeline.vocabulary.sampling import SampledText
 from pipeline.vocabulary.tokenizer import (
+    Tokenizer,
     compiled_normalization,
     is_of_unspaced_text,
     load_tokenizer,
 )
-from pipeline.vocabulary.wordpiece import Tokenizer, WordPiece
+from pipeline.vocabulary.wordpiece import WordPiece
 from schemas.config import VocabConfig
 from schemas.example import CLS, CLS_ID, MASK, PAD, SEP, SEP_ID, SPACE, SPECIAL_TOKENS, UNK, UNK_ID
 from schemas.files import whole_file, write_json, write_text
@@ -128,7 +129,7 @@ def tokenizer_files(
     if isinstance(tokenizer, WordPiece):
         config = {
             "tokenizer_class": "BertTokenizer",
-            **tokenizer.rules.config(),
+            **tokenizer.config,
             "model_max_length": max_length,
         }
         return {HF_TOKENIZER_CONFIG: config}

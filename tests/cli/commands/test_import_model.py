@@ -375,7 +375,7 @@ def test_the_rules_and_added_tokens_of_a_wordpiece_come_along(chinese, tmp_path)
         tokenizer = read_wordpiece(tmp_path / name / "vocab.txt")
         (ids,) = tokenizer.encode(["<e1>\u4e00"])
         assert [tokenizer.piece(token) for token in ids] == ["<e1>", "\u4e00"]
-        assert not tokenizer.rules.do_lower_case
+        assert not tokenizer.config["do_lower_case"]
 
 
 def test_rows_that_pad_the_tables_are_left_out(chinese, tmp_path):
