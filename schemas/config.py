@@ -1,7 +1,5 @@
 """The settings of vocab, make-data and pretrain: type, default, help and rule, once.
 
-Also the settings that are gone: the value that had no effect, and what to use instead.
-
 Everything that decides what comes out is a field here, and nothing else is: number of
 workers, runner and verbosity belong to the command line. Flags, `--help`, `docs/cli.md`
 and `config.json` are made from the fields.
@@ -10,8 +8,8 @@ and `config.json` are made from the fields.
 import dataclasses
 import types
 import typing
-from collections.abc import Callable, Container
-from typing import Any, Literal, NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
 
 from schemas.errors import SettingError
 from schemas.example import Feature, RecordLayout
@@ -137,65 +135,6 @@ def check_type(name: str, value: Any, annotation: Any) -> None:
     allowed = (int, float) if expected is float else expected
     if not isinstance(value, allowed) or (isinstance(value, bool) and expected is not bool):
         raise SettingError(f"{name} must be of type {expected.__name__}, not {value!r:.60}.")
-
-
-class Gone(NamedTuple):
-    """A setting that an older `config.json` may still name.
-
-    Attributes:
-        neutral: The value with which it had no effect; null says that none was given.
-        remedy: What to do instead of another value, as a clause.
-    """
-
-    neutral: Any
-    remedy: str
-
-
-_ANEW = "leave it out and begin a new run"
-
-# By the command that wrote the file.
-GONE: dict[str, dict[str, Gone]] = {
-    "vocab": {
-        "character_coverage": Gone(
-            0.99995, "leave it out and give another --output: the coverage is 0.99995"
-        )
-    },
-    "pretrain": {
-        "causal_share": Gone(0.0, f"{_ANEW}: every step predicts masked tokens"),
-        "skip_corrupt": Gone(False, "leave it out: albert make-data makes a damaged file again"),
-        "keep_optimizer": Gone(
-            False,
-            f"{_ANEW}, with a schedule such as --max-seq-length 128:0.9,512 to train "
-            "on several lengths in one run",
-        ),
-        "init_checkpoint": Gone("latest", f"{_ANEW}: --init-from takes the latest checkpoint"),
-        "max_ngram": Gone(None, f"{_ANEW} on data made with --max-ngram"),
-        "short_seq_prob": Gone(None, f"{_ANEW} on data made with --short-seq-prob"),
-    },
-    "finetune": {
-        "runs": Gone(1, "leave it out and run the command once for each --seed"),
-        "sweep": Gone([], "leave it out and run the command once for each value"),
-    },
-}
-
-
-def without_gone(
-    values: dict[str, Any], *, command: str, known: Container[str], place: object
-) -> tuple[dict[str, Any], list[str]]:
-    """The settings of a file that there still are, and the names of those ignored.
-
-    >>> old = {"steps": 7, "causal_share": 0.0}
-    >>> without_gone(old, command="pretrain", known=("steps",), place="config.json")
-    ({'steps': 7}, ['causal_share'])
-    """
-    gone = {n: rule for n, rule in GONE.get(command, {}).items() if n not in known}
-    named = {n: values[n] for n in gone if values.get(n) is not None}
-    for name, value in named.items():
-        if value != gone[name].neutral:
-            raise SettingError(
-                f"{place}: {name} is {value!r:.60}, and the setting is gone; {gone[name].remedy}."
-            )
-    return {n: v for n, v in values.items() if n not in gone}, list(named)
 
 
 # The smallest vocabulary: the special pieces and an alphabet.

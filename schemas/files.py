@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import LOCK
+from schemas.locks import locked
 
 # Follows the name of what is not whole yet, before a part unique to each attempt.
 TEMPORARY = ".tmp-"
@@ -30,7 +31,7 @@ TEMPORARY = ".tmp-"
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Open a file for writing that gets its name when all of it is on disk."""
     with _temporary(path) as temporary:
-        with temporary.open("wb") as file:
+        with temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -55,7 +56,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
     _remove_halves(path)
     with _temporary(path) as temporary:
         temporary.mkdir()
-        with _locked(temporary):
+        with locked(temporary):
             yield temporary
             for written in (*temporary.rglob("*"), temporary):
                 _flush(written)
@@ -97,28 +98,9 @@ def _remove_halves(path: Path) -> None:
             if half.name.endswith(_BEFORE) and not path.exists():
                 half.rename(path)
             elif half.is_dir():
-                with _locked(half, is_own=False) as is_nobodys:
+                with locked(half, waits=False) as is_nobodys:
                     if is_nobodys:
                         remove(half)
-
-
-@contextlib.contextmanager
-def _locked(folder: Path, *, is_own: bool = True) -> Iterator[bool]:
-    """Lock a folder while this process works on it, if the file system has locks.
-
-    Args:
-        is_own: Whether to wait for the lock; else False is given where another has it.
-    """
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if is_own else fcntl.LOCK_NB))
-        is_locked = True
-    except OSError:
-        is_locked = False
-    try:
-        yield is_locked
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager

@@ -757,13 +757,8 @@ TASK_CASES = [
     ),
     typed(
         f"{FINETUNE} classify --config settings.json",
-        "runs is 3, and the setting is gone; leave it out and run",
+        "'runs' is not a setting of albert finetune",
         all_of(file("train", LABELLED), json_file("settings.json", runs=3)),
-    ),
-    typed(
-        f"{FINETUNE} classify --config settings.json",
-        "run the command once for each value",
-        all_of(file("train", LABELLED), json_file("settings.json", runs=1, sweep=["seed=1,2"])),
     ),
     found('predict run "Good."', "a fine-tuned model"),
 ]

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from schemas.errors import AlbertError
 from schemas.files import read_bytes, read_json, undamaged, write_json
 from schemas.layout import EVAL, EVALUATION, EVALUATIONS, METRICS, TRAIN
+from schemas.locks import check_own
 from schemas.readable import counted, percent
 from schemas.report import Cell, Table
 
@@ -346,6 +347,7 @@ WORD_LOSSES = "word_losses"
 def write_evaluation(run: Path, evaluation: Metrics) -> None:
     """Keep an evaluation in a run; one of the same text, step and extent goes."""
     folder = run / EVALUATIONS
+    check_own(folder)
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:

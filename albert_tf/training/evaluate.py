@@ -38,6 +38,7 @@ from schemas.config import FORWARD_SHARE
 from schemas.errors import AlbertError
 from schemas.files import write_text
 from schemas.layout import EVAL, METRICS, TENSORBOARD
+from schemas.locks import open_own
 
 # A word takes as long as this many held-out examples.
 EXAMPLES_OF_WORD = 2.5
@@ -81,7 +82,7 @@ class MetricsLog:
         if self._writer is None:
             return
         try:
-            with self._path.open("a", encoding="utf-8") as file:
+            with open_own(self._path, "a") as file:
                 file.write(json.dumps(line) + "\n")
             self._show(line)
             self._writer.flush()

@@ -125,8 +125,7 @@ def export(
         **identity(model, tokenizer),
     }
     if found is not None and not overwrite:
-        # Earlier versions did not keep it.
-        if json_text(record | found) == json_text(record):
+        if json_text(found) == json_text(record):
             console.say(f"{output} is finished already; nothing to do.")
             return
         raise SettingError(

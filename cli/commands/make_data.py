@@ -43,7 +43,8 @@ from schemas.layout import (
     TRAIN,
     WORK,
 )
-from schemas.manifest import UNSAID, parse_manifest
+from schemas.locks import lock
+from schemas.manifest import parse_manifest
 
 if TYPE_CHECKING:
     from pipeline.job.plan import Job
@@ -70,7 +71,6 @@ MAKE_DATA = Footprint(
     writes=(SPM_MODEL, MANIFEST, DATA_CARD, SIDECARS, TRAIN, EVAL, WORK),
     progress=(MANIFEST, SIDECAR_FILES, CHUNK_MARKS, LINE_MARKS),
     is_finished=has_all_shards,
-    defaults=UNSAID,
 )
 
 # The flags by topic, in the order of a person's questions.
@@ -325,7 +325,7 @@ def make(task: Task, *, runner: "Runner | None", overwrite: bool, console: Conso
     with contextlib.ExitStack() as held:
         if isinstance(output, str) and runner is None:
             cache = chunks_folder(output)
-            held.enter_context(output_folder.lock(cache, chosen_by="XDG_CACHE_HOME"))
+            held.enter_context(lock(cache, chosen_by="XDG_CACHE_HOME"))
         claim = output_folder.claim(
             output,
             MAKE_DATA,
@@ -356,5 +356,5 @@ def make(task: Task, *, runner: "Runner | None", overwrite: bool, console: Conso
 def forget_cache(folder: Path) -> None:
     """Remove what a job of this machine has left, unless one is at work there."""
     if folder.exists():
-        with contextlib.suppress(AlbertError), output_folder.lock(folder):
+        with contextlib.suppress(AlbertError), lock(folder):
             files.remove(str(folder))

@@ -7,8 +7,8 @@ from importlib import resources
 from cli.report.plots import draw, number, style_of
 from schemas import __version__
 from schemas.example import MASK, SPACE
-from schemas.readable import without_secrets
 from schemas.report import Bars, Cell, Curve, Curves, Example, Plot, Section, Table, Token
+from schemas.secrets import without_secrets
 
 # The maximum number of rows in the table of a curve.
 _MAX_ROWS = 25

@@ -14,7 +14,8 @@ from typing import Self
 import click
 from tqdm import tqdm
 
-from schemas.readable import duration, percent, prefixed, without_secrets
+from schemas.readable import duration, percent, prefixed
+from schemas.secrets import without_secrets
 
 # Tells a person something.
 Say = Callable[[str], None]

@@ -7,7 +7,6 @@ import dataclasses
 import json
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -16,14 +15,14 @@ from typing import Any, TypeVar, get_args
 import click
 from click.core import ParameterSource
 
-from cli.support.console import tell
 from pipeline.storage.files import is_remote
-from schemas.config import check_type, flag_name, plain_type, without_gone
+from schemas import __version__
+from schemas.config import check_type, flag_name, plain_type
 from schemas.errors import SettingError
 from schemas.files import read_json
 from schemas.layout import BUDGET_RECORD, LENGTH_BEFORE
 from schemas.phases import SETTINGS
-from schemas.readable import HIDDEN
+from schemas.secrets import HIDDEN
 
 _DURATION = re.compile(r"(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?|(\d{1,9})")
 
@@ -146,8 +145,9 @@ def load_config(context: click.Context, _: click.Parameter, path: str | None) ->
         )
     # A written file has what its recipe said, and not the name of the recipe.
     known = {p.name: p for p in context.command.params if p.expose_value and p.name != "recipe"}
-    values, ignored = without_gone(values, command=command, known=known, place=path)
-    tell_ignored(ignored, path)
+    version, of_release = values.get("albert_version", __version__), ""
+    if version != __version__:
+        of_release = f", and albert {version}, which wrote the file, has it"
     settings: dict[str, Any] = {}
     for name, value in values.items():
         # What was not given is null in a written file.
@@ -156,16 +156,10 @@ def load_config(context: click.Context, _: click.Parameter, path: str | None) ->
         if name not in known:
             raise SettingError(
                 f"{path}: {name!r} is not a setting of albert {command}; "
-                f"albert {command} --help lists them."
+                f"albert {command} --help lists them{of_release}."
             )
         settings[name] = _as_typed(known[name], value, path=path)
     context.default_map = {**(context.default_map or {}), **settings}
-
-
-def tell_ignored(names: list[str], path: Path | str) -> None:
-    """Say that a file names settings that are gone and had no effect there."""
-    if names and "--quiet" not in sys.argv:
-        tell(f"{path}: {', '.join(names)} ignored; gone, and without effect there.")
 
 
 def _as_typed(parameter: click.Parameter, value: Any, *, path: str) -> Any:

@@ -1,25 +1,23 @@
 """The folder a command writes: locked, recognised, continued or refused."""
 
 import contextlib
-import fcntl
 import itertools
 import json
 import os
 import platform
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatch
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 
-from cli.support.options import tell_ignored
 from pipeline.storage import files
 from schemas import __version__, layout
-from schemas.config import flag_name, without_gone
-from schemas.errors import AlbertError, SettingError
+from schemas.config import flag_name
+from schemas.errors import SettingError
 from schemas.files import TEMPORARY, json_text, parse_json
-from schemas.readable import record_without_secrets
+from schemas.locks import check_own, lock
+from schemas.secrets import record_without_secrets
 
 # What decides the result; a run continues only if it is the same.
 Identity = dict[str, Any]
@@ -36,7 +34,6 @@ class Footprint(NamedTuple):
             identity, all of it.
         evidence: Files that show why a command failed, and keep its folder once they
             say anything; the next command with this output replaces them.
-        defaults: What an identity stands for that earlier versions did not write.
         changeable: Settings of the identity that may change when a run goes on.
         check_change: Refuses such a change where a run cannot go on with it; takes the
             folder, and the identity before and now.
@@ -49,7 +46,6 @@ class Footprint(NamedTuple):
     progress: tuple[str, ...]
     is_finished: Callable[[Path | str, Identity], bool]
     evidence: tuple[str, ...] = ()
-    defaults: Mapping[str, Any] = MappingProxyType({})
     changeable: tuple[str, ...] = ()
     check_change: Callable[[Path | str, Identity, Identity], None] = lambda folder, before, now: (
         None
@@ -95,6 +91,8 @@ def claim(
                 remove(folder, footprint)
             finished = goes_on and compare(folder, footprint, identity=identity)
             if not finished:
+                for name in (*footprint.writes, layout.CONFIG) if here else ():
+                    check_own(Path(here or "", name))
                 write_record(folder, footprint, settings=settings, identity=identity)
             try:
                 yield finished
@@ -233,16 +231,19 @@ def compare(folder: Path | str, footprint: Footprint, *, identity: Identity) -> 
     """Whether a run is finished; refused if it was begun with other settings."""
     # As it will be read again: JSON makes lists of tuples.
     now = json.loads(json.dumps(record_without_secrets(identity)))
-    old = recorded(folder).get("identity")
-    old, ignored = without_gone(
-        old if isinstance(old, dict) else {}, command=footprint.command, known=now, place=folder
-    )
-    tell_ignored(ignored, folder)
-    before = {**footprint.defaults, **old} if old else {}
-    differing = [name for name in {**old, **now} if before.get(name) != now.get(name)]
+    record = recorded(folder)
+    before = record.get("identity")
+    before = before if isinstance(before, dict) else {}
+    differing = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     if set(differing) <= set(footprint.changeable):
         footprint.check_change(folder, before, now)
         return footprint.is_finished(folder, identity)
+    version = record.get("albert_version", __version__)
+    if version != __version__ and before.keys() != now.keys():
+        raise SettingError(
+            f"{folder} holds {footprint.what} of albert {version}, which has other settings: "
+            f"finish it with that release, or {footprint.remedy}."
+        )
     changes = described_changes(differing, before=before, now=now)
     raise SettingError(
         f"{folder} holds {footprint.what} with other settings: {changes}; {footprint.remedy}."
@@ -282,53 +283,3 @@ def remove(folder: Path | str, footprint: Footprint) -> None:
         left = files.find_below(folder, f"{name}{TEMPORARY}*")
         for path in (files.join(folder, name), *left):
             files.remove(path)
-
-
-@contextlib.contextmanager
-def lock(folder: Path, *, chosen_by: str = "--output") -> Iterator[None]:
-    """Hold a folder, made if need be, until the end of a block.
-
-    The system releases the lock of a process that has died. `chosen_by` is the flag or
-    variable that gives another folder.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SettingError(f"{chosen_by}: {folder} cannot be made: {error.strerror}.") from error
-    path = folder / layout.LOCK
-    with _open_lock(path, chosen_by=chosen_by) as file:
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
-
-
-def _open_lock(path: Path, *, chosen_by: str) -> TextIO:
-    """The lock file, held by this process and still the one in the folder."""
-    while True:
-        try:
-            file = path.open("a+")
-        except OSError as error:
-            raise SettingError(
-                f"{chosen_by}: {path.parent} cannot be written: {error.strerror}."
-            ) from error
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            with file:
-                file.seek(0)
-                owner = file.read().strip() or "unknown"
-            raise AlbertError(
-                f"{path.parent} is being written by process {owner}; wait for it to end."
-            ) from None
-        except OSError:
-            # Some network file systems have no locks; whoever writes there has to see
-            # to it that nobody else does.
-            return file
-        # Its last holder may have removed it between the two calls.
-        if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
-            return file
-        file.close()

@@ -213,7 +213,6 @@ PRETRAIN = Footprint(
     progress=(CHECKPOINT_DIRECTORIES,),
     is_finished=has_all_steps,
     evidence=(METRICS,),
-    defaults=dataclasses.asdict(TrainConfig()),
     changeable=("steps", "cooldown_share", "micro_batch_size"),
     check_change=check_new_steps,
     remedy="give another --output (--init-from takes this run's weights along), or "

@@ -21,7 +21,7 @@ from pipeline.storage import remote
 from pipeline.storage.remote import Entry
 from schemas.errors import AlbertError
 from schemas.files import check_is_file, whole_file
-from schemas.readable import without_secrets
+from schemas.secrets import without_secrets
 
 Result = TypeVar("Result")
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from schemas.readable import without_secrets
+from schemas.secrets import without_secrets
 from tests.commands import attempt, contents, run
 
 SECRET = "xyzzy"

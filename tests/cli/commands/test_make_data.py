@@ -10,11 +10,12 @@ from types import SimpleNamespace
 import pytest
 
 from cli.commands.make_data import forget_cache
-from cli.support import console, output_folder
+from cli.support import console
 from cli.support.data_summary import eval_advice
 from pipeline.job import estimate
 from pipeline.job.spill import chunks_folder
 from schemas.files import read_json
+from schemas.locks import lock
 from schemas.manifest import read_manifest
 from tests.commands import EVAL_FRACTION, attempt, contents, make_data, run
 from tests.processes import albert
@@ -213,7 +214,7 @@ def test_a_cache_that_cannot_be_written_is_named_with_what_chooses_it(
 
 def test_a_job_of_a_cluster_leaves_the_cache_of_one_at_work_here(tmp_path):
     cache = tmp_path / "make-data-1"
-    with output_folder.lock(cache):
+    with lock(cache):
         forget_cache(cache)
         assert cache.exists()
     forget_cache(cache)

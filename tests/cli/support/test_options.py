@@ -9,12 +9,9 @@ import click
 import pytest
 
 from cli.commands import make_data, pretrain
-from cli.commands.vocab import VOCAB
 from cli.main import cli
-from cli.support import output_folder
 from cli.support.options import Duration, UserPath
-from schemas.config import GONE, Gone
-from schemas.errors import SettingError
+from schemas import __version__
 from schemas.files import write_json
 from tests.commands import attempt
 
@@ -117,43 +114,18 @@ def test_a_number_stands_for_a_schedule_of_one_value(small, tmp_path):
     assert "leave --max-seq-length, --masked-lm-prob out" in said
 
 
-REFUSED = "old is 2, and the setting is gone; leave it out."
-
-
-@pytest.fixture
-def gone(monkeypatch):
-    """A setting that is gone; 1 is the value without effect."""
-    monkeypatch.setitem(GONE["vocab"], "old", Gone(1, "leave it out"))
-
-
 @pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        (1, "{path}: old ignored; gone, and without effect there.\n"),
-        (None, ""),
-        (2, "Error: {path}: " + REFUSED + "\n"),
-    ],
+    ("version", "end"),
+    [("0.2.0", ", and albert 0.2.0, which wrote the file, has it."), (__version__, ".")],
 )
-@pytest.mark.usefixtures("gone")
-def test_a_file_may_name_a_setting_that_is_gone_where_it_had_no_effect(tmp_path, value, said):
+def test_a_setting_that_is_gone_is_refused_with_the_release_that_has_it(tmp_path, version, end):
     path = tmp_path / "config.json"
-    path.write_text(json.dumps({"old": value, "text": ["none.txt"]}))
-    command = ("vocab", "--config", path, "--output", tmp_path / "v")
-    missing = "" if value == 2 else "Error: --text: none.txt does not exist.\n"
-    assert attempt(*command) == (2, said.format(path=path) + missing)
-    if missing:
-        assert attempt(*command, "--quiet") == (2, missing)
-
-
-@pytest.mark.usefixtures("gone")
-def test_a_run_goes_on_where_a_setting_that_is_gone_had_no_effect(tmp_path, capsys):
-    config, now = tmp_path / "config.json", {"seed": 3}
-    write_json(config, {"identity": {"seed": 3, "old": 1}})
-    assert output_folder.compare(tmp_path, VOCAB, identity=now) is False
-    assert capsys.readouterr().err.startswith(f"{tmp_path}: old ignored;")
-    write_json(config, {"identity": {"seed": 3, "old": 2}})
-    with pytest.raises(SettingError, match=f"{tmp_path}: {REFUSED}"):
-        output_folder.compare(tmp_path, VOCAB, identity=now)
+    write_json(path, {"albert_version": version, "character_coverage": 0.5, "text": ["a.txt"]})
+    assert attempt("vocab", "--config", path, "--output", tmp_path / "v") == (
+        2,
+        f"Error: {path}: 'character_coverage' is not a setting of albert vocab; albert vocab "
+        f"--help lists them{end}\n",
+    )
 
 
 OF_ALL_COMMANDS = {"config", "quiet", "debug", "seed", "beam_options"}

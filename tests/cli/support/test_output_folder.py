@@ -17,6 +17,7 @@ from pipeline.storage import files, remote
 from schemas.config import DataConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.files import TEMPORARY, json_text, write_json
+from schemas.locks import lock
 from schemas.manifest import ShardFile
 from tests.commands import contents, run
 from tests.manifests import manifest_of
@@ -116,13 +117,16 @@ def test_a_run_of_other_settings_is_refused_with_what_else_can_be_done(tmp_path)
     )
 
 
-def test_a_data_set_of_before_a_setting_goes_on_with_what_was_done_then(tmp_path):
-    write_json(tmp_path / "config.json", {"identity": IDENTITY})
-    before = {"near_duplicates": "keep", "repair_text": False, "keep_languages": None}
-    identity = IDENTITY | before
-    assert output_folder.compare(tmp_path, MAKE_DATA, identity=identity) is False
-    with pytest.raises(SettingError, match="--near-duplicates was keep and is drop"):
-        output_folder.compare(tmp_path, MAKE_DATA, identity=identity | {"near_duplicates": "drop"})
+@pytest.mark.parametrize("gone", [{"causal_share": 0.0}, {"beta1": None, "skip_corrupt": True}])
+def test_a_run_of_other_settings_than_there_are_is_finished_with_its_release(tmp_path, gone):
+    record = {"albert_version": "0.2.0", "identity": IDENTITY | gone}
+    write_json(tmp_path / "config.json", record)
+    with pytest.raises(SettingError) as refusal:
+        output_folder.compare(tmp_path, VOCAB, identity=IDENTITY)
+    assert str(refusal.value) == (
+        f"{tmp_path} holds a vocabulary of albert 0.2.0, which has other settings: finish it "
+        "with that release, or give another --output, or --overwrite to start over."
+    )
 
 
 def test_a_text_that_is_read_otherwise_is_not_told_of_by_a_flag_there_is_none(tmp_path):
@@ -181,7 +185,7 @@ def test_a_file_system_without_locks_can_be_written(tmp_path, monkeypatch, numbe
         raise OSError(number, "no locks here")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with output_folder.lock(tmp_path / "v"):
+    with lock(tmp_path / "v"):
         assert (tmp_path / "v/.lock").exists()
     assert not (tmp_path / "v/.lock").exists()
 
@@ -190,7 +194,7 @@ def test_a_file_system_without_locks_can_be_written(tmp_path, monkeypatch, numbe
 def test_a_folder_that_cannot_be_made_is_said_with_what_chooses_it(tmp_path, chosen_by):
     (tmp_path / "file").touch()
     folder = tmp_path / "file/data"
-    with pytest.raises(SettingError) as refusal, output_folder.lock(folder, chosen_by=chosen_by):
+    with pytest.raises(SettingError) as refusal, lock(folder, chosen_by=chosen_by):
         pass
     assert str(refusal.value) == (f"{chosen_by}: {folder} cannot be made: Not a directory.")
 

@@ -1,0 +1,108 @@
+"""No link in a folder that a command writes is followed; what is behind it stays."""
+
+import os
+
+import pytest
+
+from cli.commands.finetune import FINETUNE
+from cli.commands.import_model import IMPORT
+from cli.commands.make_data import MAKE_DATA
+from cli.commands.vocab import VOCAB
+from cli.support import output_folder
+from cli.support.resolve import PRETRAIN
+from schemas.errors import SettingError
+from schemas.files import write_json, write_text
+from schemas.locks import check_own, lock, open_own
+from tests.commands import attempt, contents
+
+# With more steps to come, and a test file without predictions.
+IDENTITY = {"steps": 9, "test": ["predictions-2.jsonl"]}
+
+REFUSED = (
+    "{} is a link, a pipe or a device, and nothing is written to what is behind it; remove "
+    "it, or give another folder."
+)
+
+
+@pytest.fixture
+def precious(tmp_path):
+    """A folder with a file that is not the command's."""
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious/thesis").write_text("mine", "utf-8")
+    yield tmp_path / "precious"
+    assert (tmp_path / "precious/thesis").read_text("utf-8") == "mine"
+    assert contents(tmp_path / "precious") == ["thesis"]
+
+
+def claim(folder, footprint, *, overwrite=False):
+    write_json(folder / "config.json", {"command": footprint.command, "identity": IDENTITY})
+    with output_folder.claim(
+        folder, footprint, settings={}, identity=IDENTITY, overwrite=overwrite
+    ) as finished:
+        return finished
+
+
+STEP = "checkpoints/step-00000001"
+
+
+@pytest.mark.parametrize(
+    ("footprint", "progress", "name", "leads_to"),
+    [
+        (VOCAB, "manifest.json", "spiece.vocab", "thesis"),
+        (IMPORT, "manifest.json", "checkpoints", "."),
+        (MAKE_DATA, "shards/train-00000.json", "README.md", "thesis"),
+        (MAKE_DATA, "shards/train-00000.json", "train/copy-00", "."),
+        (MAKE_DATA, ".work/split-00000.json", ".work/split-00000.documents", "thesis"),
+        (PRETRAIN, STEP, "metrics.jsonl", "thesis"),
+        (PRETRAIN, STEP, "checkpoints/step-00000002", "."),
+        (PRETRAIN, STEP, "tensorboard/events.out.tfevents.1", "thesis"),
+        (FINETUNE, STEP, "predictions/predictions-1.jsonl", "none"),
+    ],
+)
+def test_a_link_is_refused_and_of_an_overwritten_one_only_the_link_goes(
+    tmp_path, precious, footprint, progress, name, leads_to
+):
+    folder = tmp_path / "out"
+    write_text(folder / progress, "")
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).symlink_to(precious / leads_to)
+    with pytest.raises(SettingError) as refusal:
+        claim(folder, footprint)
+    assert str(refusal.value) == REFUSED.format(folder / name)
+    assert claim(folder, footprint, overwrite=True) is False
+    assert contents(folder) == ["config.json"]
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link, lambda _, path: os.mkfifo(path)])
+def test_a_lock_and_a_log_are_files_of_their_own(tmp_path, precious, link):
+    held, log = tmp_path / ".lock", tmp_path / "log"
+    for path, hold in ((held, lambda: lock(tmp_path)), (log, lambda: open_own(log, "a"))):
+        link(precious / "thesis", path)
+        with pytest.raises(SettingError) as refusal, hold():
+            pass
+        assert str(refusal.value) == REFUSED.format(path)
+
+
+def test_a_command_that_is_refused_empties_nothing(tmp_path, precious):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/.lock").symlink_to(precious / "thesis")
+    (tmp_path / "a.txt").write_text("Some text.\n\nMore of it.\n", "utf-8")
+    code, said = attempt("vocab", "--text", tmp_path / "a.txt", "--output", tmp_path / "out")
+    assert code == 2
+    assert said.endswith(f"Error: {REFUSED.format(tmp_path / 'out/.lock')}\n")
+
+
+@pytest.mark.parametrize("name", ["report.html", "removed-00000.jsonl", "predictions.jsonl"])
+def test_a_file_takes_the_place_of_a_link(tmp_path, precious, name):
+    (tmp_path / name).symlink_to(precious / "thesis")
+    write_text(tmp_path / name, "new")
+    assert not (tmp_path / name).is_symlink()
+
+
+def test_a_folder_without_links_is_its_own(tmp_path):
+    (tmp_path / "out/train").mkdir(parents=True)
+    check_own(tmp_path / "out")
+    check_own(tmp_path / "none")
+    (tmp_path / "place").symlink_to("out")
+    with lock(tmp_path / "place"):
+        assert contents(tmp_path / "out") == [".lock"]
