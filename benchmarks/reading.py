@@ -17,9 +17,9 @@ from typing import Any
 from benchmarks.measuring import seconds
 from cli.support.inputs import describe_inputs
 from pipeline.core.documents import Document, ReadingCounts
-from pipeline.reading.formats import FORMATS, KINDS
+from pipeline.reading.formats import FORMATS, KINDS, FilePart
 from pipeline.reading.inputs import InputFile, find_inputs
-from pipeline.reading.read import Chunk, FilePart, plan_chunks, read_chunk, read_part
+from pipeline.reading.read import Chunk, plan_chunks, read_chunk, read_part
 from pipeline.storage.lines import read_blocks
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from cli.main import cli
+from pipeline.reading.formats import FORMATS
 from schemas.architecture import PRESETS, ModelConfig
 from schemas.example import DOCUMENT_FEATURES, FEATURES, SPECIAL_TOKENS, USER_SYMBOLS
 from schemas.finetune_config import RATES, TASK_RECIPES
@@ -104,6 +105,7 @@ def data_format_page() -> str:
         "pieces": f"Every vocabulary begins with {special}, then {symbols}.\n",
         "architecture": table("field", "default", "what it is", rows=fields_of(ModelConfig)),
         "presets": table_of_presets(),
+        "formats": table_of_formats(),
     }
     return with_tables(DATA_FORMAT, tables)
 
@@ -122,6 +124,16 @@ def fields_of(config: type) -> Iterator[str]:
         f"| `{field.name}` | {field.default} | {field.metadata['help']} |"
         for field in dataclasses.fields(config)
     )
+
+
+def table_of_formats() -> str:
+    """The formats of raw text."""
+    rows = []
+    for name, row in FORMATS.items():
+        flags = ", ".join(f"`--{kind}`" for kind in row.kinds)
+        cells = (f"`{name}`", row.known_by, row.meaning.replace("<", "\\<"), flags)
+        rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return table("format", "recognised by", "what it is", "flags", rows=rows)
 
 
 def table_of_presets() -> str:

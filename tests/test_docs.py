@@ -8,7 +8,6 @@ import click
 import pytest
 
 from cli.main import cli
-from pipeline.reading.formats import FORMATS, FORMATS_OF, KINDS
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("cli", "pipeline", "albert_tf", "schemas")
@@ -34,15 +33,6 @@ COMMANDS = dict(GENERATOR.commands(cli, "albert"))
 def test_generated_pages_are_up_to_date(path):
     written = path.read_text(encoding="utf-8")
     assert written == GENERATOR.PAGES[path](), "run make docs"
-
-
-def test_the_table_of_formats_has_each_with_its_flags():
-    page = (ROOT / "docs/data_format.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `([\w-]+)` \|.*\| (`--.*`) \|$", page, re.MULTILINE)
-    assert rows == [
-        (name, ", ".join(f"`--{kind}`" for kind in KINDS if name in FORMATS_OF[kind]))
-        for name in FORMATS
-    ]
 
 
 @pytest.mark.parametrize("path", sorted(set(COMMANDS) - {"albert"}))

@@ -82,7 +82,7 @@ _OF_RUNS = (
 @click.option("--language", metavar="CODE", help="Language of --text.")
 @click.option(
     "--input-format",
-    type=click.Choice(FORMATS),
+    type=click.Choice(list(FORMATS)),
     metavar="FORMAT",
     help="How --text is read, as for make-data.",
 )

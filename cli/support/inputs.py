@@ -9,14 +9,7 @@ import click
 
 from cli.support.console import Console
 from cli.support.options import UserPath, from_anywhere, stacked
-from pipeline.reading.formats import (
-    FORMATS,
-    KINDS,
-    MEANINGS,
-    SENTENCE_FORMATS,
-    InputFile,
-    LanguageSource,
-)
+from pipeline.reading.formats import FORMATS, KINDS, InputFile, LanguageSource
 from pipeline.storage.files import find_local
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import MANIFEST, METRICS, MODEL_CONFIG, TASK
@@ -78,7 +71,7 @@ input_options = stacked(
     ),
     click.option(
         "--input-format",
-        type=click.Choice(FORMATS),
+        type=click.Choice(list(FORMATS)),
         metavar="FORMAT",
         help=f"How the files are read: {', '.join(FORMATS)}  [default: recognised from content]",
     ),
@@ -147,8 +140,8 @@ def describe_inputs(files: Iterable[InputFile]) -> Iterator[str]:
     for (kind, *_), group in sorted(groups.items()):
         count = f"{len(group)} file{'s' if len(group) > 1 else ''}"
         size = prefixed(sum(file.bytes for file in group), "B")
-        said = f"{kind}: {count}, {size}: {MEANINGS[group[0].format]}"
-        if group[0].format not in SENTENCE_FORMATS:
+        said = f"{kind}: {count}, {size}: {FORMATS[group[0].format].meaning}"
+        if not FORMATS[group[0].format].is_segmented:
             said += f" ({group[0].language}{_SOURCES[group[0].language_from]})"
         yield said
 

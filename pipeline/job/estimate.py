@@ -11,8 +11,8 @@ from typing import Any
 from pipeline.core.documents import ReadingCounts, ShardDocument
 from pipeline.dataset.shard import Shard, write_shard
 from pipeline.noise.look import Looker, bounds_for, sum_up
-from pipeline.reading.formats import InputFile
-from pipeline.reading.read import Chunk, FilePart, plan_chunks, read_texts
+from pipeline.reading.formats import FilePart, InputFile
+from pipeline.reading.read import Chunk, plan_chunks, read_texts
 from pipeline.storage.files import open_binary
 from pipeline.storage.lines import decompressed, read_blocks
 from pipeline.vocabulary.tokenizer import Tokenizer

@@ -5,12 +5,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
-from typing import TypedDict, Unpack, cast
+from typing import TypedDict, Unpack
 
 from pipeline.reading import plain_text
 from pipeline.reading.content import (
     HEAD_BYTES,
     DumpIndex,
+    Head,
     is_columnar,
     kind_of,
     read_head,
@@ -18,24 +19,16 @@ from pipeline.reading.content import (
     refuse_binary,
     unpacked_name,
 )
-from pipeline.reading.formats import FORMATS_OF, Format, InputFile, Kind, LanguageSource
+from pipeline.reading.formats import FORMATS, InputFile, Kind, formats_of, loaded
 from pipeline.reading.refusals import UnusableFile, refuse_foreign_bytes
-from pipeline.reading.sentences import DEFAULT_LANGUAGE, known_language, language_of_address
-from pipeline.reading.text_rows import inspect_csv, inspect_jsonl, inspect_parquet
+from pipeline.reading.sentences import DEFAULT_LANGUAGE, known_language
 from pipeline.storage import files
 from pipeline.storage.compression import is_multistream, recognise_compression
 from pipeline.storage.lines import read_blocks
-from pipeline.wikipedia.extracted import find_address, starts_article
-from pipeline.wikipedia.mediawiki import read_siteinfo
 from schemas.errors import AlbertError, SettingError
 
 # Where sizes are estimated, compressed text counts this many times its size.
 _COMPRESSION_RATIO = 4
-# Formats in which a document is found from anywhere in a file.
-_DIVISIBLE: tuple[Format, ...] = (
-    *("mediawiki", "wikiextractor", "jsonl", "jsonl-sentences", "sentences"),
-    *("paragraphs", "bookcorpus", "numbered", "lines", "marked", "wet"),
-)
 # Files that lie beside texts in folders.
 _NO_TEXT_NAMES = re.compile(
     r"(readme|licen[cs]e(-[a-z0-9]+)?|copying|manifest|checksums|sha\d+sums|md5sums)"
@@ -65,7 +58,7 @@ class Reading(TypedDict, total=False):
     """
 
     language: str | None
-    input_format: Format | None
+    input_format: str | None
     text_key: str | None
     on_hashed: Callable[[int], None]
 
@@ -86,7 +79,7 @@ def find_inputs(
         raise SettingError("Give at least one input: --wikipedia, --books or --text.")
     language, text_key = reading.get("language"), reading.get("text_key")
     input_format = reading.get("input_format")
-    choices = {name for kind in kinds for name in FORMATS_OF[kind]}
+    choices = {name for kind in kinds for name in formats_of(kind)}
     if input_format and input_format not in choices:
         flags = " and ".join(f"--{kind}" for kind in kinds)
         raise SettingError(
@@ -235,7 +228,7 @@ def inspect(
     kind: Kind,
     path: str,
     *,
-    input_format: Format | None = None,
+    input_format: str | None = None,
     text_key: str | None = None,
     language: str | None = None,
     on_hashed: Callable[[int], None] = lambda _: None,
@@ -244,37 +237,17 @@ def inspect(
     head = read_head(path)
     if not is_columnar(head):
         refuse_binary(head, path=path)
-    is_forced = input_format in FORMATS_OF[kind]
-    found = (
-        cast(Format, input_format) if is_forced else recognise(kind, head[:HEAD_BYTES], path=path)
-    )
+    is_forced = input_format in formats_of(kind)
+    found = str(input_format) if is_forced else recognise(kind, head[:HEAD_BYTES], path=path)
     size = files.file_size(path)
     sha256 = files.file_hash(path, on_bytes=on_hashed)
     file = InputFile(kind, path, found, DEFAULT_LANGUAGE, size, size, sha256)
-    named = ""
-    if found.startswith("parquet"):
-        file = inspect_parquet(file, text_key, is_forced=is_forced)
-    elif found.startswith("jsonl"):
-        file = inspect_jsonl(file, head, text_key, is_forced=is_forced)
-    elif found == "csv":
-        file = inspect_csv(file, head, text_key)
-    elif found == "mediawiki":
-        named = read_siteinfo(read_blocks(path)).language or ""
-    elif found == "wikiextractor":
-        named = _language_of_articles(head, path=path)
-    if language or named:
-        source: LanguageSource = "flag" if language else "file"
-        file = file._replace(language=language or named, language_from=source)
+    if inspector := FORMATS[found].inspect:
+        of_head = Head(kind, path, head)
+        file = loaded(inspector)(file, of_head, text_key=text_key, is_forced=is_forced)
+    if language:
+        file = file._replace(language=language, language_from="flag")
     return file if found.startswith("parquet") else _inspect_text(file, head)
-
-
-def _language_of_articles(head: bytes, *, path: str) -> str:
-    if not any(map(starts_article, head.split(b"\n"))):
-        raise UnusableFile(
-            f"{path} begins with <doc>, but has no articles with id and title as "
-            "wikiextractor writes them; give its text."
-        )
-    return language_of_address(find_address(head))
 
 
 def _inspect_text(file: InputFile, head: bytes) -> InputFile:
@@ -294,6 +267,6 @@ def _inspect_text(file: InputFile, head: bytes) -> InputFile:
                 starts = plain_text.find_documents(stream, size=file.bytes)
         return file._replace(
             text_bytes=file.bytes * (1 if is_plain else _COMPRESSION_RATIO),
-            is_divisible=is_seekable and file.format in _DIVISIBLE,
+            is_divisible=is_seekable and bool(FORMATS[file.format].starts),
             document_starts=tuple(starts),
         )

@@ -13,12 +13,23 @@ import itertools
 import re
 import zlib
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
 from pipeline.core.writing_systems import ends_sentence
-from pipeline.reading.plain_text import as_prose, is_marker, prose_document, read_prose
+from pipeline.reading.plain_text import (
+    as_prose,
+    is_marker,
+    prose_document,
+    read_prose,
+    recognise_text,
+)
+from pipeline.reading.refusals import WARC
 from pipeline.reading.sentences import known_language
-from pipeline.storage.lines import line_blocks, read_whole_lines
+from pipeline.storage.lines import LINE_PREFIX_BYTES, decode, line_blocks, read_whole_lines
+
+if TYPE_CHECKING:
+    from pipeline.reading.content import Head
 
 # Shorter lines repeat ("he nodded ."), and longer ones are not sentences.
 _MIN_START_CHARACTERS, _MAX_START_CHARACTERS = 30, 1000
@@ -31,10 +42,13 @@ _FIRST_PAGE = re.compile(
     r"\bisbn\b|\ball rights reserved\b|\bcopyright\b.*\b(?:19|20)\d\d\b|"
     r"^chapter (?:1|one|i)\b[ .:]*$"
 )
-CUE_TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{1,2}[,.]\d{1,3}"
+_TOKENIZED_ENDS = (" .", " ?", " !", " ''", " ...", ' "')
+_NUMBERED = re.compile(r"\d+\t[^\t]+")
+_CUE_TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{1,2}[,.]\d{1,3}"
 # As in SubRip and WebVTT, as YouTube's own (.sbv), and as Whisper prints them.
-CUE_TIMES = rf"(?P<bracket>\[)?{CUE_TIME}\s*(?:-->|,)\s*{CUE_TIME}(?(bracket)\])"
-_TIMES = re.compile(CUE_TIMES)
+_CUE_TIMES = rf"(?P<bracket>\[)?{_CUE_TIME}\s*(?:-->|,)\s*{_CUE_TIME}(?(bracket)\])"
+_TIMES = re.compile(_CUE_TIMES)
+_CUE = re.compile(rf"\s*(?:WEBVTT\b|(?:\d+[^\S\n]*\n)?{_CUE_TIMES})")
 _RECORD = re.compile(r"WARC/1\.\d\s*")
 _NO_CUE = re.compile(r"(?:WEBVTT|NOTE|STYLE|REGION)(?:\s|$)")
 # Tags of looks, of positions, and what is heard and not said.
@@ -46,6 +60,11 @@ _SPEAKER_CHANGES = re.compile(r"(?:[-–—]|>{2,}|<v\b[^<>\n]{0,100}>)\s*(?=\S)
 _MAX_SPOKEN_CHARACTERS = 2000
 _MAX_REPEATED_WORDS = 100
 Spoken = tuple[list[str], bool]
+
+
+def is_subtitles(head: "Head") -> bool:
+    """Whether a file begins as subtitles do."""
+    return _CUE.match("\n".join(head.lines[:10])) is not None
 
 
 def read_subtitles(lines: Iterable[str]) -> Iterator[Document | Dropped]:
@@ -156,6 +175,37 @@ def starts_document(sentence: str) -> bool:
     return may_be_first_page and _FIRST_PAGE.search(lower) is not None
 
 
+def is_bookcorpus(head: "Head") -> bool:
+    """Whether a file has sentences without end; given as books, tokenized ones."""
+    if head.is_whole or "" in head.lines:
+        return False
+    if head.kind == "books":
+        return is_tokenized(head.lines)
+    return recognise_text(head.lines, is_whole=False) == "bookcorpus"
+
+
+def is_tokenized(lines: list[str]) -> bool:
+    """Whether lines are lower-case sentences with spaces around their punctuation.
+
+    >>> is_tokenized(["he came , late .", "`` why ? ''", "she left ."])
+    True
+    >>> is_tokenized(["He came, late."])
+    False
+    """
+    lines = [line for line in lines if line]
+    letters = sum(map(str.isalpha, "".join(lines)))
+    capitals = sum(map(str.isupper, "".join(lines)))
+    tokenized = sum(line.endswith(_TOKENIZED_ENDS) for line in lines)
+    return letters > 0 and capitals <= 0.01 * letters and tokenized >= 0.6 * len(lines)
+
+
+def starts_sentence_document(line: bytes) -> bool:
+    """Whether a document begins with a line that is seen whole."""
+    # A carriage return ends a line too, but a part of a file begins after line feeds.
+    first = decode(line).partition("\n")[0]
+    return len(line) < LINE_PREFIX_BYTES and starts_document(" ".join(first.split()))
+
+
 def read_bookcorpus(sentences: Iterable[str]) -> Iterator[Document | Dropped]:
     """Sentences as documents; blank ones are left out.
 
@@ -177,6 +227,21 @@ def read_bookcorpus(sentences: Iterable[str]) -> Iterator[Document | Dropped]:
         yield Document(tuple(held), is_segmented=True)
 
 
+def is_numbered(head: "Head") -> bool:
+    """Whether each line has a number, a tab and a sentence, as Leipzig's files."""
+    lines = decode(head.data).split("\n")[: len(head.lines)]
+    full = [line for line in lines if line.strip()]
+    numbers = {line.partition("\t")[0] for line in full if _NUMBERED.fullmatch(line)}
+    has_words = any(" " in line for line in full)
+    return len(full) > 1 and len(numbers) == len(full) and has_words
+
+
+def starts_numbered_document(line: bytes) -> bool:
+    """Whether a document begins with a sentence after a number and a tab."""
+    is_short = len(line) < LINE_PREFIX_BYTES
+    return is_short and starts_sentence_document(line.partition(b"\t")[2])
+
+
 def read_numbered(lines: Iterable[str]) -> Iterator[Document | Dropped]:
     """Sentences after a number and a tab, as documents."""
     return read_bookcorpus(" ".join(line.partition("\t")[2].split()) for line in lines)
@@ -196,6 +261,16 @@ def read_marked(
     for is_between, lines in itertools.groupby(all_lines, key=is_marker):
         if not is_between:
             yield from read_prose(map(as_prose, lines), counts=counts)
+
+
+def is_wet(head: "Head") -> bool:
+    """Whether a file begins with a record of WARC."""
+    return WARC.match(head.start) is not None
+
+
+def starts_page(line: bytes) -> bool:
+    """Whether a record begins with a line."""
+    return is_record_start(decode(line))
 
 
 def read_wet(lines: Iterable[str]) -> Iterator[Document | Dropped]:

@@ -4,7 +4,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
 from pipeline.core.writing_systems import (
@@ -16,7 +16,11 @@ from pipeline.core.writing_systems import (
     unwrapped,
     with_whole_words,
 )
-from pipeline.storage.lines import cut_position, decode
+from pipeline.reading.formats import FilePart
+from pipeline.storage.lines import LINE_PREFIX_BYTES, cut_position, decode
+
+if TYPE_CHECKING:
+    from pipeline.reading.content import Head
 
 # What stands alone on a line between documents; so may a line of dashes.
 _MARKER_NAMES = (
@@ -39,8 +43,8 @@ _MENTION = re.compile(
 # How much of the text on either side shows it.
 _NEARBY = 8
 
-# How WikiText writes the title of an article, and of a section.
-_WIKITEXT_TITLE = re.compile(rb" = [^=\n]+ = \s*")
+# How WikiText writes the title of an article, as BabyLM does, and of a section.
+_WIKITEXT_TITLE = re.compile(rb" = [^=\n]+ = \s*|= = = [^=\n]+ = = =\s*")
 _WIKITEXT_SECTION = re.compile(rb" (?:= ){2,}[^=\n]+ (?:= ){2,}\s*")
 _WIKITEXT_MARK = re.compile(rb" @([-,.])@ ")
 
@@ -72,7 +76,23 @@ def is_title(line: bytes) -> bool:
     >>> is_title(b" = Ada = \n"), is_title(b" = = Life = = \n"), is_title(b"a = b = c")
     (True, False, False)
     """
-    return line.startswith(b" = ") and _WIKITEXT_TITLE.fullmatch(line) is not None
+    return line.startswith((b" = ", b"= = = ")) and _WIKITEXT_TITLE.fullmatch(line) is not None
+
+
+def is_marked(head: "Head") -> bool:
+    """Whether the first of a file names the end of a document, or begins with a title."""
+    first_line = next(filter(bytes.strip, head.data.split(b"\n")), b"")
+    return has_marker(head.whole_lines) or is_title(first_line)
+
+
+def is_short_marker(line: bytes) -> bool:
+    """Whether a line that is seen whole is a marker; a longer one begins no document."""
+    return len(line) < LINE_PREFIX_BYTES and is_marker(line)
+
+
+def is_between(line: bytes) -> bool:
+    """Whether a line ends a document of lines, and is taken for the first of the next."""
+    return not line.strip() or is_named_marker(line)
 
 
 def as_prose(line: bytes) -> bytes:
@@ -211,6 +231,13 @@ def read_book(
             return
 
 
+def read_book_part(
+    part: FilePart, blocks: Iterable[bytes], *, counts: ReadingCounts
+) -> Iterator[Document | Dropped]:
+    """The documents of a part of a book's file."""
+    return read_book(blocks, counts=counts, is_start=part.start == 0)
+
+
 def find_books(blocks: Iterable[bytes]) -> Iterator[int]:
     """Where the documents of a very long book begin in its file.
 
@@ -344,6 +371,21 @@ def recognise_text(lines: list[str], *, is_whole: bool = True) -> TextFormat:
     if complete >= 0.75 * len(full) and several <= 0.3 * len(full) and is_blocks:
         return "sentences" if is_whole or "" in lines else "bookcorpus"
     return "paragraphs" if _are_paragraphs(lines) else "prose"
+
+
+def is_of_sentences(head: "Head") -> bool:
+    """Whether a text has a sentence a line."""
+    return head.kind == "text" and recognise_text(head.lines) == "sentences"
+
+
+def is_of_paragraphs(head: "Head") -> bool:
+    """Whether a text has a paragraph a line."""
+    return head.kind == "text" and _are_paragraphs(head.lines)
+
+
+def is_any(_: "Head") -> bool:
+    """Any text is prose, or a book."""
+    return True
 
 
 def _are_paragraphs(lines: list[str]) -> bool:

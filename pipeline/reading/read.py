@@ -5,74 +5,23 @@ read. Storage opens, decompresses and cuts it at the documents of its format; th
 are decoded, and what is no text of the document is left out.
 """
 
+import functools
 import hashlib
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from pipeline.core.documents import Document, Dropped, ReadingCounts, ShardDocument, held_out_id
-from pipeline.reading.formats import Format, InputFile
-from pipeline.reading.marked_text import (
-    is_record_start,
-    read_bookcorpus,
-    read_line_documents,
-    read_marked,
-    read_numbered,
-    read_subtitles,
-    read_wet,
-    starts_document,
-)
-from pipeline.reading.plain_text import (
-    is_marker,
-    is_named_marker,
-    read_book,
-    read_paragraphs,
-    read_prose,
-    read_sentences,
-    split_at_markers,
-)
+from pipeline.reading.formats import FORMATS, FilePart, InputFile, loaded
+from pipeline.reading.plain_text import split_at_markers
 from pipeline.reading.sentences import divide, split_sentences, unlike_language
-from pipeline.reading.text_rows import (
-    csv_rows,
-    json_rows,
-    json_sentence_starts,
-    parquet_rows,
-    parquet_sentence_rows,
-    read_rows,
-    read_sentence_rows,
-)
 from pipeline.storage import files
-from pipeline.storage.lines import (
-    LINE_PREFIX_BYTES,
-    StartsDocument,
-    decode,
-    read_blocks,
-    read_documents,
-    read_lines,
-    read_raw_lines,
-)
-from pipeline.wikipedia.extracted import read_articles, starts_article
-from pipeline.wikipedia.mediawiki import read_pages, read_siteinfo
+from pipeline.storage.lines import decode, read_blocks, read_documents, read_lines, read_raw_lines
 from schemas.readable import counted
 
 # Text that a worker reads at a time: large files are read in parts of about this
 # size, small ones together.
 CHUNK_BYTES = 16 << 20
-
-
-class FilePart(NamedTuple):
-    """A part of a file.
-
-    Attributes:
-        file: The file, with `group_bytes` and `document_starts` cleared.
-        start: Its first byte, or row group of a parquet file.
-        end: The first one after it; None for the end of the file.
-    """
-
-    file: InputFile
-    start: int
-    end: int | None
-    text_bytes: int
 
 
 class Chunk(NamedTuple):
@@ -221,28 +170,6 @@ def hash_document(document: Document) -> bytes:
     return held_out_id(document_id) if document.is_held_out else document_id
 
 
-def _blocks(part: FilePart, counts: ReadingCounts) -> Iterator[bytes]:
-    """The bytes of the documents that belong to a part, decompressed."""
-    file, start, end, _ = part
-    starts = _STARTS.get(file.format)
-    if file.format == "jsonl-sentences":
-        starts = json_sentence_starts(file.text_key)
-    if starts is None:
-        # The part is known to begin and end with its documents.
-        return read_blocks(file.path, start=start, end=end, counts=counts)
-    return read_documents(file.path, starts, start=start, end=end, counts=counts)
-
-
-def _starts_sentence(line: bytes) -> bool:
-    # A carriage return ends a line too, but a part of a file begins after line feeds.
-    first = decode(line).partition("\n")[0]
-    return starts_document(" ".join(first.split()))
-
-
-def _is_between(line: bytes) -> bool:
-    return not line.strip() or is_named_marker(line)
-
-
 def _without_markers(lines: Iterable[str]) -> Iterator[str]:
     """Lines, with a blank one in the place of a marker of the end of a document."""
     for line in lines:
@@ -256,71 +183,23 @@ def _without_markers(lines: Iterable[str]) -> Iterator[str]:
             yield decode(part).strip()
 
 
-def _if_whole(starts: StartsDocument) -> StartsDocument:
-    """The same for lines that are seen whole; a longer one begins no document."""
-    return lambda line: len(line) < LINE_PREFIX_BYTES and starts(line)
-
-
-# Whether a document begins with a line, in formats that are read from anywhere.
-_STARTS: dict[Format, StartsDocument] = {
-    "mediawiki": lambda line: line.lstrip().startswith((b"<page>", b"<page ")),
-    "wikiextractor": starts_article,
-    "jsonl": lambda _: True,
-    "lines": lambda _: True,
-    "marked": _if_whole(is_marker),
-    "wet": lambda line: is_record_start(decode(line)),
-    # A blank line ends a document, and is taken for the first line of the next.
-    "sentences": _is_between,
-    "paragraphs": _is_between,
-    "bookcorpus": _if_whole(_starts_sentence),
-    "numbered": _if_whole(lambda line: _starts_sentence(line.partition(b"\t")[2])),
-}
-
-
-# Of the documents in blocks, in lines, and in lines with their white space.
-_OF_BLOCKS = {"prose": read_prose, "marked": read_marked, "lines": read_line_documents}
-_OF_LINES = {
-    "sentences": read_sentences,
-    "paragraphs": read_paragraphs,
-    "bookcorpus": read_bookcorpus,
-    "subtitles": read_subtitles,
-}
-_OF_RAW_LINES = {"wet": read_wet, "numbered": read_numbered}
-
-
 def read_part(part: FilePart, *, counts: ReadingCounts) -> Documents:
     """The documents that belong to a part of a file; of one dropped, the reason."""
-    name = part.file.format
-    if name.startswith(("jsonl", "parquet", "csv")):
-        return _read_rows(part, counts)
-    blocks = _blocks(part, counts)
-    if name == "mediawiki":
-        siteinfo = read_siteinfo(read_blocks(part.file.path))
-        return read_pages(blocks, siteinfo=siteinfo, counts=counts)
-    if name == "book":
-        return read_book(blocks, counts=counts, is_start=part.start == 0)
-    if name in _OF_BLOCKS:
-        return _OF_BLOCKS[name](blocks, counts=counts)
-    if name in _OF_LINES:
-        return _OF_LINES[name](_without_markers(read_lines(blocks, counts=counts)))
-    lines = read_raw_lines(blocks, counts=counts)
-    if name == "wikiextractor":
-        return read_articles(lines, counts=counts)
-    return _OF_RAW_LINES[name](lines)
-
-
-def _read_rows(part: FilePart, counts: ReadingCounts) -> Documents:
     file, start, end, _ = part
-    key = file.text_key
-    if file.format == "parquet-sentences":
-        return read_sentence_rows(parquet_sentence_rows(file.path, key=key, start=start, end=end))
-    if file.format == "parquet":
-        rows = parquet_rows(file.path, key=key, start=start, end=end)
-    elif file.format == "csv":
-        blocks = _blocks(part, counts)
-        rows = csv_rows(blocks, key=key, counts=counts, quoting=file.quoting)
+    row = FORMATS[file.format]
+    if row.starts:
+        starts = loaded(row.starts)
+        if file.text_key:
+            starts = functools.partial(starts, key=file.text_key)
+        blocks = read_documents(file.path, starts, start=start, end=end, counts=counts)
     else:
-        rows = json_rows(_blocks(part, counts), key=key, counts=counts)
-    if file.format == "jsonl-sentences":
-        return read_sentence_rows(rows)
-    return read_rows(rows, kind=file.kind, counts=counts)
+        # The part is known to begin and end with its documents.
+        blocks = read_blocks(file.path, start=start, end=end, counts=counts)
+    read: Callable[..., Documents] = loaded(row.reader)
+    if row.reads == "part":
+        return read(part, blocks, counts=counts)
+    if row.reads == "blocks":
+        return read(blocks, counts=counts)
+    if row.reads == "lines":
+        return read(_without_markers(read_lines(blocks, counts=counts)))
+    return read(read_raw_lines(blocks, counts=counts))

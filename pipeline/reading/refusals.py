@@ -1,5 +1,8 @@
 """What holds no text that is read, refused by the name of what it seems to be.
 
+Beside what `refused.tsv` names, any text is refused of which most lines have marks that
+are no words: what the marks mean is not known, so a person says if they are text.
+
 Text is read as UTF-8, and lines that are not as Windows-1252, which can write the
 languages of Western Europe only (`pipeline.storage.lines`).
 """
@@ -8,11 +11,15 @@ import codecs
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
 
 from pipeline.core.writing_systems import UNSPACED
 from pipeline.reading.formats import Kind
 from pipeline.reading.plain_text import has_marker
-from pipeline.storage.lines import mostly_utf8
+from pipeline.storage.lines import decode, mostly_utf8
 from schemas.errors import AlbertError
 
 _MARKS = {
@@ -242,84 +249,37 @@ _XML = re.compile(
 )
 PAGE = re.compile(rb"<page[\s>]")
 WARC = re.compile(rb"WARC/1\.\d\r?\n")
-# What stands before a mail on its way, and what also a person may write there.
-_SENT = rb"(?:Return-Path|Received|Delivered-To|MIME-Version|Message-ID): "
-_WRITTEN = (
-    rb"(?:From|To|Cc|Subject|Date|Reply-To|Organization|Newsgroups|Lines"
-    rb"|Content-[\w-]+): "
-)
-_MAIL = "a mail as it was sent"
-# How a file begins that is text for a program, what it is, and what to do about it.
-_STRUCTURED = (
-    (rb"\[Script Info\]|\{\d+\}\{\d+\}", "subtitles", "convert them to SubRip (.srt)"),
-    (rb"\[(?:\d\d:\d\d\.\d\d\]|(?:ar|ti|al):)", "lyrics with times", "give their text"),
-    (rb"INSERT INTO\b", "an SQL dump", "write its texts as JSON lines"),
-    (rb"BEGIN:V(?:CALENDAR|CARD)", "a calendar or address book", "give its text"),
-    (rb"@[a-zA-Z]+\{[^\s{}]+,\s*\n", "a bibliography", "write it as JSON lines"),
-    (rb"%!PS", "PostScript", "give its text, for example as ps2ascii writes it"),
-    (rb"(?:#[^\n]*\n)*msgid \"", "a catalogue of messages", "write it as JSON lines"),
-    (rb"(?:%[^\n]*\n)*\\(?:documentclass|begin\{document\})", "LaTeX", PANDOC),
-    (rb"(?:--|/\*)[^\n]*\bdump\b", "an SQL dump", "write its texts as JSON lines"),
-    (
-        rb"From (?:\S+@\S+|\S+ +[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d) [^\n]*\n"
-        rb"(?:[\w-]+:|>)",
-        "a mailbox",
-        "give the text of its mails",
-    ),
-    (rb"(?:%s)[^\n]*\n(?:[ \t][^\n]*\n)*[\w-]+:" % _SENT, _MAIL, "give its text"),
-    (rb"(?:(?:%s|%s)[^\n]*\n(?:[ \t][^\n]*\n)*){3}" % (_SENT, _WRITTEN), _MAIL, "give its text"),
-    (rb"%YAML\b|---\r?\n\w+:", "YAML", "write its texts as JSON lines"),
-)
 _JSON_ARRAY = re.compile(rb"\[\s*+\{\s*+\"")
 _JSON_TEXTS = re.compile(rb'(?:\[\s*+)++"(?:[^"\\\n]|\\.)*+"\s*+(?:,|(?:\]\s*+)++(?:\Z|[,\[]))')
 _JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\["\\/bfnrtu])*+"')
 
-# What lines of a text for programs or with markup have, the share that has it in the
-# least of these, what it is, and what to do about it.
-_IN_LINES = (
-    (
-        r"</(?:p|div|span|li|ul|ol|t[dhr]|table|h[1-6]|a|b|i|em|strong|font|body)>"
-        r"|<br ?/?>",
-        0.3,
-        "HTML",
-        PANDOC,
-    ),
-    (
-        r"\\(?:begin|end|item|(?:sub)*section|chapter|emph|text[a-z]{2}|cite[pt]?|ref|label"
-        r"|usepackage|newcommand|footnote|includegraphics)\b",
-        0.1,
-        "LaTeX",
-        PANDOC,
-    ),
-    (r"^\.\. [\w-]+::|:[\w-]+:`[^`]+`", 0.05, "reStructuredText", PANDOC),
-    # Comments look like headings, which come after these.
-    (
-        r"^(?:import [\w.]+|from [\w.]+ import\b.*|(?:async )?def \w+\(.*"
-        r"|class \w.*[:{]|#include\b.*|#!.*|return\b.*|//.*|/\*.*|\*/"
-        r"|[\w.]+(?:\[.*\])? [-+*/:]?= .+"
-        r"|(?:if|for|while|else|elif|try|except|with|switch|case)\b.*[:{(]"
-        r"|.*(?:[{}(\[]|[\"'];)|(?:(?![a-zA-Z\d_]\().)*+\w\(.*\)[;,]?|[)}\]]+[;,:]?)$",
-        0.3,
-        "code",
-        "give text",
-    ),
-    (r"^#{1,6} \w|^```|\]\((?:https?:|[#/.])|^\|?(?=[ :-]*---)[ :-]*+\|", 0.1, "Markdown", PANDOC),
-    (
-        # A number and a sentence may be a verse of the Bible.
-        r"^\W?(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4},?[T ]+|(?<=\W))\d{1,2}:\d\d\b"
-        r"|^\d{1,2}:\d\d(?::\d\d\b| ?[AaPp]\.?[Mm]\b| [<\[-]| (?:\w+ )?\w+:|$)",
-        0.5,
-        "a chat or a log, with a time in each line",
-        "give what is said",
-    ),
-    (
-        rf"^(?:\d+ )?[^\W\d_{UNSPACED}]+(?:[-'’][^\W\d_{UNSPACED}]+)*(?: \d+)?$",
-        0.95,
-        "a list of words",
-        "give running text",
-    ),
+# A mark that is no word. Expressions with brackets and bars of their own, as verbose.
+_ODD = re.compile(
+    r"""
+    \\(?:u[0-9a-f]{4}|[^\W\d_]+\d?)                       # \v \u0414
+    | </?(?!unk>)[^\W\d_][^<>]{0,200}>                     # <range>
+    | (?<=\S)\|(?=\S) | \|\|+ | ¶ | ~~                     # 1|2|
+    | (?<=\w)@@(?=\s|$) | \u2581 | (?:^|(?<=\s))\#\#(?=\w)  # of pieces of words
+    | \{\{ | \}\} | \[\[ | \]\] | ''' | \[\*\* | \*\*\]
+    | (?<=[\w=])=[0-9A-F]{2} | (?<=\w)=$ | %[0-9A-F]{2}(?=\w|%)
+    | ^\s*[A-Z][A-Z0-9]{1,3}(?:[ ]{0,2}-[ ](?!-)|[ ]{2,4}(?=\S))   # AB  -
+    | (?<=[^\W\d])[/_](?:[A-Z]{2,5}\$?|[.,:])(?=\s|$)      # It/PRP
+    | \((?:[A-Z]+[-A-Z]*)?[ ]\( | \([A-Z]{1,4}[ ]\w+\)\)   # (S (NP
+    | ^[\[(][rb]?(['"]).*(?:['"]|\d)[\])],?$               # ['It was.', 'So.']
+    | ^\W*[A-Z]+_OF_[A-Z]+ | ={2,}[ ](?=\w) | ^=[ ]=[ ]=[ ] | \[/[a-z]{1,8}\]
+    | ^\[\w+[ ]".*"\]$ | ^\[\w+\]$(?=\n\w+=) | ^[*%@][A-Za-z]{2,6}:\t | ^\#META | ^>\w+\|
+    | ^(?=\S*\d)(?=\S*[A-Za-z])[A-Za-z0-9+/_-]{40,}={0,2}$ | ^(?:[0-9a-f]{8,}\s?)+$
+    | ^\d[ ](?:@\w+@[ ])?[A-Z_]{3,5}(?=\s|$) | ^[-+]?\d+\.\d+[ ]+\S+[ ]+[-+]?\d+\.\d+$
+    | [ ]-[ ]-[ ]\[\d
+    """,
+    re.VERBOSE,
 )
+_ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+|\S+@\S+\.\S+")
+# Shares of the lines that have any such mark, or the same one, and of lines that are
+# nothing else.
+_MOST_ODD, _MOST_SAME, _MOST_ALONE = 0.6, 0.4, 0.04
 _FEWEST_LINES, _FEWEST_MARKED = 5, 3
+_DAY = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}")
 # Markup that only the file's name tells from plain text.
 MARKUP_NAMES = {
     "md": "Markdown",
@@ -343,7 +303,37 @@ class UnusableFile(AlbertError):
     """A file that holds no text we can read; in a folder it is passed over."""
 
 
-def refuse_other_markup(kind: Kind, head: bytes, *, path: str) -> None:
+class Sign(NamedTuple):
+    """What a file is that has a sign, and what to do about it; a row of `refused.tsv`.
+
+    Attributes:
+        place: Where the sign stands: at the first of all bytes, at the start of a text,
+            or in its lines, as markup or otherwise.
+        share: Of the lines that have the sign, the least; of code, of their characters.
+    """
+
+    place: str
+    share: str
+    name: str
+    advice: str
+    sign: str
+
+
+@cache
+def _signs(place: str) -> list[Sign]:
+    rows = (files("pipeline.reading") / "refused.tsv").read_text("utf-8").splitlines()
+    signs = [Sign(*row.replace("{UNSPACED}", UNSPACED).split("\t")) for row in rows]
+    return [sign for sign in signs if sign.place == place]
+
+
+def refuse_named(place: str, head: bytes, *, path: str, otherwise: str = "") -> None:
+    """Refuse what begins with the sign of something that is no text for us."""
+    for _, _, name, advice, sign in _signs(place):
+        if re.match(sign.encode(), head, re.DOTALL * (place == "bytes")):
+            raise UnusableFile(f"{path} is {name}; {advice}{otherwise}.")
+
+
+def refuse_markup(kind: Kind, head: bytes, *, path: str) -> None:
     """Refuse what would be read as text with its markup."""
     otherwise = "" if kind == "wikipedia" else f", or {as_it_stands(kind)}"
     start = without_lead(head[:_MARKUP_BYTES])
@@ -352,6 +342,7 @@ def refuse_other_markup(kind: Kind, head: bytes, *, path: str) -> None:
     is_dump = b"<mediawiki" in start or PAGE.search(start)
     if _XML.match(start) and not is_dump:
         raise UnusableFile(f"{path} is XML; give its text.")
+    refuse_named("start", start, path=path, otherwise=otherwise)
     is_element = _ELEMENT.match(start) and _CLOSING.search(head)
     if is_element and not has_marker(head):
         raise UnusableFile(f"{path} is HTML or XML; give its text{otherwise}.")
@@ -362,14 +353,7 @@ def refuse_other_markup(kind: Kind, head: bytes, *, path: str) -> None:
         )
     if WARC.match(start) and b"\nWARC-Type: conversion" not in head:
         raise UnusableFile(f"{path} is WARC without the text of pages; give its WET.")
-    for structured, name, advice in _STRUCTURED:
-        if re.match(structured, start):
-            raise UnusableFile(f"{path} is {name}; {advice}{otherwise}.")
-    _refuse_json(head, path=path)
-
-
-def _refuse_json(head: bytes, *, path: str) -> None:
-    """Refuse JSON that is not one record a line."""
+    # JSON that is not one record a line.
     if _JSON_ARRAY.match(without_lead(head[:_MARKUP_BYTES])):
         raise UnusableFile(
             f"{path} is a JSON array; write one object a line, for example with jq -c '.[]'."
@@ -405,19 +389,73 @@ def without_lead(head: bytes) -> bytes:
     return head.removeprefix(b"\xef\xbb\xbf").lstrip()
 
 
-def refuse_marked_lines(kind: Kind, lines: list[str], *, path: str) -> None:
+def refuse_lines(kind: Kind, text: bytes, *, path: str) -> None:
     """Refuse text with markup, code, and lines that are no sentences.
 
     Args:
-        lines: With single spaces, and none at their ends.
+        text: Whole lines.
     """
-    full = [line for line in lines[:SHOWN_LINES] if line]
-    if len(full) < _FEWEST_LINES:
+    raw = [line for line in decode(text).split("\n") if line.strip()][:SHOWN_LINES]
+    if len(raw) < _FEWEST_LINES:
         return
-    for sign, share, name, advice in _IN_LINES:
-        marked = sum(re.search(sign, line) is not None for line in full)
-        if marked >= max(_FEWEST_MARKED, share * len(full)):
+    _refuse_signs(kind, "markup", raw, path=path)
+    if found := odd_mark(raw):
+        mark, number = found
+        raise UnusableFile(
+            f"{path} has marks that are no words in {number} of {len(raw)} lines, most often "
+            f'"{mark:.40}"; give its text without them, or {as_it_stands(kind)}.'
+        )
+    _refuse_signs(kind, "lines", raw, path=path)
+
+
+def _refuse_signs(kind: Kind, place: str, lines: list[str], *, path: str) -> None:
+    full = [" ".join(line.split()) for line in lines]
+    for _, share, name, advice, sign in _signs(place):
+        marked = [line for line in full if re.search(sign, line)]
+        # In a text about programs a few short lines are code; each entry of a diary has
+        # another day.
+        size = len if name != "code" else _characters
+        days = {day[0] for line in marked if (day := _DAY.search(line))}
+        is_diary = len(days) == len(marked) and "chat" in name
+        is_most = len(marked) >= _FEWEST_MARKED and size(marked) >= float(share) * size(full)
+        if is_most and not is_diary:
             raise UnusableFile(f"{path} looks like {name}; {advice}, or {as_it_stands(kind)}.")
+
+
+def _characters(lines: list[str]) -> int:
+    return sum(map(len, lines))
+
+
+def odd_marks(line: str) -> Iterator[str]:
+    r"""The marks in a line that are no words, but for addresses.
+
+    >>> list(odd_marks(r"\v 12 He came\f + \fr 1:12 late.")), list(odd_marks("1:12 He came."))
+    (['\\v', '\\f', '\\fr'], [])
+    """
+    for found in _ODD.finditer(_ADDRESS.sub("", line)):
+        yield found[0].strip()
+
+
+def odd_mark(lines: list[str]) -> tuple[str, int] | None:
+    """The commonest mark that is no word, and how many lines have any, where most do.
+
+    >>> odd_mark(["It/PRP was/VBD late/JJ ./.", "He/PRP came/VBD ./."])
+    ('/PRP', 2)
+    >>> odd_mark(["#rain http://a.b/%20c @Ada It rains.", "He came, late."]) is None
+    True
+    """
+    each = [dict.fromkeys(odd_marks(line)) for line in lines]
+    marks = Counter(mark for found in each for mark in found)
+    if not marks:
+        return None
+    mark, number = marks.most_common(1)[0]
+    odd = sum(map(bool, each))
+    alone = sum(
+        not _ODD.sub("", line).strip() for line, found in zip(lines, each, strict=True) if found
+    )
+    is_most = odd >= _MOST_ODD * len(lines) or number >= _MOST_SAME * len(lines)
+    is_alone = alone >= max(_FEWEST_MARKED, _MOST_ALONE * len(lines))
+    return (mark, odd) if is_most or is_alone else None
 
 
 def as_it_stands(kind: Kind) -> str:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
 from pipeline.core.writing_systems import ends_sentence, is_unspaced_text
 from pipeline.reading.column_files import ColumnTable, DamagedTable
-from pipeline.reading.content import HEAD_BYTES
-from pipeline.reading.formats import InputFile, Kind
+from pipeline.reading.content import HEAD_BYTES, Head, is_columnar, unpacked_name
+from pipeline.reading.formats import FilePart, InputFile, Kind
 from pipeline.reading.marked_text import read_bookcorpus, starts_document
 from pipeline.reading.plain_text import book_document, find_footer, prose_document
 from pipeline.reading.refusals import UnusableFile
@@ -264,9 +264,14 @@ def _json_row(line: str, key: str) -> TextRow | Dropped:
     return row
 
 
-def json_sentence_starts(key: str) -> Callable[[bytes], bool]:
+def starts_record(line: bytes, **_: str) -> bool:
+    """A document begins with any line."""
+    return True
+
+
+def starts_sentence_record(line: bytes, *, key: str) -> bool:
     """Whether a document begins with a line of JSON that holds a sentence."""
-    return lambda line: _starts(_json_row(decode(line), key))
+    return _starts(_json_row(decode(line), key))
 
 
 def _starts(row: TextRow | Dropped) -> bool:
@@ -330,11 +335,59 @@ def with_language(file: InputFile, languages: set[str]) -> InputFile:
     return file._replace(language=language, language_from="records")
 
 
+def read_jsonl(
+    part: FilePart, blocks: Iterable[bytes], *, counts: ReadingCounts
+) -> Iterator[Document | Dropped]:
+    """The documents of a part of a file of JSON lines."""
+    return _documents(part.file, json_rows(blocks, key=part.file.text_key, counts=counts), counts)
+
+
+def read_table(
+    part: FilePart, blocks: Iterable[bytes], *, counts: ReadingCounts
+) -> Iterator[Document | Dropped]:
+    """The documents of a file of CSV."""
+    file = part.file
+    rows = csv_rows(blocks, key=file.text_key, counts=counts, quoting=file.quoting)
+    return _documents(file, rows, counts)
+
+
+def read_parquet(
+    part: FilePart, _: Iterable[bytes], *, counts: ReadingCounts
+) -> Iterator[Document | Dropped]:
+    """The documents of some groups of a file of parquet or Arrow."""
+    file, start, end, _size = part
+    rows = parquet_sentence_rows if file.format == "parquet-sentences" else parquet_rows
+    return _documents(file, rows(file.path, key=file.text_key, start=start, end=end), counts)
+
+
+def _documents(
+    file: InputFile, rows: Iterable[TextRow | Dropped], counts: ReadingCounts
+) -> Iterator[Document | Dropped]:
+    if file.format.endswith("-sentences"):
+        return read_sentence_rows(rows)
+    return read_rows(rows, kind=file.kind, counts=counts)
+
+
+def is_jsonl(head: Head) -> bool:
+    """Whether a file begins with an object of JSON."""
+    return head.start.startswith(b"{") and head.start[1:].lstrip().startswith(b'"')
+
+
+def is_parquet(head: Head) -> bool:
+    """Whether a file is parquet or Arrow."""
+    return is_columnar(head.data)
+
+
+def is_table(head: Head) -> bool:
+    """Whether a file is named as a table."""
+    return unpacked_name(head.path).endswith((".csv", ".tsv"))
+
+
 def inspect_jsonl(
-    file: InputFile, head: bytes, text_key: str | None, *, is_forced: bool
+    file: InputFile, head: Head, *, text_key: str | None, is_forced: bool
 ) -> InputFile:
     """Find where the records of a file have their text."""
-    parsed = map(parse_record, decode(head).split("\n"))
+    parsed = map(parse_record, decode(head.data).split("\n"))
     records = [*islice(filter(None, parsed), _SAMPLE_ROWS)]
     if not records:
         raise UnusableFile(
@@ -365,12 +418,12 @@ def _has_columns(record: dict[str, Any]) -> bool:
     return len(sizes) > 1 and len({*sizes}) == 1 and sizes[0] > 1
 
 
-def inspect_csv(file: InputFile, head: bytes, text_key: str | None) -> InputFile:
+def inspect_csv(file: InputFile, head: Head, *, text_key: str | None, is_forced: bool) -> InputFile:
     """Find the column of the text, and whether cells are quoted."""
-    quoting = find_quoting(head, is_whole=len(head) < HEAD_BYTES)
-    rows = read_csv([head], quoting=quoting)
+    quoting = find_quoting(head.data, is_whole=head.is_whole)
+    rows = read_csv([head.data], quoting=quoting)
     records = [row for row in islice(rows, _SAMPLE_ROWS) if isinstance(row, dict)]
-    columns = read_header(head, path=file.path, quoting=quoting)
+    columns = read_header(head.data, path=file.path, quoting=quoting)
     key = _choose_key(file, list(columns), text_key, name="column")
     texts = [text for record in records if (text := find_text(record, key))]
     _refuse_numbers(file, texts, key=key)
@@ -378,7 +431,9 @@ def inspect_csv(file: InputFile, head: bytes, text_key: str | None) -> InputFile
     return with_language(file._replace(text_key=key, quoting=quoting), languages)
 
 
-def inspect_parquet(file: InputFile, text_key: str | None, *, is_forced: bool) -> InputFile:
+def inspect_parquet(
+    file: InputFile, _: Head, *, text_key: str | None, is_forced: bool
+) -> InputFile:
     """Find the column of the text, and the sizes of the row groups."""
     with closing(files.open_binary(file.path)) as opened:
         table = ColumnTable(opened, path=file.path)

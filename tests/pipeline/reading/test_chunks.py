@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.reading.formats import InputFile
-from pipeline.reading.read import FilePart, divide_file, plan_chunks
+from pipeline.reading.formats import FilePart, InputFile
+from pipeline.reading.read import divide_file, plan_chunks
 
 
 def file(name, size, *, is_divisible=False, group_bytes=()):

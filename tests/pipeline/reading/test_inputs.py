@@ -13,7 +13,7 @@ import pytest
 from cli.support.inputs import describe_inputs
 from pipeline.reading import column_files
 from pipeline.reading.content import HEAD_BYTES
-from pipeline.reading.formats import FORMATS, FORMATS_OF, KINDS, MEANINGS
+from pipeline.reading.formats import FORMATS, KINDS, formats_of, loaded
 from pipeline.reading.inputs import find_inputs
 from pipeline.reading.read import plan_chunks
 from pipeline.reading.text_rows import DAMAGED_GROUP
@@ -441,8 +441,15 @@ def test_the_language_is_said_with_what_named_it_where_it_matters(
 
 
 def test_every_format_has_a_meaning_and_a_flag():
-    assert tuple(MEANINGS) == FORMATS
-    assert set().union(*(FORMATS_OF[kind] for kind in KINDS)) == set(FORMATS)
+    assert set().union(*map(formats_of, KINDS)) == set(FORMATS)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_a_row_names_is_there(name):
+    row = FORMATS[name]
+    for function in filter(None, (row.reader, row.sign, row.inspect, row.starts)):
+        assert callable(loaded(function))
+    assert bool(row.sign) == bool(row.told_by)
 
 
 def test_files_that_can_be_read_in_ranges_are_marked(tmp_path):

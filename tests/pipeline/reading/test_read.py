@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pipeline.core.documents import Dropped, ReadingCounts
 from pipeline.reading import plain_text
-from pipeline.reading.formats import FORMATS, FORMATS_OF, KINDS
+from pipeline.reading.formats import FORMATS, KINDS, formats_of
 from pipeline.reading.inputs import InputFile, find_inputs
 from pipeline.reading.read import divide_file, plan_chunks, read_chunk, read_part
 from pipeline.storage.lines import LINE_PREFIX_BYTES, TOO_LONG
@@ -365,7 +365,7 @@ def test_any_bytes_are_read_to_their_end_or_refused(
 ):
     path = tmp_path_factory.mktemp("bytes") / "file"
     path.write_bytes(data)
-    kind = next(kind for kind in KINDS if input_format in FORMATS_OF[kind])
+    kind = next(kind for kind in KINDS if input_format in formats_of(kind))
     described = InputFile(
         kind=kind,
         path=str(path),

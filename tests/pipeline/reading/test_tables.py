@@ -1,10 +1,11 @@
+import functools
 import time
 
 import pytest
 
 from pipeline.core.documents import NO_TEXT, Dropped
 from pipeline.reading.tables import MORE_CELLS, find_quoting, read_header
-from pipeline.reading.text_rows import TextRow, csv_rows, json_rows, json_sentence_starts
+from pipeline.reading.text_rows import TextRow, csv_rows, json_rows, starts_sentence_record
 from pipeline.storage import lines
 from pipeline.storage.lines import TOO_LONG
 from schemas.errors import AlbertError
@@ -304,7 +305,7 @@ def test_a_key_may_lie_in_another_or_have_a_dot():
 
 
 def test_a_line_starts_a_document_by_its_sentence():
-    starts = json_sentence_starts("text")
+    starts = functools.partial(starts_sentence_record, key="text")
     assert starts(b'{"text": "all rights reserved ."}')
     assert not starts(b'{"text": "he nodded ."}')
     assert not starts(b'{"text": "all rights res')
@@ -313,4 +314,4 @@ def test_a_line_starts_a_document_by_its_sentence():
 def test_a_line_starts_a_document_by_its_sentence_as_it_is_read():
     line = rb'{"text": "of this \ud83d book all rights\u0000 reserved ."}'
     assert json_rows_of(line) == [TextRow("of this ? book all rights reserved .")]
-    assert json_sentence_starts("text")(line)
+    assert starts_sentence_record(line, key="text")

@@ -504,12 +504,12 @@ def test_text_for_a_program_is_refused_by_its_name(content, says, tmp_path):
             "books",
             "He came\tEr kam\nlate.\tspät.\nWhy so?\tWarum?\n",
             "has several columns in each line, between tabs; give its text, name a "
-            "table with a header .tsv, or say --input-format book to read it as it "
-            "stands.",
+            "table .tsv (without a header, --text-key takes a number), or say "
+            "--input-format book to read it as it stands.",
         ),
         (
             "text",
-            "To: Ada\nFrom: Bob\nDate: May 1\n\nHe came.\n",
+            "To: Ada\nFrom: Bob <b@c>\nDate: May 1\n\nHe came.\n",
             "is a mail as it was sent; give its text, or say --input-format prose to "
             "read it as it stands.",
         ),
@@ -549,3 +549,127 @@ def test_prose_that_looks_like_something_else_is_read_where_a_person_says_so(
 def test_a_hyphen_that_stands_for_a_word_that_follows_stays(text, joined, tmp_path):
     _, documents = read(written(tmp_path, "a.txt", text))
     assert documents == [[joined]]
+
+
+@pytest.mark.parametrize(
+    ("lines", "mark"),
+    [
+        (r"\v {n} He came home late.", r"\v"),
+        (r"\xv He came home {n}.", r"\xv"),
+        ("AB  - He came home {n} times.", "AB  -"),
+        ("PAR  He came home {n} times.", "PAR"),
+        ("2|{n}|He came home late", "|"),
+        ("LJ-{n}|He came.|He came.", "|"),
+        ("it|PRP|it was|VBD|be late|JJ|late", "|"),
+        ("the mil@@ ler came ho@@ me {n} times .", "@@"),
+        ("▁He ▁came ▁home ▁late ▁{n} .", "▁"),
+        ("He/PRP came/VBD home/NN {n}/CD ./.", "/PRP"),
+        ("He_PRP came_VBD home_NN {n}_CD ._.", "_PRP"),
+        ("(S (NP (PRP He)) (VP (VBD came)))", "(S ("),
+        ("['He came.', 'She left {n} times.']", "['He came."),
+        ("('He came.', {n})", "('He came."),
+        ("He came{n}=2C late=2E", "=2C"),
+        ("It%20was%20late%2C{n}%21", "%20"),
+        (r"\u0414\u043e {n}", r"\u0414"),
+        ("QSB0YWxsIHN0cmFuZ2VyIGRlc2NyaWJlZCB0aGUgY2h1cmNoIGxlZGdlciB3{n}aA==", "QSB0YWxsIHN0"),
+        ("49742077617320 6c6174652e", "49742077617320"),
+        ('[Event "{n}"]', '[Event "'),
+        ("[b]He came[/b] {n} times.", "[/b]"),
+        ("See [[home]] of {{{{cite|{n}}}}}.", "[["),
+        ("*CHI:\tplay it {n} times .\n%mor:\tv|play", "*CHI:"),
+        ("¶ He came home {n} times.", "¶"),
+        ("<pb:{n}> He came home.", "<pb:"),
+        ("START_OF_RECORD={n}\n\nHe came.\n\nEND_OF_RECORD", "START_OF_RECORD"),
+        ("He came.\n\nShe left.\n\n<range>\n\nIt rained.\n\nWhy?", "<range>"),
+        ("1 NAME Anne {n}", "1 NAME"),
+    ],
+)
+def test_a_mark_that_is_no_word_in_most_lines_is_said_and_read_where_a_person_says_so(
+    lines, mark, tmp_path
+):
+    path = written(tmp_path, "a.txt", "\n".join(lines.format(n=n) for n in range(1, 12)))
+    with pytest.raises(AlbertError) as refused:
+        find(path)
+    said = str(refused.value)
+    assert "has marks that are no words" in said or "a token in each line" in said
+    assert f'most often "{mark}' in said or "a token" in said
+    assert said.endswith("or say --input-format prose to read it as it stands.")
+    assert documents_of(find(path, input_format="prose"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "#rain http://t.co/a{n}%20 @ada It rains & rains.",
+        '> He said {n} times: "no", and she <3 him.',
+        "* The Old Mill, Bridge St. {n}: soup from £5 (A/C, 50% off).",
+        "1:{n} O Lord, hear us | when we call.",
+        "§ {n} (1) Nach Art. 5 Abs. 2 und/oder Nr. [3] gilt dies *nicht*.",
+        "{n}. e4 e5 2. Nf3 Nc6 3. Bb5 a6 = +0.3",
+        "HER BROTHER - A MILLER - CAME {n} TIMES.",
+        "x = {n}y + 2 for all n > 5, where a_n = 2^n.",
+        "— ¿Adónde vas? —preguntó ella ({n}).",
+        "\U0001f600 So happy today {n} :-) ^_^ ~ * ~",
+    ],
+)
+def test_marks_that_people_write_are_text(line, tmp_path):
+    path = written(tmp_path, "a.txt", "\n\n".join(line.format(n=n) for n in range(1, 12)))
+    assert documents_of(find(path))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Subject: Rain\nDate: 12 March 2019\nOrganization: Town\n\nHe came.",
+        "".join(f"2019-03-0{n} 08:15\nHe came.\n\n" for n in range(1, 9)),
+        "from Leeds import duties rose\nreturn to the valley was slow\nfor the sons it was late\n"
+        * 4,
+        "Call open() as here, and see what it returns to the one who calls it:\n\n"
+        "    with open(a) as f:\n        print(f)\n\nEach line of the file is then read.\n\n" * 3,
+        "".join(f"# Chapter {n}\n\nHe came.\n\n" for n in range(1, 9)),
+        "(1)\tThe ferry leaves at eight.\n(2)\tIt comes back.\n(3)\tIt may rain.\n",
+        "A:\tWell, I think so.\nB:\tUh, yeah.\nA:\tIt has been raining.\n",
+    ],
+)
+def test_good_text_is_not_refused_by_its_shape(text, tmp_path):
+    (document,) = documents_of(find(written(tmp_path, "a.txt", text)))
+    assert " ".join(" ".join(document.paragraphs).split()) == " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("==== Front\nJ Rivers\n==== Body\nHe came.\n==== Refs\nA\n", "article of PubMed"),
+        ("<SEC-DOCUMENT>1\n<TEXT>\nHe came.\n", "is a filing of the SEC"),
+        ("diff --git a/x b/x\n-It was\n", "is a patch"),
+        ("######OpenITI#\n\n#META# a\n", "the marks of OpenITI"),
+        ("@UTF8\n@Begin\n*MOT:\tso .\n", "a transcript in CHAT"),
+        ("\\data\\\nngram 1=5\n", "a model of n-grams"),
+        (">sp|P1\nMKTAYIAKQRQISFVKSHFSRQ\n", "sequences of proteins"),
+        ("[core]\nname=Anne\n", "settings of a program"),
+        ("CREATE TABLE words (a int);\n", "an SQL dump"),
+        ('<doc id="1">\n<s>\nIt\tPRP\nwas\tVBD\nlate\tJJ\n</s>\n', "has a token in each line"),
+    ],
+)
+def test_the_form_of_a_large_source_is_named(content, says, tmp_path):
+    with pytest.raises(AlbertError, match=says):
+        read(written(tmp_path, "a.txt", content))
+
+
+def test_a_book_of_aozora_is_read_without_its_readings_and_notes(tmp_path):
+    rule = "-" * 55
+    text = (
+        f"川の話\n見本作者\n\n{rule}\n【テキスト中に現れる記号について】\n\n《》：ルビ\n{rule}\n\n"
+        "［＃７字下げ］一［＃「一」は中見出し］\n\n"
+        "　山道《やまみち》を三人｜兄弟《きょうだい》が行く。\n\n\n"
+        "底本：「川」川書房\n"
+    )
+    name, documents = read(written(tmp_path, "a.txt", text))
+    assert name == "aozora"
+    assert documents == [["川の話", "見本作者", "一", "山道を三人兄弟が行く。"]]
+
+
+def test_titles_of_babylm_divide_articles(tmp_path):
+    text = "= = = Ada = = =\nAda wrote. She died.\n\n= = = Bob = = =\nBob wrote.\n"
+    path = written(tmp_path, "a.train", text)
+    assert read(path) == ("marked", [["Ada wrote. She died."], ["Bob wrote."]])

@@ -1,0 +1,41 @@
+"""Books of Aozora Bunko: readings in ruby, notes of the typists, a head and a foot."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from pipeline.core.documents import Document, Dropped, ReadingCounts
+from pipeline.reading.content import Head
+from pipeline.reading.plain_text import divide_bytes, prose_document
+from pipeline.storage.lines import decode
+
+_READING = re.compile("《[\u3041-\u30ff]+》")
+_MARKS = re.compile(r"《[^《》\n]*》|［＃[^［］\n]*］|｜")
+# The symbols are explained between two lines of dashes; the foot names the source.
+_HEAD = re.compile(r"-{20,}\n.*?【テキスト中に現れる記号について】.*?\n-{20,}\n", re.DOTALL)
+_FOOT = re.compile(r"\n底本[：:]")
+_FEWEST = 3
+
+
+def is_aozora(head: Head) -> bool:
+    """Whether a text has readings after its words, or the marks explained in its head."""
+    text = "\n".join(head.lines)
+    return "【テキスト中に現れる記号について】" in text or (
+        "［＃" in text and len(_READING.findall(text)) >= _FEWEST
+    )
+
+
+def read_aozora(
+    blocks: Iterable[bytes], *, counts: ReadingCounts | None = None
+) -> Iterator[Document | Dropped]:
+    """A book, as a document; each line is a paragraph.
+
+    >>> lines = "川の話", "山道《やまみち》を三人｜兄弟《きょうだい》が行く［＃改行］。", "底本：川"
+    >>> text = chr(10).join(lines).encode()
+    >>> [document.paragraphs for document in read_aozora([text])]
+    [('川の話', '山道を三人兄弟が行く。')]
+    """
+    for data in divide_bytes(blocks):
+        text, *foot = _FOOT.split(_HEAD.sub("", decode(data, counts=counts)), maxsplit=1)
+        yield prose_document(_MARKS.sub("", text).replace("\n", "\n\n"))
+        if foot:
+            return
