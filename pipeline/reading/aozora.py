@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from pipeline.core.documents import Document, Dropped, ReadingCounts
-from pipeline.reading.content import Head
+from pipeline.reading.head import Head
 from pipeline.reading.plain_text import divide_bytes, prose_document
 from pipeline.storage.lines import decode
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 
 from pipeline.core.documents import Document, Dropped, ReadingCounts
-from pipeline.reading.content import Head
 from pipeline.reading.formats import FilePart, InputFile
-from pipeline.reading.refusals import PAGE, UnusableFile
+from pipeline.reading.head import Head, UnusableFile
+from pipeline.reading.refusals import PAGE
 from pipeline.reading.sentences import language_of_address
 from pipeline.storage.lines import read_blocks, read_raw_lines
 from pipeline.wikipedia.extracted import find_address, read_articles

@@ -1,34 +1,27 @@
 """The format of a file by the first of its bytes, or why it holds no text we read."""
 
 import re
-from contextlib import closing
-from dataclasses import dataclass
-from functools import cached_property
 
-from pipeline.core.documents import ReadingCounts
 from pipeline.reading.formats import FORMATS, Kind, loaded
+from pipeline.reading.head import HEAD_BYTES, Head, UnusableFile
 from pipeline.reading.refusals import (
     MARKUP_NAMES,
     PANDOC,
     SHOWN_LINES,
-    UnusableFile,
     as_it_stands,
     refuse_escaped,
     refuse_lines,
     refuse_markup,
     refuse_named,
     refuse_other_encoding,
-    without_lead,
 )
-from pipeline.storage.lines import MAX_RECORD_BYTES, is_binary, read_blocks, read_lines
+from pipeline.storage.lines import is_binary
 
 # Where Project Gutenberg names itself in its books.
 _GUTENBERG_HEAD = 2000
 # The index that Wikimedia publishes beside a multistream dump. Its first numbers are
 # places after the description of the wiki, which have three digits or more.
 _DUMP_INDEX = re.compile(rb"(?:\d{3,}:\d+:(?!\d\d?[.,]\d)[^\n]+\n){1,3}")
-# A format is recognised by this much of a file, decompressed.
-HEAD_BYTES = 1 << 16
 _COLUMN_NAMES = re.compile(
     rb"(?=.*\b(?:text|content|body|sentence|label|title|id)\b)"
     rb'"?\w+"?([,;|])(?:"?\w+"?\1)*"?\w+"?',
@@ -47,36 +40,6 @@ _PACKED_NAMES = (".gz", ".bz2", ".xz", ".zst")
 
 class DumpIndex(UnusableFile):
     """The index beside a multistream dump, which is never needed."""
-
-
-@dataclass(frozen=True)
-class Head:
-    """The first of a file, by which its format is known."""
-
-    kind: Kind
-    path: str
-    data: bytes
-
-    @cached_property
-    def start(self) -> bytes:
-        """Its bytes without the mark and white space before its text."""
-        return without_lead(self.data)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it is all of the file."""
-        return len(self.data) < HEAD_BYTES
-
-    @cached_property
-    def whole_lines(self) -> bytes:
-        """Its bytes without a last line that may be cut."""
-        end = len(self.data) if self.is_whole else self.data.rfind(b"\n") + 1
-        return self.data[: end or len(self.data)]
-
-    @cached_property
-    def lines(self) -> list[str]:
-        """Its whole lines, with single spaces and none at their ends."""
-        return list(read_lines([self.whole_lines]))
 
 
 def refuse_binary(head: bytes, *, path: str) -> None:
@@ -196,33 +159,3 @@ def kind_of(data: bytes) -> Kind:
         return "wikipedia"
     is_of_gutenberg = b"project gutenberg" in data[:_GUTENBERG_HEAD].lower()
     return "books" if is_of_gutenberg else "text"
-
-
-def is_columnar(head: bytes) -> bool:
-    r"""Whether a file is parquet, or Arrow as a file (Feather) or a stream.
-
-    >>> is_columnar(b"PAR1"), is_columnar(b"\xff\xff\xff\xff\x10\x01\0\0\x10\0\0\0")
-    (True, True)
-    """
-    is_stream = head.startswith(b"\xff\xff\xff\xff") and head[6:8] == b"\0\0"
-    return is_stream or head.startswith((b"PAR1", b"ARROW1\0\0"))
-
-
-def read_head(path: str) -> bytes:
-    """The first `HEAD_BYTES` of a file, decompressed; the first line of JSON whole."""
-    counts, head, end = ReadingCounts(), b"", HEAD_BYTES
-    with closing(read_blocks(path, counts=counts, block_bytes=HEAD_BYTES)) as blocks:
-        for block in blocks:
-            head += block
-            if len(head) < HEAD_BYTES:
-                continue
-            start = len(head) - len(without_lead(head))
-            is_json = head.startswith(b"{", start)
-            line_end = head.find(b"\n", start) + 1 if is_json else HEAD_BYTES
-            end = max(HEAD_BYTES, line_end or len(head))
-            if line_end or len(head) >= MAX_RECORD_BYTES:
-                break
-    if not head:
-        what = "damaged; copy it again" if counts.dropped else "empty"
-        raise UnusableFile(f"{path} is {what}.")
-    return head[:end]

@@ -8,19 +8,10 @@ from functools import partial
 from typing import TypedDict, Unpack
 
 from pipeline.reading import plain_text
-from pipeline.reading.content import (
-    HEAD_BYTES,
-    DumpIndex,
-    Head,
-    is_columnar,
-    kind_of,
-    read_head,
-    recognise,
-    refuse_binary,
-    unpacked_name,
-)
+from pipeline.reading.content import DumpIndex, kind_of, recognise, refuse_binary, unpacked_name
 from pipeline.reading.formats import FORMATS, InputFile, Kind, formats_of, loaded
-from pipeline.reading.refusals import UnusableFile, refuse_foreign_bytes
+from pipeline.reading.head import HEAD_BYTES, Head, UnusableFile, is_columnar, read_head
+from pipeline.reading.refusals import refuse_foreign_bytes
 from pipeline.reading.sentences import DEFAULT_LANGUAGE, known_language
 from pipeline.storage import files
 from pipeline.storage.compression import is_multistream, recognise_compression

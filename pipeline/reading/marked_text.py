@@ -13,10 +13,10 @@ import itertools
 import re
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
 from pipeline.core.writing_systems import ends_sentence
+from pipeline.reading.head import Head
 from pipeline.reading.plain_text import (
     as_prose,
     is_marker,
@@ -27,9 +27,6 @@ from pipeline.reading.plain_text import (
 from pipeline.reading.refusals import WARC
 from pipeline.reading.sentences import known_language
 from pipeline.storage.lines import LINE_PREFIX_BYTES, decode, line_blocks, read_whole_lines
-
-if TYPE_CHECKING:
-    from pipeline.reading.content import Head
 
 # Shorter lines repeat ("he nodded ."), and longer ones are not sentences.
 _MIN_START_CHARACTERS, _MAX_START_CHARACTERS = 30, 1000
@@ -62,7 +59,7 @@ _MAX_REPEATED_WORDS = 100
 Spoken = tuple[list[str], bool]
 
 
-def is_subtitles(head: "Head") -> bool:
+def is_subtitles(head: Head) -> bool:
     """Whether a file begins as subtitles do."""
     return _CUE.match("\n".join(head.lines[:10])) is not None
 
@@ -175,7 +172,7 @@ def starts_document(sentence: str) -> bool:
     return may_be_first_page and _FIRST_PAGE.search(lower) is not None
 
 
-def is_bookcorpus(head: "Head") -> bool:
+def is_bookcorpus(head: Head) -> bool:
     """Whether a file has sentences without end; given as books, tokenized ones."""
     if head.is_whole or "" in head.lines:
         return False
@@ -227,7 +224,7 @@ def read_bookcorpus(sentences: Iterable[str]) -> Iterator[Document | Dropped]:
         yield Document(tuple(held), is_segmented=True)
 
 
-def is_numbered(head: "Head") -> bool:
+def is_numbered(head: Head) -> bool:
     """Whether each line has a number, a tab and a sentence, as Leipzig's files."""
     lines = decode(head.data).split("\n")[: len(head.lines)]
     full = [line for line in lines if line.strip()]
@@ -263,7 +260,7 @@ def read_marked(
             yield from read_prose(map(as_prose, lines), counts=counts)
 
 
-def is_wet(head: "Head") -> bool:
+def is_wet(head: Head) -> bool:
     """Whether a file begins with a record of WARC."""
     return WARC.match(head.start) is not None
 

@@ -4,7 +4,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, BinaryIO, Literal
+from typing import BinaryIO, Literal
 
 from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
 from pipeline.core.writing_systems import (
@@ -17,10 +17,8 @@ from pipeline.core.writing_systems import (
     with_whole_words,
 )
 from pipeline.reading.formats import FilePart
+from pipeline.reading.head import Head
 from pipeline.storage.lines import LINE_PREFIX_BYTES, cut_position, decode
-
-if TYPE_CHECKING:
-    from pipeline.reading.content import Head
 
 # What stands alone on a line between documents; so may a line of dashes.
 _MARKER_NAMES = (
@@ -79,7 +77,7 @@ def is_title(line: bytes) -> bool:
     return line.startswith((b" = ", b"= = = ")) and _WIKITEXT_TITLE.fullmatch(line) is not None
 
 
-def is_marked(head: "Head") -> bool:
+def is_marked(head: Head) -> bool:
     """Whether the first of a file names the end of a document, or begins with a title."""
     first_line = next(filter(bytes.strip, head.data.split(b"\n")), b"")
     return has_marker(head.whole_lines) or is_title(first_line)
@@ -373,17 +371,17 @@ def recognise_text(lines: list[str], *, is_whole: bool = True) -> TextFormat:
     return "paragraphs" if _are_paragraphs(lines) else "prose"
 
 
-def is_of_sentences(head: "Head") -> bool:
+def is_of_sentences(head: Head) -> bool:
     """Whether a text has a sentence a line."""
     return head.kind == "text" and recognise_text(head.lines) == "sentences"
 
 
-def is_of_paragraphs(head: "Head") -> bool:
+def is_of_paragraphs(head: Head) -> bool:
     """Whether a text has a paragraph a line."""
     return head.kind == "text" and _are_paragraphs(head.lines)
 
 
-def is_any(_: "Head") -> bool:
+def is_any(_: Head) -> bool:
     """Any text is prose, or a book."""
     return True
 

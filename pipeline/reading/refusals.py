@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from pipeline.core.writing_systems import UNSPACED
 from pipeline.reading.formats import Kind
+from pipeline.reading.head import UnusableFile, without_lead
 from pipeline.reading.plain_text import has_marker
 from pipeline.storage.lines import decode, mostly_utf8
 from schemas.errors import AlbertError
@@ -299,10 +300,6 @@ _MARKUP_BYTES = 1000
 SHOWN_LINES = 200
 
 
-class UnusableFile(AlbertError):
-    """A file that holds no text we can read; in a folder it is passed over."""
-
-
 class Sign(NamedTuple):
     """What a file is that has a sign, and what to do about it; a row of `refused.tsv`.
 
@@ -378,15 +375,6 @@ def _are_json_texts(head: bytes) -> bool:
     lines = lines[:-1] or lines
     is_quoted = all(_JSON_TEXT.fullmatch(line.strip()) for line in lines)
     return is_quoted and any(b"\\" in line for line in lines)
-
-
-def without_lead(head: bytes) -> bytes:
-    r"""The first bytes of a file without the mark and white space before its text.
-
-    >>> without_lead(b"\xef\xbb\xbf\n <page>")
-    b'<page>'
-    """
-    return head.removeprefix(b"\xef\xbb\xbf").lstrip()
 
 
 def refuse_lines(kind: Kind, text: bytes, *, path: str) -> None:

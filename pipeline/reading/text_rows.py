@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
 from pipeline.core.writing_systems import ends_sentence, is_unspaced_text
 from pipeline.reading.column_files import ColumnTable, DamagedTable
-from pipeline.reading.content import HEAD_BYTES, Head, is_columnar, unpacked_name
+from pipeline.reading.content import unpacked_name
 from pipeline.reading.formats import FilePart, InputFile, Kind
+from pipeline.reading.head import HEAD_BYTES, Head, UnusableFile, is_columnar
 from pipeline.reading.marked_text import read_bookcorpus, starts_document
 from pipeline.reading.plain_text import book_document, find_footer, prose_document
-from pipeline.reading.refusals import UnusableFile
 from pipeline.reading.sentences import DEFAULT_LANGUAGE, LANGUAGE_FIELDS, language_of_record
 from pipeline.reading.tables import (
     Quoting,

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from pipeline.core.documents import ReadingCounts
 from pipeline.reading.column_files import ColumnTable
-from pipeline.reading.content import HEAD_BYTES, refuse_binary
+from pipeline.reading.content import refuse_binary
+from pipeline.reading.head import HEAD_BYTES
 from pipeline.reading.quoted_rows import Cells, hold_together
 from pipeline.reading.refusals import refuse_foreign_bytes
 from pipeline.reading.tables import (

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipeline.core.documents import list_reasons
-from pipeline.reading.content import is_columnar
+from pipeline.reading.head import is_columnar
 from pipeline.reading.tables import column_names, divide_lines
 from pipeline.storage.files import is_folder
 from pipeline.tasks.columns import (
