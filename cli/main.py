@@ -34,7 +34,7 @@ from cli.commands.worker import worker
 from cli.support.console import tell
 from schemas import __version__
 from schemas.errors import ENDING, AlbertError
-from schemas.readable import printable
+from schemas.readable import in_a_line, printable
 
 INTERRUPTED, TERMINATED = 130, 143
 _AGAIN = "run the same command again."
@@ -81,8 +81,10 @@ class AlbertGroup(click.Group):
         has_ended_well = False
         # A notebook names a way to draw that only its own environment has.
         os.environ.pop("MPLBACKEND", None)
-        _hear_signals()
         _prepare_streams()
+        # What people read, also while a library is imported and standard error is silent.
+        shown = os.dup(2)
+        heard = _hear_signals(shown)
         try:
             kwargs["standalone_mode"] = False
             code = super().main(*args, **kwargs) or 0
@@ -93,10 +95,9 @@ class AlbertGroup(click.Group):
         except click.ClickException as error:
             said = io.StringIO()
             error.show(file=said)
-            tell(said.getvalue().rstrip("\n"))
+            for line in said.getvalue().rstrip("\n").split("\n"):
+                tell(in_a_line(line))
             code = error.exit_code
-        except AlbertError as error:
-            code = _fail(str(error), code=error.exit_code)
         except (KeyboardInterrupt, click.Abort) as error:
             # click hides what the interrupt may have said.
             sentence = str(error.__cause__ or error) or f"Interrupted; {_AGAIN}"
@@ -107,17 +108,27 @@ class AlbertGroup(click.Group):
             # Whoever reads the output has seen enough.
             code = 0
         except Exception as error:
-            code = _fail(_unforeseen(error))
+            if heard:
+                # A library made another error of it.
+                code = _fail(f"Interrupted; {_AGAIN}", code=INTERRUPTED)
+            elif isinstance(error, AlbertError):
+                code = _fail(str(error), code=error.exit_code)
+            else:
+                code = _fail(_unforeseen(error))
+        os.close(shown)
         # Libraries' threads may not end after an error, or wait for other hosts.
         _leave(code, at_once=is_process and not has_ended_well)
 
 
 class Output(io.TextIOWrapper):
-    """Standard output whose errors are sentences; a closed pipe stays what it is."""
+    """Standard output that is `printable`, and whose errors are sentences.
+
+    A closed pipe stays what it is.
+    """
 
     def write(self, text: str, /) -> int:  # noqa: D102
         with self._explained():
-            return super().write(text)
+            return super().write(printable(text))
 
     def flush(self) -> None:  # noqa: D102
         with self._explained():
@@ -174,19 +185,33 @@ def _leave(code: int, *, at_once: bool) -> NoReturn:
     sys.exit(code)
 
 
-def _hear_signals() -> None:
-    """End the command at a signal to end; an ignored SIGHUP stays so, as nohup asks."""
-    for number in ENDING:
-        is_ignored = signal.getsignal(number) is signal.SIG_IGN
-        if number != signal.SIGHUP or not is_ignored:
-            signal.signal(number, _raise_terminated)
+def _hear_signals(shown: int) -> list[int]:
+    """End the command at Ctrl-C or a signal to end; gives the list of those that come.
 
+    An ignored SIGHUP or SIGINT stays so, as nohup and the background of a shell ask.
 
-def _raise_terminated(number: int, frame: object) -> NoReturn:
-    if number == signal.SIGXCPU:
-        # A limit of processor time sends it every second until the hard limit.
-        signal.signal(number, signal.SIG_IGN)
-    raise Terminated
+    Args:
+        shown: The file descriptor of the terminal, which is told of a Ctrl-C at once.
+    """
+    heard: list[int] = []
+
+    def hear(number: int, frame: object) -> NoReturn:
+        heard.append(number)
+        if number == signal.SIGXCPU:
+            # A limit of processor time sends it every second until the hard limit.
+            signal.signal(number, signal.SIG_IGN)
+        if number != signal.SIGINT:
+            raise Terminated
+        # Ending what runs may take a moment.
+        if os.isatty(shown):
+            os.write(shown, b"\nStopping ...\n")
+        raise KeyboardInterrupt
+
+    for number in (*ENDING, signal.SIGINT):
+        may_be_ignored = number in (signal.SIGHUP, signal.SIGINT)
+        if not (may_be_ignored and signal.getsignal(number) is signal.SIG_IGN):
+            signal.signal(number, hear)
+    return heard
 
 
 def _unforeseen(error: Exception) -> str:
@@ -223,13 +248,13 @@ def _is_for_want_of_memory(error: Exception) -> bool:
 def _fail(sentence: str, *, code: int = 1) -> int:
     if "--debug" in sys.argv:
         tell(traceback.format_exc())
-    tell(f"Error: {printable(sentence)}")
+    tell(f"Error: {in_a_line(sentence)}")
     return code
 
 
 @click.group(
     cls=AlbertGroup,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
     epilog="Start with:  albert vocab --text my-text/ --vocab-size auto --output vocab",
 )
 @click.version_option(__version__, prog_name="albert")

@@ -6,7 +6,10 @@ A number that is not zero never reads as zero, a share that is not whole never r
 
 import itertools
 import math
+import re
 from collections.abc import Iterable, Sequence
+
+from schemas.secrets import without_secrets
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
@@ -86,15 +89,41 @@ def prefixed(number: float, unit: str) -> str:
     return f"{number:.3g} {prefix}{unit}"
 
 
+# What does something to a terminal, or shows a text in another order than it has
+# (Boucher and Anderson, 2111.00169), and bytes that are no text.
+_HARMFUL = re.compile(r"[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+# At most a line of what somebody gave, and of a sentence about it.
+_LONG_VALUE = re.compile(r"(\S{100})\S{61,}(\S{39})")
+_LONG_SENTENCE = 1200
+
+
 def printable(text: str) -> str:
-    r"""A text in one line that does nothing to a terminal.
+    r"""A text that does nothing to a terminal but tabs and new lines, as JSON spells it.
 
-    Names of files, keys and columns come from elsewhere.
+    Names and texts come from elsewhere; all that people see passes here.
 
-    >>> printable("rows\x1b[2J\n.txt"), printable("Ünï▁")
-    ('rows\\x1b[2J\\n.txt', 'Ünï▁')
+    >>> printable("rows\x1b[2J\x9b.txt"), printable("Ünï▁")
+    ('rows\\u001b[2J\\u009b.txt', 'Ünï▁')
     """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return _HARMFUL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def in_a_line(sentence: str) -> str:
+    r"""A sentence in one line, with at most a line of each value in it.
+
+    >>> in_a_line("a\tb\n"), len(in_a_line(10_000 * "x")), len(in_a_line(10_000 * "x "))
+    ('a\\tb\\n', 140, 1203)
+    """
+    # First what is secret, of which half would not be known any more.
+    line = (
+        _LONG_VALUE.sub(r"\1…\2", without_secrets(sentence))
+        .replace("\n", "\\n")
+        .replace("\t", "\\t")
+    )
+    if len(line) > _LONG_SENTENCE:
+        line = f"{line[:900]} … {line[-300:]}"
+    return line
 
 
 def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -5,8 +5,12 @@ from typing import Any
 
 HIDDEN = "***"
 
-_ADDRESS = re.compile(r"\b([a-zA-Z][a-zA-Z0-9+.-]*)://[^\s\"'<>|]+")
-# A password may hold what an address gives another meaning; a port is a number.
+# A password may hold anything but another address, also what ends an address or gives it
+# another meaning; a port is a number.
+_ADDRESS = re.compile(
+    r"\b([a-zA-Z][a-zA-Z0-9+.-]*)://"
+    r"(?:[^\s/?#:@\"'<>|]*:(?!\s|\d+(?:[/\s.,;:)]|$))(?:(?!://).)*@(?=[\w\[]))?[^\s\"'<>|]+"
+)
 _USER = re.compile(r"(?<=://)(?:[^/?#]*|[^/?#:]*:(?!\d+/).*)@")
 _VALUE = re.compile(r"([?&;#][^=?&;#/]+=)[^&;#]+")
 # Where a question mark begins a query and is no wildcard.
@@ -14,7 +18,8 @@ _WEB = ("http", "https", "ftp", "ftps")
 # Outside an address, such as in an option of Beam or a connection string.
 _NAMED = re.compile(
     r"((?:secret|token|password|passwd|signature|credentials?|(?:account|access|api)"
-    r"_?key)(?:_?(?:key|id|value))?=)[^\s;&\"']+?(?=:?(?:[\s;&\"']|$))",
+    r"_?key)(?:_?(?:key|id|value))?=)"
+    r"(?:\"[^\"]*\"|'[^']*'|[^\s;&\"']+?(?=:?(?:[\s;&\"']|$)))",
     re.IGNORECASE,
 )
 

@@ -213,7 +213,7 @@ TEXT_CASES = [
         "finetune run --task classify --train pipe.tsv --output out", "is a pipe", pipe("pipe.tsv")
     ),
     found(f"{TEXTS} novel.txt", "novel.txt is empty", file("novel.txt")),
-    found(f"{TEXTS} $'a\\n\\x1b[2Jb.txt'", "a\\n\\x1b[2Jb.txt is empty", file("a\n\x1b[2Jb.txt")),
+    found(f"{TEXTS} $'a\\n\\x1b[2Jb.txt'", "a\\n\\u001b[2Jb.txt is empty", file("a\n\x1b[2Jb.txt")),
     # A packed file with nothing in it, one of which the first bytes arrived, and one
     # that ends in its text.
     text_file("novel.txt.gz", gzip.compress(b""), "novel.txt.gz is empty"),

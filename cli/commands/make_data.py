@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from cli.support import output_folder
-from cli.support.console import Console, hearing_interrupts, silent_logging
+from cli.support.console import Console, silent_logging
 from cli.support.data_summary import closing_lines, plan_lines, shown_progress
 from cli.support.inputs import find_given_inputs, input_options, input_settings, refuse_stray
 from cli.support.options import (
@@ -345,7 +345,6 @@ def make(task: Task, *, runner: "Runner | None", overwrite: bool, console: Conso
             workers = held.enter_context(WorkerProcesses(task.workers))
         from pipeline.job.make_data import make_dataset
 
-        held.enter_context(hearing_interrupts(console))
         shown = shown_progress(job, console)
         make_dataset(job, workers=workers, runner=runner, shown=shown)
         if runner is not None and isinstance(output, str):

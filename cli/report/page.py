@@ -7,6 +7,7 @@ from importlib import resources
 from cli.report.plots import draw, number, style_of
 from schemas import __version__
 from schemas.example import MASK, SPACE
+from schemas.readable import printable
 from schemas.report import Bars, Cell, Curve, Curves, Example, Plot, Section, Table, Token
 from schemas.secrets import without_secrets
 
@@ -56,8 +57,7 @@ def page(sections: Sequence[Section]) -> str:
         sections="\n".join(_section(s, number=i) for i, s in enumerate(sections)),
         version=_escaped(__version__),
     )
-    # A file name may hold bytes that are not text.
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return printable(text)
 
 
 def _escaped(text: str) -> str:

@@ -2,19 +2,18 @@
 
 import logging
 import os
-import signal
+import re
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from types import FrameType
 from typing import Self
 
 import click
 from tqdm import tqdm
 
-from schemas.readable import duration, percent, prefixed
+from schemas.readable import duration, percent, prefixed, printable
 from schemas.secrets import without_secrets
 
 # Tells a person something.
@@ -22,8 +21,10 @@ Say = Callable[[str], None]
 
 # Between lines of progress where there is no terminal.
 LINE_SECONDS = 10.0
-# No bar appears for what takes less.
-DELAY_SECONDS = 2.0
+# No bar appears for what takes less, and no word about libraries that load.
+DELAY_SECONDS = 0.8
+
+_MARK = re.compile(r"^(Error|Next|next):", re.MULTILINE)
 
 
 @contextmanager
@@ -38,9 +39,14 @@ def silent_stderr() -> Iterator[None]:
     kept = os.dup(2)
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 2)
+    # A person hears something within a second.
+    word = threading.Timer(DELAY_SECONDS / 2, os.write, (kept, b"Loading libraries ...\n"))
+    if os.isatty(kept) and "--quiet" not in sys.argv:
+        word.start()
     try:
         yield
     finally:
+        word.cancel()
         os.dup2(kept, 2)
         os.close(kept)
 
@@ -57,9 +63,17 @@ def silent_logging() -> Iterator[None]:
 
 
 def tell(line: str) -> None:
-    """Print a line on stderr, without secrets; if nobody can read it, work goes on."""
+    """Print a line on stderr, without secrets; if nobody can read it, work goes on.
+
+    Errors and what to type next have a colour in terminals, unless NO_COLOR is set.
+    """
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    said = _MARK.sub(
+        lambda mark: click.style(mark[0], fg="red" if mark[0] == "Error:" else "green", bold=True),
+        printable(without_secrets(line)),
+    )
     with suppress(OSError):
-        click.echo(without_secrets(line), err=True)
+        click.echo(said, err=True, color=False if is_plain else None)
 
 
 class Console(AbstractContextManager["Console"]):
@@ -146,22 +160,3 @@ class Console(AbstractContextManager["Console"]):
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-@contextmanager
-def hearing_interrupts(console: Console) -> Iterator[None]:
-    """Say at once that Ctrl-C was heard, since ending what runs may take a moment."""
-    before = signal.getsignal(signal.SIGINT)
-    if not callable(before) or threading.current_thread() != threading.main_thread():
-        yield
-        return
-
-    def hear(number: int, frame: FrameType | None) -> None:
-        console.say("Stopping; what is finished is kept.")
-        before(number, frame)
-
-    signal.signal(signal.SIGINT, hear)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -11,7 +11,7 @@ import click
 from cli.support.console import tell
 from cli.support.options import stacked
 from schemas.errors import SettingError
-from schemas.readable import printable
+from schemas.readable import in_a_line
 
 if TYPE_CHECKING:
     from albert_tf.hosts.hosts import Hosts, HostSetting
@@ -57,7 +57,7 @@ def joined(place: "HostSetting | None", *, debug: bool) -> "Iterator[Hosts]":
     from albert_tf.hosts import jax_hosts
 
     joining = jax_hosts.joined(
-        place, say_last=lambda sentence: tell(f"Error: {printable(sentence)}")
+        place, say_last=lambda sentence: tell(f"Error: {in_a_line(sentence)}")
     )
     with _native_silence(debug=debug), joining as together:
         yield together

@@ -4,11 +4,13 @@ import errno
 import os
 import signal
 import subprocess
+import sys
 
 import pytest
 
 from cli.main import AlbertGroup, cli
 from schemas.errors import ENDING
+from tests.commands import attempt
 from tests.processes import ALBERT
 
 
@@ -92,6 +94,72 @@ def test_what_the_system_refuses_is_one_sentence(error, sentence, capsys):
         group.main(["work"])
     assert end.value.code == 1
     assert capsys.readouterr().err == f"Error: {sentence.format(error)}\n"
+
+
+INTERRUPTED_AT = """
+import os, signal, sys
+sys.argv[0] = "albert"
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "NAME":
+            sys.meta_path.remove(self)
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+            except KeyboardInterrupt:
+                if HIDDEN:
+                    raise ImportError("half a library")
+                raise
+sys.meta_path.insert(0, Interrupt())
+from cli.main import cli
+cli()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "hidden"),
+    [
+        ("click", False),
+        ("cli.commands.report", False),
+        ("albert_tf.planning.cost", False),
+        ("keras", False),
+        ("keras", True),
+    ],
+)
+def test_ctrl_c_while_modules_are_imported_is_a_sentence(module, hidden):
+    code = INTERRUPTED_AT.replace("NAME", module).replace("HIDDEN", str(hidden))
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code, "plan", "--model", "tiny", "--measure"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    # click begins a new line after ^C.
+    said = (done.returncode, done.stdout, done.stderr.lstrip())
+    assert said == (130, "", "Error: Interrupted; run the same command again.\n")
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ("plan", "--set", 9999 * "x"),
+        ("plan", "--model", 9999 * "x "),
+        ("plan", "--steps", 9999 * "x"),
+        ("inspect", 9999 * "x"),
+        (9999 * "x",),
+    ],
+    ids=["set", "model", "number", "path", "command"],
+)
+def test_an_error_shows_at_most_a_line_of_a_value(typed):
+    code, said = attempt(*typed)
+    assert code
+    assert len(said) < 1500
+
+
+def test_a_text_does_nothing_to_a_terminal(tmp_path):
+    (tmp_path / "a.txt").write_text("He \x9b2Jcame\u202e.\n", "utf-8")
+    _, shown, said = albert("inspect", "--text", tmp_path / "a.txt", "--input-format", "lines")
+    assert "He \\u009b2Jcame\\u202e." in shown
+    assert not set(shown + said) & {"\u202e", "\x9b"}
 
 
 # Standard output and standard error that are full, closed or of another encoding

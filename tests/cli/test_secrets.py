@@ -24,6 +24,11 @@ SECRET = "xyzzy"
         "hdfs://ada:p@xyzzy@node:8020/text",
         "--azure_connection_string=AccountName=a;AccountKey=xyzzy==",
         "--s3_secret_access_key=xyzzy",
+        'https://ada:a "b" xyzzy@host/a.txt',
+        "s3://key:<xyzzy>|[a]@bucket/text/",
+        "ftp://ada:it's xyzzy:80@host/a.txt",
+        'password="a xyzzy"',
+        "token='a; xyzzy'",
     ],
 )
 def test_no_secret_is_shown(address):
@@ -39,6 +44,8 @@ def test_no_secret_is_shown(address):
         "abfs://texts@account.dfs.core.windows.net/a.txt does not exist.",
         "hf://datasets/ada/novels@main/a.parquet does not exist.",
         "hdfs://node:8020/text@2026/a.txt does not exist.",
+        "https://node:8020 does not answer; write to ada@host.",
+        "s3://bucket: nothing is there; write to ada@host.",
     ],
 )
 def test_what_is_no_secret_is_shown(text):

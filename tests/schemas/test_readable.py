@@ -1,5 +1,6 @@
 """Numbers as people read them never say zero, all or one where it is not so."""
 
+import json
 import math
 import re
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.readable import counted, duration, percent, prefixed, rounded
+from schemas.readable import counted, duration, in_a_line, percent, prefixed, printable, rounded
 
 SHARES = st.floats(min_value=1e-9, max_value=1 - 1e-9)
 
@@ -83,3 +84,26 @@ def test_a_quantity_takes_the_prefix_of_its_size(number, text):
 @pytest.mark.parametrize(("number", "text"), [(1e30, "1e+06 YB"), (math.inf, "inf YB")])
 def test_a_size_beyond_all_prefixes_has_the_last(number, text):
     assert prefixed(number, "B") == text
+
+
+@pytest.mark.parametrize(
+    "harmful", ["\x1b[2J", "\x9b2J", "\r", "\b", "\x7f", "\u202e", "\u2066", "\u2028", "\udc9b"]
+)
+def test_what_does_something_to_a_terminal_is_spelled(harmful):
+    shown = printable(f"a{harmful}\tb\u200c▁ы\n")
+    assert shown == f"a\\u{ord(harmful[0]):04x}{harmful[1:]}\tb\u200c▁ы\n"
+    assert in_a_line(f"{harmful}\n") == f"{harmful}\\n"
+
+
+@given(st.text(st.characters()))
+def test_json_says_the_same_when_it_is_printable(text):
+    assert json.loads(printable(json.dumps(text, ensure_ascii=False))) == text
+
+
+@pytest.mark.parametrize("between", ["", " ", "\n", ","])
+def test_of_a_long_value_an_error_shows_a_line_and_its_remedy(between):
+    value = between.join(10_000 * "x")
+    shown = in_a_line(f"--set: {value} is wrong; give another. https://a:{1000 * 'b'}@host")
+    assert len(shown) < 1300
+    assert shown.startswith("--set: x")
+    assert shown.endswith("x is wrong; give another. https://***@host")

@@ -178,14 +178,6 @@ def test_a_full_disk_is_said_in_one_sentence_only(small, tmp_path, workers):
     assert not (tmp_path / "d").exists()
 
 
-def test_an_interrupt_is_heard_at_once(capsys):
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt), console.hearing_interrupts(console.Console(quiet=False)):
-        signal.raise_signal(signal.SIGINT)
-    assert capsys.readouterr().err == "Stopping; what is finished is kept.\n"
-    assert signal.getsignal(signal.SIGINT) is before
-
-
 def test_what_follows_from_a_setting_follows_from_the_one_that_replaces_it(small, tmp_path):
     make_data(small, output=tmp_path / "d")
     settings = json.loads((tmp_path / "d/config.json").read_bytes())

@@ -78,3 +78,24 @@ def test_what_is_said_stands_above_the_bar(monkeypatch, clock):
         progress.advance(1)
         progress.say("a word")
     assert "\ra word\n" in stream.getvalue().replace(" ", "").replace("aword", "a word")
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("Error: a.txt is empty.", "\x1b[31m\x1b[1mError:\x1b[0m a.txt is empty."),
+        ("Next:  albert report run", "\x1b[32m\x1b[1mNext:\x1b[0m  albert report run"),
+        ("next: albert pretrain", "\x1b[32m\x1b[1mnext:\x1b[0m albert pretrain"),
+        ("a: \x1b[31mred", "a: \\u001b[31mred"),
+    ],
+)
+@pytest.mark.parametrize("plain", [None, "NO_COLOR", "TERM", "pipe"])
+def test_errors_and_what_to_type_next_have_a_colour_where_there_are_any(
+    monkeypatch, line, shown, plain
+):
+    for name, value in (("NO_COLOR", ""), ("TERM", "xterm")):
+        monkeypatch.setenv(name, "dumb" if name == plain else value)
+    stream = io.StringIO() if plain == "pipe" else Terminal()
+    monkeypatch.setattr(console.sys, "stderr", stream)
+    console.tell(line)
+    assert stream.getvalue() == (console.click.unstyle(shown) if plain else shown) + "\n"

@@ -20,4 +20,4 @@ def test_what_is_said_last_does_nothing_to_a_terminal(monkeypatch, capsys):
     monkeypatch.setattr(jax_hosts, "joined", lost)
     with joined(HostSetting("host\x1b[2J:1234", 2, 0), debug=True):
         pass
-    assert capsys.readouterr().err == "Error: host\\x1b[2J:1234 was lost.\n"
+    assert capsys.readouterr().err == "Error: host\\u001b[2J:1234 was lost.\n"
