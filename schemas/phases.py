@@ -224,3 +224,31 @@ def samples_of(data: ResolvedDataConfig, train: TrainConfig) -> Iterator[Sample]
             masked = phase.ramp.at(start + quarter * (end - start))
             config = dataclasses.replace(phase.config, masked_lm_prob=masked)
             yield Sample(share / 2, config)
+
+
+class Bound(NamedTuple):
+    """The last step up to which a quantity is independent of --steps."""
+
+    step: int
+    what: str
+
+
+def first_bound(config: TrainConfig) -> Bound:
+    """How many steps of a run are the same if it is given more or fewer of them.
+
+    >>> first_bound(TrainConfig(steps=4000, warmup_steps=100)).step
+    100
+    >>> first_bound(TrainConfig(steps=4000, schedule="constant-cooldown")).step
+    3200
+    """
+    is_linear = config.schedule == "linear"
+    rates = config.warm_up if is_linear else config.cooldown_start
+    bounds = [Bound(rates, "its learning rates depend")]
+    for setting, text in given(config).items():
+        stage, *others = parse_schedule(text, setting)
+        if stage.first != stage.last:
+            bounds.append(Bound(0, "the settings of its examples depend"))
+        elif others:
+            end = round(stage.end * config.steps)
+            bounds.append(Bound(end, "the settings of its examples depend"))
+    return min(bounds)

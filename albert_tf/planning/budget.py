@@ -1,19 +1,33 @@
-"""The model that makes the most of a machine in a given time.
+"""A budget of time: the model and the steps that make the most of a machine.
 
-How long a step of any shape takes follows from steps of a few that were timed; the loss
-that a run reaches follows from a law of weights and tokens that was fitted to runs of a
-ladder of shapes (`benchmarks/ladder.py`).
+The loss that a run reaches follows from a law of weights and tokens that was fitted to
+runs of a ladder of shapes (`benchmarks/ladder.py`). How long a step takes is at first
+guessed from the rate of matrix products; then steps of the model that promises most are
+timed, which corrects the guess for all, until the one that promises most is one that was
+timed, or a tenth of the budget is over.
+
+The machine may have been busy for a moment then, and an hour of training makes many
+machines hot. So a run with a budget pauses now and then, while none of its steps depends
+on how many there will be, and continues with as many as fit: its weights are those of a
+run that was begun with that many, and with the same warm-up.
 """
 
+import bisect
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from albert_tf.planning.cost import num_blocks, training_flops
+from albert_tf.planning.cost import num_blocks, predictions_of, training_flops
 from schemas.architecture import ModelConfig
 from schemas.config import FORWARD_SHARE, TrainConfig
+from schemas.errors import SettingError
+from schemas.layout import EVAL, TRAIN
+from schemas.manifest import DatasetManifest
+from schemas.phases import Sample, first_bound, mean_length, samples_of
+from schemas.readable import duration, rounded
 
 # Layers and their width, from the smallest shape to BERT-base's.
 SHAPES = (
@@ -64,25 +78,57 @@ WITH_WORDS = 1.25
 # With fewer steps than these, no model was measured but the smallest.
 LEAST_STEPS = 500
 
+# Beginning a run and ending it: counting, reading, the last evaluation and saving. A run
+# compiles so many times as long as its first step.
+OVERHEAD_SECONDS, RUN_COMPILES = 10.0, 3.6
 
-def ladder_model(layers: int, hidden: int, **fields: Any) -> ModelConfig:
+# The share of a budget that choosing takes at most, and if less than this is left to train
+# in then, that is worth a remark.
+CHOOSING_SHARE, MUCH_LEFT = 0.1, 1 / 3
+
+# The share of a budget in which steps of one model are timed, and the least and most
+# seconds of that.
+TIMED_SHARE, TIMED_SECONDS = 0.005, (3.0, 30.0)
+
+# A machine of which no step was timed is taken to be so many times slower than guessed.
+DOUBT = 2.0
+
+# The batch of an accelerator, as a multiple of the recipe's: a small one leaves it idle.
+ACCELERATOR_BATCH = 8
+
+# Of the steps that do not depend on how many there will be, the shares after which they
+# are counted again: the last time when a little can still be taken off.
+PAUSES = (0.05, 0.2, 0.4, 0.6, 0.8, 0.95)
+
+# There is no pause after fewer steps than this: they say nothing about the pace.
+LEAST_STEPS_TIMED = 8
+
+# Saving, and ending the process.
+ENDING_SECONDS = 10.0
+
+
+def ladder_fields(layers: int, hidden: int) -> dict[str, Any]:
     """The architecture of a rung; sharing weights would save memory, but no time.
 
     Args:
         hidden: H, a multiple of 64.
-        **fields: Replace those of the rung.
-
-    >>> ladder_model(6, 384).num_attention_heads
-    6
     """
-    rung: dict[str, Any] = {
+    return {
         "num_hidden_layers": layers,
         "hidden_size": hidden,
         "num_attention_heads": max(4, hidden // 64),
         "intermediate_size": 4 * hidden,
         "sharing": "none",
     }
-    return ModelConfig(**rung | fields)
+
+
+def ladder_model(layers: int, hidden: int, **fields: Any) -> ModelConfig:
+    """The model of a rung, or one in which some fields are others.
+
+    >>> ladder_model(6, 384).num_attention_heads
+    6
+    """
+    return ModelConfig(**ladder_fields(layers, hidden) | fields)
 
 
 def effective_weights(config: ModelConfig) -> float:
@@ -159,40 +205,87 @@ LAW = Law(
 )
 
 
-class Workload(NamedTuple):
-    """What a step consists of: examples, in each so many tokens and predictions."""
+class Work(NamedTuple):
+    """What a data set makes of the models that are trained on it.
 
-    batch_size: int
+    Attributes:
+        length: Tokens in an average example.
+        predictions: In such an example.
+        held_out: Examples.
+        text: Tokens of the training text, once.
+    """
+
     length: int
     predictions: int
+    held_out: int
+    text: int
 
-    def flops(self, config: ModelConfig) -> float:
-        """Operations of a step of an architecture."""
-        length, predictions = self.length, self.predictions
-        of_example = training_flops(config, length=length, predictions=predictions)
-        return self.batch_size * of_example
+    def flops(self, config: ModelConfig, batch_size: int) -> float:
+        """Operations of a step."""
+        return batch_size * training_flops(config, length=self.length, predictions=self.predictions)
 
 
-def estimated_seconds(rates: Mapping[int, float], config: ModelConfig, workload: Workload) -> float:
-    """The seconds of a step of a shape, from the speed of others on the same machine.
+def work_of(manifest: DatasetManifest, train: TrainConfig) -> Work:
+    """That of a data set, on average over the steps of a training."""
+    samples = list(samples_of(manifest.config, train))
 
-    Wide layers make more of a machine than narrow ones: operations a second follow the
-    logarithm of the width between two shapes that were timed, and beyond the outermost
-    they stay as they are.
+    def mean(of: Callable[[Sample], float]) -> float:
+        return math.fsum(sample.share * of(sample) for sample in samples)
 
-    Args:
-        rates: Operations a second by width.
+    longest = round(mean(lambda sample: sample.config.max_seq_length))
+    predicted = mean(lambda sample: sample.config.masked_lm_prob * sample.config.max_seq_length)
+    most = max(sample.config.max_predictions_per_seq for sample in samples)
+    example = dataclasses.replace(
+        samples[-1].config,
+        max_seq_length=longest,
+        max_predictions_per_seq=max(1, min(most, round(predicted), longest - 3)),
+    )
+    length = mean_length(example, data=manifest.config, length=manifest.statistics["mean_length"])
+    return Work(
+        length,
+        predictions_of(example, length),
+        held_out=manifest.num_examples(EVAL),
+        text=manifest.splits[TRAIN]["copies"][0]["tokens"],
+    )
 
-    >>> workload = Workload(batch_size=32, length=104, predictions=15)
-    >>> rate = workload.flops(ModelConfig(hidden_size=384)) / 2.0
-    >>> rates = {192: 0.5 * rate, 768: 1.5 * rate}
-    >>> round(estimated_seconds(rates, ModelConfig(hidden_size=384), workload), 2)
-    2.0
+
+class Timed(NamedTuple):
+    """The seconds of a step of a model, and those in which its first one was compiled."""
+
+    step: float
+    compiling: float
+
+
+class Machine(Protocol):
+    """What trains.
+
+    Attributes:
+        rate: Of matrix products, in FLOP/s.
+        is_accelerator: Whether it is a GPU or TPU, which is idle in small steps.
     """
-    widths = sorted(rates)
-    of_widths = [rates[width] for width in widths]
-    rate = np.interp(np.log(config.hidden_size), np.log(widths), of_widths)
-    return float(workload.flops(config) / rate)
+
+    rate: float
+    is_accelerator: bool
+
+    def now(self) -> float:
+        """Seconds of a clock."""
+
+    def timed(self, config: ModelConfig, train: TrainConfig, *, seconds: float) -> Timed:
+        """Steps of a model, repeated for this long once they are compiled."""
+
+
+def guessed(machine: Machine, config: ModelConfig, flops: float) -> Timed:
+    """What a step of so many operations takes on a machine where none was timed.
+
+    What is not products grows with the width H, and products with its square: they make
+    H / (H + W) of their rate. On an accelerator each layer is many small calls besides, and
+    no step is shorter than these. W and the calls are those of measured steps (base and 2
+    layers of 128 on a GPU, 2 of 128 on CPUs).
+    """
+    hidden, layers = config.hidden_size, num_blocks(config)
+    beside = 1000 if machine.is_accelerator else 300
+    calls = 0.003 + 0.001 * layers if machine.is_accelerator else 0.0
+    return Timed(calls + flops / machine.rate * (hidden + beside) / hidden, 2.0 + layers)
 
 
 def evaluating_share(steps: int, train: TrainConfig, *, held_out: int) -> float:
@@ -208,6 +301,13 @@ def evaluating_share(steps: int, train: TrainConfig, *, held_out: int) -> float:
     examples = min(of_steps.eval_examples, held_out)
     trained = of_steps.eval_every * of_steps.batch_size
     return WITH_WORDS * FORWARD_SHARE * examples / trained
+
+
+def fitting_steps(seconds: float, train: TrainConfig, *, step_seconds: float, held_out: int) -> int:
+    """The steps that fit some time with their evaluations, if they are so many about."""
+    steps = max(1, int(seconds / step_seconds))
+    share = evaluating_share(steps, train, held_out=held_out)
+    return max(0, int(seconds / (step_seconds * (1 + share))))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -242,47 +342,32 @@ class Candidate:
         return FITTED if self.is_fitted else UNLIKE_FITTED
 
 
-@dataclasses.dataclass(frozen=True)
-class Outlook:
-    """What all models that a budget could be spent on have in common.
-
-    Attributes:
-        evaluating: What evaluations add to the time of some steps, as a share of it.
-        text: Tokens of the training text, once.
-    """
-
-    workload: Workload
-    evaluating: Callable[[int], float]
-    text: int
-    law: Law = LAW
-
-    def candidate(self, config: ModelConfig, *, step_seconds: float, seconds: float) -> Candidate:
-        """A model after this many seconds of steps and evaluations."""
-        share = self.evaluating(max(1, int(seconds / step_seconds)))
-        steps = max(1, int(seconds / (step_seconds * (1 + share))))
-        tokens = steps * self.workload.batch_size * self.workload.length
-        weights = effective_weights(config)
-        return Candidate(
-            config=config,
-            step_seconds=step_seconds,
-            steps=steps,
-            tokens=tokens,
-            loss_share=self.law.share(weights=weights, tokens=tokens, text=self.text),
-            is_outside=self.law.is_outside(weights=weights, tokens=tokens),
-            is_fitted=self.law.is_fitted(weights=weights, tokens=tokens, text=self.text),
-        )
-
-    def candidates(
-        self, configs: Sequence[ModelConfig], step_seconds: Sequence[float], *, seconds: float
-    ) -> list[Candidate]:
-        """Models after this many seconds, given those of a step of each."""
-        return [
-            self.candidate(config, step_seconds=of_step, seconds=seconds)
-            for config, of_step in zip(configs, step_seconds, strict=True)
-        ]
+def candidate(
+    config: ModelConfig,
+    train: TrainConfig,
+    work: Work,
+    *,
+    step_seconds: float,
+    seconds: float,
+    law: Law = LAW,
+) -> Candidate:
+    """A model after this many seconds of steps and evaluations."""
+    fitting = fitting_steps(seconds, train, step_seconds=step_seconds, held_out=work.held_out)
+    steps = max(1, fitting)
+    tokens = steps * train.batch_size * work.length
+    weights = effective_weights(config)
+    return Candidate(
+        config=config,
+        step_seconds=step_seconds,
+        steps=steps,
+        tokens=tokens,
+        loss_share=law.share(weights=weights, tokens=tokens, text=work.text),
+        is_outside=law.is_outside(weights=weights, tokens=tokens),
+        is_fitted=law.is_fitted(weights=weights, tokens=tokens, text=work.text),
+    )
 
 
-def best(found: Sequence[Candidate]) -> int:
+def best(found: Sequence[Candidate], may_be_outside: bool = False) -> int:
     """The place of the candidate to take.
 
     The largest of those expected to reach the lowest loss, or one as good: it is the
@@ -291,12 +376,188 @@ def best(found: Sequence[Candidate]) -> int:
 
     Args:
         found: The smallest first.
+        may_be_outside: Whether those unlike any count too: no run of the ladder was on an
+            accelerator, which does in minutes more than the longest of them.
     """
     places = list(range(len(found)))
     for is_fit in (
         [each.steps >= LEAST_STEPS for each in found],
-        [not each.is_outside for each in found],
+        [may_be_outside or not each.is_outside for each in found],
     ):
         places = [place for place in places if is_fit[place]] or places
     least = min(found[place].loss_share for place in places)
     return max(p for p in places if found[p].loss_share <= least * AS_GOOD)
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """What suits a budget best, and what else was considered.
+
+    Attributes:
+        candidates: Every model considered, the smallest first.
+        place: The place of the one chosen among them.
+        train: The settings with its batch, rate and steps.
+        text: Tokens of the training text, once.
+        seconds: The whole budget.
+        counting: The held-out loss of counting both neighbours, in nats; None where
+            nothing is held out.
+        characters: Different ones that the vocabulary has.
+    """
+
+    candidates: list[Candidate]
+    place: int
+    train: TrainConfig
+    text: int
+    seconds: float = 0.0
+    counting: float | None = None
+    characters: int = 0
+
+    @property
+    def chosen(self) -> Candidate:
+        """The model chosen."""
+        return self.candidates[self.place]
+
+
+def check_is_enough(seconds: float) -> None:
+    """Refuse a budget that is over before the first step."""
+    # Two layers, the fewest of the ladder, compile for four seconds.
+    needed = OVERHEAD_SECONDS + RUN_COMPILES * 4.0
+    if seconds < needed:
+        raise SettingError(
+            "--budget is too short: starting and finishing alone take about "
+            f"{needed:.0f} s; give more time."
+        )
+
+
+def choose(
+    models: Sequence[ModelConfig],
+    train: TrainConfig,
+    manifest: DatasetManifest,
+    machine: Machine,
+    *,
+    latest: float,
+    until: float,
+    say: Callable[[str], None],
+) -> Choice:
+    """The model and the steps that make the most of a machine.
+
+    Args:
+        models: To choose from, the smallest first.
+        latest: When choosing is to be over, on the clock of the machine.
+        until: When the run is to be over.
+    """
+    work = work_of(manifest, train)
+    flops = [work.flops(model, train.batch_size) for model in models]
+    guesses = [guessed(machine, *each) for each in zip(models, flops, strict=True)]
+    lasting = float(np.clip(TIMED_SHARE * (until - machine.now()), *TIMED_SECONDS))
+    timed: dict[int, Timed] = {}
+    while True:
+        # What was guessed, times what the guesses of those timed were wrong by.
+        places = sorted(timed)
+        wrong = [timed[place].step / guesses[place].step for place in places] or [DOUBT]
+        at = [flops[place] for place in places] or flops[:1]
+        steps = np.interp(np.log(flops), np.log(at), wrong) * [each.step for each in guesses]
+        slower = max((timed[p].compiling / guesses[p].compiling for p in places), default=1.0)
+        left = until - machine.now() - OVERHEAD_SECONDS
+        found = [
+            candidate(
+                model,
+                train,
+                work,
+                step_seconds=float(step),
+                seconds=left - RUN_COMPILES * slower * guess.compiling,
+            )
+            for model, step, guess in zip(models, steps, guesses, strict=True)
+        ]
+        place = best(found, may_be_outside=machine.is_accelerator)
+        if place in timed:
+            break
+        if machine.now() + slower * guesses[place].compiling + lasting > latest:
+            # Of those timed; else the smallest, if there is hardly time for steps at all.
+            places = places or [place if found[place].steps >= LEAST_STEPS else 0]
+            place = places[best([found[p] for p in places], machine.is_accelerator)]
+            break
+        say(
+            f"Timing steps of {models[place].shape} for {duration(lasting)}, once they are "
+            "compiled ..."
+        )
+        timed[place] = machine.timed(models[place], train, seconds=lasting)
+    chosen = found[place]
+    if not timed:
+        say("Too little time to time steps; they are counted again during the run.")
+    at_least = timed[place].step if timed else guesses[place].step
+    if at_least > until - machine.now():
+        raise SettingError(
+            f"--budget is too short: a step, which takes {rounded(at_least)} s, does not fit; "
+            "give more time, or a smaller --model."
+        )
+    train = dataclasses.replace(train, steps=chosen.steps)
+    return Choice(found, place, train=train, text=work.text)
+
+
+def pause_after(share: float, config: TrainConfig) -> int:
+    """The step of one of the `PAUSES`; 0 for none.
+
+    >>> pause_after(0.4, TrainConfig(steps=4000, warmup_steps=400))
+    160
+    >>> pause_after(0.4, TrainConfig(steps=4000, masked_lm_prob="0.30..0.15"))
+    0
+    """
+    step = int(share * first_bound(config).step)
+    return step if step >= LEAST_STEPS_TIMED else 0
+
+
+def refilled(
+    config: TrainConfig,
+    model: ModelConfig,
+    manifest: DatasetManifest,
+    *,
+    step: int,
+    pace: float,
+    seconds: float,
+) -> tuple[int, int]:
+    """How many steps a run is to have, once the seconds of each are known.
+
+    Args:
+        step: Those that are done.
+        pace: Seconds of each of them.
+        seconds: Until the run is to end.
+
+    Returns:
+        As many as fit, but no fewer than it can have: with fewer, some of those done would
+        have been different; and as many as fit.
+    """
+
+    def are_enough(steps: int) -> bool:
+        try:
+            return first_bound(dataclasses.replace(config, steps=steps)).step >= step
+        except SettingError:
+            return False  # not even for the warm-up
+
+    ahead = cost_ahead(config, model, manifest, step=step)
+    fitting = step + fitting_steps(
+        seconds - ENDING_SECONDS,
+        config,
+        step_seconds=ahead * pace,
+        held_out=manifest.num_examples(EVAL),
+    )
+    least = step + bisect.bisect_left(range(step, config.steps), True, key=are_enough)
+    return max(fitting, least), fitting
+
+
+def cost_ahead(
+    config: TrainConfig, model: ModelConfig, manifest: DatasetManifest, *, step: int = 0
+) -> float:
+    """What a step after so many costs on average, in steps of the first examples."""
+
+    def flops(sample: Sample) -> int:
+        tokens = mean_length(
+            sample.config, data=manifest.config, length=manifest.statistics["mean_length"]
+        )
+        predictions = round(sample.config.masked_lm_prob * tokens)
+        return training_flops(model, length=tokens, predictions=predictions)
+
+    samples = list(samples_of(manifest.config, config))
+    before, done = flops(samples[0]), step / config.steps
+    whole = math.fsum(sample.share * flops(sample) for sample in samples)
+    return (whole / before - done) / (1 - done)

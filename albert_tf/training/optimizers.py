@@ -30,7 +30,7 @@ from keras import ops
 from albert_tf.runs.checkpoints import newest_step
 from schemas.config import Precision, ResolvedTrainConfig, TrainConfig, flag_name
 from schemas.errors import SettingError
-from schemas.phases import given, parse_schedule
+from schemas.phases import first_bound
 
 # The batch that the default learning rate is meant for.
 PAPER_BATCH_SIZE = TrainConfig().batch_size
@@ -122,34 +122,6 @@ def continued(now: TrainConfig, begun: TrainConfig) -> TrainConfig:
     if now.warmup_steps is None and not is_derived and warmup <= now.cooldown_start:
         kept["warmup_steps"] = warmup
     return dataclasses.replace(now, **kept)  # type: ignore[arg-type]
-
-
-class Bound(NamedTuple):
-    """The last step up to which a quantity is independent of --steps."""
-
-    step: int
-    what: str
-
-
-def first_bound(config: TrainConfig) -> Bound:
-    """How many steps of a run are the same if it is given more or fewer of them.
-
-    >>> first_bound(TrainConfig(steps=4000, warmup_steps=100)).step
-    100
-    >>> first_bound(TrainConfig(steps=4000, schedule="constant-cooldown")).step
-    3200
-    """
-    is_linear = config.schedule == "linear"
-    rates = config.warm_up if is_linear else config.cooldown_start
-    bounds = [Bound(rates, "its learning rates depend")]
-    for setting, text in given(config).items():
-        stage, *others = parse_schedule(text, setting)
-        if stage.first != stage.last:
-            bounds.append(Bound(0, "the settings of its examples depend"))
-        elif others:
-            end = round(stage.end * config.steps)
-            bounds.append(Bound(end, "the settings of its examples depend"))
-    return min(bounds)
 
 
 def check_steps_may_change(run: Path, before: TrainConfig, now: TrainConfig) -> None:

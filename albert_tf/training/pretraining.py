@@ -15,9 +15,9 @@ from albert_tf.data.input_pipeline import StepShape, training_batches
 from albert_tf.data.on_the_fly import Landmark, Landmarks
 from albert_tf.model.pretrainer import Batch
 from albert_tf.model.unpadding import Fill, fill_of, unpadded
+from albert_tf.planning.budget import PAUSES, pause_after, refilled
 from albert_tf.runs.checkpoints import newest_step
 from albert_tf.runs.metrics import QUIET, Progress, Sums, means
-from albert_tf.training.budget import PAUSES, pause_after, refilled
 from albert_tf.training.evaluate import HeldOutEvaluations, MetricsLog
 from albert_tf.training.loop import Reason, Saver, StopRequest, seconds_left, stop_requests, train
 from albert_tf.training.run import NOTHING, ResolvedRun, RunState, begin
@@ -118,8 +118,14 @@ def train_with_pauses(work: "Pretraining", deadline: Deadline) -> Reason | None:
             continue
         if reason := train(work, until=pause):
             return reason
-        pace = work.pace.settled_seconds
-        steps, fitting = refilled(work.run, step=work.state.step, pace=pace, at=deadline.at)
+        steps, fitting = refilled(
+            work.config,
+            work.run.model_config,
+            work.run.manifest,
+            step=work.state.step,
+            pace=work.pace.step_seconds,
+            seconds=deadline.at - time.monotonic(),
+        )
         if steps > fitting:
             work.ends_at = None
         if steps == work.config.steps:

@@ -6,8 +6,8 @@ import itertools
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from statistics import fmean, median
+from collections.abc import Callable, Iterator
+from statistics import fmean, median_low
 
 import keras
 import numpy as np
@@ -17,17 +17,18 @@ from albert_tf.data.input_pipeline import Records, StepShape, training_batches
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.model.unpadding import unpadded
-from albert_tf.planning.cost import predictions_of, training_flops
+from albert_tf.planning.budget import Timed, cost_ahead
+from albert_tf.planning.cost import NUMBER_BYTES, predictions_of, training_flops
 from albert_tf.training.run import training_steps
 from albert_tf.training.steps import Counts, TrainingSteps, micro_batch_size, pretraining_counts
 from schemas.architecture import ModelConfig
 from schemas.config import Precision, ResolvedDataConfig, TrainConfig
 from schemas.example import FIRST_ORDINARY_ID
-from schemas.phases import Phase, Sample
+from schemas.phases import Phase, samples_of
 from schemas.readable import prefixed, rounded
 
-# How long steps are repeated after everything is compiled, and the least number of
-# them.
+# How long steps of a model alone are repeated once they are compiled, and the least number
+# of those.
 REPEAT_SECONDS, LEAST_REPEATS = 3.0, 2
 
 # The least width W of the products that are timed: about that of a layer on a CPU.
@@ -43,11 +44,14 @@ MIN_SECONDS = 0.001
 # How long each product is repeated; the shortest time counts.
 PRODUCT_SECONDS, LEAST_PRODUCTS = 0.3, 3
 
+# What speaks for bfloat16: a rate of matrix products this many times that of float32.
+SPEED_UP = 1.1
+
 # Waiting for data is worth mentioning from this share of the time on.
 MUCH_WAITING = 0.1
 
-# The newest steps, of which each time is kept.
-NEWEST = 2000
+# The newest steps, which tell how long a step takes.
+NEWEST = 200
 
 # A step that took this many times the median compiled something.
 COMPILING = 3.0
@@ -58,56 +62,54 @@ class Pace:
     """The speed of this process; evaluations and checkpoints do not count.
 
     Attributes:
-        estimate: The seconds of a step, until one is done.
-        steps: Done by this process, in these `seconds`.
-        waiting_seconds: How much of that was waiting for data.
-        newest: The seconds of each of the newest steps.
+        estimate: The seconds of a step that was compiled before, if one was timed.
+        steps: Done by this process.
+        newest: The seconds of each of the newest steps, and those of waiting for data.
     """
 
     batch_size: int
     estimate: float = 0.0
     steps: int = 0
-    seconds: float = 0.0
-    waiting_seconds: float = 0.0
-    newest: deque[float] = dataclasses.field(default_factory=lambda: deque(maxlen=NEWEST))
+    newest: deque[tuple[float, float]] = dataclasses.field(
+        default_factory=lambda: deque(maxlen=NEWEST)
+    )
 
     def add(self, seconds: float, *, waited: float) -> None:
         """Count a step."""
         self.steps += 1
-        self.seconds += seconds
-        self.waiting_seconds += waited
-        self.newest.append(seconds)
+        self.newest.append((seconds, waited))
+
+    @property
+    def settled(self) -> list[tuple[float, float]]:
+        """The newest steps but for those that compiled something."""
+        computing = [seconds - waited for seconds, waited in self.newest]
+        most = COMPILING * median_low([self.estimate or math.inf, *computing])
+        return [each for each in self.newest if each[0] - each[1] <= most]
 
     @property
     def step_seconds(self) -> float:
-        """What a step takes."""
-        return self.seconds / self.steps if self.steps else self.estimate
-
-    @property
-    def settled_seconds(self) -> float:
         """What a step takes when nothing is left to compile.
 
         >>> pace = Pace(batch_size=8)
         >>> for seconds in (9.0, 1.0, 2.0, 1.0, 2.0):
         ...     pace.add(seconds, waited=0.0)
-        >>> pace.step_seconds, pace.settled_seconds
-        (3.0, 1.5)
+        >>> pace.step_seconds
+        1.5
         """
-        most = COMPILING * median(self.newest)
-        return fmean(seconds for seconds in self.newest if seconds <= most)
+        return fmean(seconds for seconds, _ in self.settled) if self.settled else self.estimate
 
     def text(self) -> str:
         """The rate, and the share of time spent waiting for data if it is large.
 
-        >>> pace = Pace(batch_size=8, steps=2, seconds=4.0, waiting_seconds=1.0)
+        >>> pace = Pace(batch_size=8)
+        >>> pace.add(2.0, waited=0.5)
         >>> pace.text()
         '4 seq/s, 25% waiting for data'
         """
         text = f"{rounded(self.batch_size / self.step_seconds)} seq/s"
-        share = self.waiting_seconds / self.seconds
-        if share < MUCH_WAITING:
-            return text
-        return f"{text}, {share:.0%} waiting for data"
+        waiting = fmean(waited for _, waited in self.settled) if self.settled else 0.0
+        share = waiting / self.step_seconds
+        return text if share < MUCH_WAITING else f"{text}, {share:.0%} waiting for data"
 
 
 def step_seconds(
@@ -130,34 +132,46 @@ def step_seconds(
         vocab_size=config.vocab_size,
     )
     batches = itertools.repeat(batch)
-    return _timed(steps, batches, batch_size=train.batch_size, seconds=REPEAT_SECONDS)
+    return _timed(steps, batches, batch_size=train.batch_size, seconds=REPEAT_SECONDS).step
 
 
-def fed_step_seconds(
-    config: ModelConfig,
-    train: TrainConfig,
-    samples: Sequence[Sample],
-    records: Records,
-    *,
-    seconds: float,
-) -> float:
-    """The seconds that an optimizer step of a run takes: on its own examples."""
-    steps = _new_steps(config, train)
-    size = micro_batch_size(steps, train, [sample.config for sample in samples])
-    mean = 0.0
-    for share, sample in samples:
+class ThisMachine:
+    """See `planning.budget.Machine`: steps are timed on a run's own examples.
+
+    Args:
+        precision: The number format that was asked for; None for the faster one.
+
+    Attributes:
+        precision: The number format.
+    """
+
+    now = staticmethod(time.monotonic)
+
+    def __init__(self, records: Records, *, precision: Precision | None) -> None:
+        self._records = records
+        self.is_accelerator = any("cpu" not in name for name in keras.distribution.list_devices())
+        rates = {each: matrix_rate(each) for each in NUMBER_BYTES if precision in (None, each)}
+        self.precision: Precision = precision or "float32"
+        if precision is None and rates["bfloat16"] > SPEED_UP * rates["float32"]:
+            self.precision = "bfloat16"
+        self.rate = rates[self.precision]
+
+    def timed(self, config: ModelConfig, train: TrainConfig, *, seconds: float) -> Timed:
+        """See `Machine.timed`: on average over a run, from the examples that it begins with."""
+        records, manifest = self._records, self._records.manifest
+        steps = _new_steps(config, train)
+        samples = list(samples_of(manifest.config, train))
+        size = micro_batch_size(steps, train, [sample.config for sample in samples])
         # Examples of such settings, where they are made of documents.
-        phases = (Phase(0, sample),) if records.phases else ()
+        phases = (Phase(0, samples[0].config),) if records.phases else ()
         batches = training_batches(
             dataclasses.replace(records, phases=phases),
             StepShape(size * steps.num_devices, size, devices=steps.num_devices),
             seed=train.seed,
         )
         with contextlib.closing(batches):
-            mean += share * _timed(
-                steps, batches, batch_size=train.batch_size, seconds=seconds * share
-            )
-    return mean
+            first = _timed(steps, batches, batch_size=train.batch_size, seconds=seconds)
+        return first._replace(step=first.step * cost_ahead(train, config, manifest))
 
 
 def _new_steps(config: ModelConfig, train: TrainConfig) -> TrainingSteps:
@@ -169,32 +183,35 @@ def _new_steps(config: ModelConfig, train: TrainConfig) -> TrainingSteps:
 
 def _timed(
     steps: TrainingSteps, batches: Iterator[Batch], *, batch_size: int, seconds: float
-) -> float:
-    """The seconds of a step of B sequences, from those of some batches `[N, M, ...]`.
+) -> Timed:
+    """A step of B sequences, from micro-batches `[N, M, ...]` that are repeated for a while.
 
-    Getting a batch counts. The first batch of each size and the first update do not:
-    they compile.
+    Getting a batch counts. The first batch of a size compiles, so it is computed again.
     """
+    reading: list[float] = []
     accumulating: list[float] = []
     applying: list[float] = []
-    sizes = set()
-    start, before = math.inf, time.perf_counter()
-    for batch in map(unpadded, batches):
-        steps.accumulate(batch, counts=pretraining_counts(batch), step=0, micro=0)
-        steps.sums()
-        between = time.perf_counter()
-        steps.apply(0.0, step=0)
-        after = time.perf_counter()
+    compiling: list[float] = []
+    sizes: set[tuple[tuple[int, ...], ...]] = set()
+    while len(applying) < LEAST_REPEATS or sum((*reading, *accumulating, *applying)) < seconds:
+        start = time.perf_counter()
+        batch = unpadded(next(batches))
+        moments = [time.perf_counter()]
         size = tuple(values.shape for values in batch.values())
-        if size in sizes:
-            accumulating.append(between - before)
-            applying.append(after - between)
-        start, before = min(start, after), after
+        for _ in range(1 if size in sizes else 2):
+            steps.accumulate(batch, counts=pretraining_counts(batch), step=0, micro=0)
+            steps.sums()
+            moments.append(time.perf_counter())
+            steps.apply(0.0, step=0)
+            moments.append(time.perf_counter())
         sizes.add(size)
-        if len(applying) >= LEAST_REPEATS and after - start >= seconds:
-            break
+        reading.append(moments[0] - start)
+        accumulating.append(moments[-2] - moments[-3])
+        applying.append(moments[-1] - moments[-2])
+        compiling.append(moments[-3] - moments[0])
     rows: int = math.prod(batch["input_ids"].shape[:2])
-    return math.ceil(batch_size / rows) * fmean(accumulating) + fmean(applying)
+    micro = fmean(reading) + fmean(accumulating)
+    return Timed(math.ceil(batch_size / rows) * micro + fmean(applying), compiling[0])
 
 
 def random_batch(

@@ -4,19 +4,18 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cli.support.asked import Asked, parse_override, resolve_model
 from cli.support.console import Console, silent_stderr
-from schemas.architecture import PRESETS, ModelConfig
+from schemas.architecture import ModelConfig
 from schemas.config import suited_vocab_size
+from schemas.errors import SettingError
 from schemas.manifest import DatasetManifest
-from schemas.readable import aligned, rounded
+from schemas.readable import aligned, duration, rounded
 
 if TYPE_CHECKING:
-    from albert_tf.planning.budget import Candidate
-    from albert_tf.training.budget import BudgetChoice
+    from albert_tf.planning.budget import Candidate, Choice
 
 # The preset that the models of a budget are described as changes of.
 NEAREST = "tiny"
@@ -36,7 +35,7 @@ def choose(
     *,
     check: Callable[[Asked, ModelConfig], object],
     console: Console,
-) -> tuple[Asked, "BudgetChoice"]:
+) -> tuple[Asked, "Choice"]:
     """What the run is to be, by timing steps on this machine; what else there was.
 
     Args:
@@ -45,101 +44,99 @@ def choose(
     """
     with silent_stderr():
         from albert_tf.evaluation.counting import loss_of_counting
-        from albert_tf.training import budget
+        from albert_tf.planning import budget
         from albert_tf.training.run import records_of
+        from albert_tf.training.timing import ThisMachine
+        from pipeline.dataset.manifest import load_vocabulary
     assert asked.budget is not None, "else nothing is chosen"
     models = models_to_choose_from(asked, manifest)
     check(asked, next(iter(models)))
-    until = asked.started + asked.budget
-    budget.check_is_enough(until - time.monotonic())
-    train = asked.config
-    if "precision" not in asked.given:
-        train = dataclasses.replace(train, precision=budget.faster_precision())
+    until, begun = asked.started + asked.budget, time.monotonic()
+    budget.check_is_enough(until - begun)
     console.say("Counting neighbouring tokens ...")
-    choice = budget.choose_for_budget(
-        list(models),
-        train,
+    counting = loss_of_counting(asked.data, manifest)
+    train = asked.config
+    machine = ThisMachine(
         records_of(asked.data, manifest, train),
-        counting=loss_of_counting(asked.data, manifest),
+        precision=train.precision if "precision" in asked.given else None,
+    )
+    if machine.is_accelerator and not asked.given & {"batch_size", "learning_rate"}:
+        # The rate goes with the batch as --scale-lr-to-batch has it.
+        train = dataclasses.replace(
+            train,
+            batch_size=budget.ACCELERATOR_BATCH * train.batch_size,
+            learning_rate=round(math.sqrt(budget.ACCELERATOR_BATCH) * train.learning_rate, 5),
+        )
+    choice = budget.choose(
+        list(models),
+        dataclasses.replace(train, precision=machine.precision),
+        manifest,
+        machine,
+        latest=begun + budget.CHOOSING_SHARE * asked.budget,
         until=until,
         say=console.say,
     )
-    choice = dataclasses.replace(choice, characters=characters_of(asked.data, manifest))
-    chosen = dataclasses.replace(models[choice.chosen.config], config=choice.train)
-    record = record_of(choice, seconds=asked.budget)
-    return dataclasses.replace(chosen, record=record), choice
-
-
-def characters_of(data: Path, manifest: DatasetManifest) -> int:
-    """How many different characters the vocabulary of a data set has as pieces."""
-    from pipeline.dataset.manifest import load_vocabulary
-
-    tokenizer = load_vocabulary(data, manifest)
+    tokenizer = load_vocabulary(asked.data, manifest)
     pieces = map(tokenizer.piece, range(tokenizer.vocab_size))
-    return sum(len(piece) == 1 for piece in pieces)
-
-
-def models_to_choose_from(asked: Asked, manifest: DatasetManifest) -> dict[ModelConfig, Asked]:
-    """The model asked for, or those of the ladder that what --set says is valid for."""
-    from albert_tf.data.data_check import manifests_of
-    from albert_tf.training.budget import models_for
-
-    made_first, *others = manifests_of(asked.config, manifest)
-    if asked.is_model_given:
-        found = [asked]
-    else:
-        rungs = models_for(
-            made_first,
-            longest=max(each.config.max_seq_length for each in (made_first, *others)),
-            changes=dict(map(parse_override, asked.overrides)),
-        )
-        found = [
-            dataclasses.replace(
-                asked, model=NEAREST, overrides=(*overrides_of(rung), *asked.overrides)
-            )
-            for rung in rungs
-        ]
-    return {resolve_model(each.model, each.overrides, made_first): each for each in found}
-
-
-def overrides_of(config: ModelConfig) -> tuple[str, ...]:
-    """The values of --set that make the nearest preset this architecture.
-
-    >>> overrides_of(dataclasses.replace(PRESETS["tiny"], num_hidden_layers=6))
-    ('num_hidden_layers=6',)
-    """
-    preset = dataclasses.asdict(PRESETS[NEAREST])
-    # What the data decides, no flag may.
-    decided = ("vocab_size", "sentence_task")
-    return tuple(
-        f"{name}={value}"
-        for name, value in dataclasses.asdict(config).items()
-        if value != preset[name] and name not in decided
+    characters = sum(len(piece) == 1 for piece in pieces)
+    choice = dataclasses.replace(
+        choice, seconds=asked.budget, counting=counting, characters=characters
     )
-
-
-def record_of(choice: "BudgetChoice", *, seconds: float) -> dict[str, Any]:
-    """What config.json keeps of a choice, for people and for the next command."""
-    return {
-        "seconds": seconds,
-        "loss_of_counting": choice.counting,
+    # What config.json keeps, for people and for the next command.
+    record = {
+        "seconds": asked.budget,
+        "loss_of_counting": counting,
         "candidates": [
             {
                 "num_hidden_layers": each.config.num_hidden_layers,
                 "hidden_size": each.config.hidden_size,
                 "step_seconds": each.step_seconds,
                 "steps": each.steps,
-                "expected_loss": choice.counting and each.expected_share * choice.counting,
+                "expected_loss": counting and each.expected_share * counting,
                 "interval": list(each.interval),
             }
             for each in choice.candidates
         ],
         "chosen": choice.place,
     }
+    chosen = dataclasses.replace(models[choice.chosen.config], config=choice.train, record=record)
+    return chosen, choice
 
 
-def budget_lines(choice: "BudgetChoice", *, begins_anew: bool) -> Iterator[str]:
-    """What was chosen and, of a model that begins anew, what to expect of it."""
+def models_to_choose_from(asked: Asked, manifest: DatasetManifest) -> dict[ModelConfig, Asked]:
+    """The model asked for, or those of the ladder that what --set says is valid for."""
+    from albert_tf.data.data_check import manifests_of
+    from albert_tf.planning.budget import SHAPES, ladder_fields
+
+    made_first, *others = manifests_of(asked.config, manifest)
+    if asked.is_model_given:
+        return {resolve_model(asked.model, asked.overrides, made_first): asked}
+    changes = dict(map(parse_override, asked.overrides))
+    longest = max(each.config.max_seq_length for each in (made_first, *others))
+    found: dict[ModelConfig, Asked] = {}
+    refused = None
+    for layers, hidden in SHAPES:
+        # What follows from a width that is set still follows from it.
+        fields = ladder_fields(
+            changes.get("num_hidden_layers", layers), changes.get("hidden_size", hidden)
+        )
+        fields["max_position_embeddings"] = max(512, longest)
+        overrides = (*(f"{name}={value}" for name, value in fields.items()), *asked.overrides)
+        try:
+            model = resolve_model(NEAREST, overrides, made_first)
+        except SettingError as error:
+            refused = refused or error
+        else:
+            found.setdefault(model, dataclasses.replace(asked, model=NEAREST, overrides=overrides))
+    if refused and not found:
+        raise refused
+    return found
+
+
+def budget_lines(choice: "Choice", *, begins_anew: bool) -> Iterator[str]:
+    """What was chosen; of a model that begins anew, what to expect and what would do better."""
+    from albert_tf.planning.budget import AS_GOOD, MOST_EPOCHS, MUCH_LEFT
+
     chosen = choice.chosen
     if begins_anew and not chosen.is_fitted:
         shape = ", and so is the choice of shape" if choice.candidates[1:] else ""
@@ -150,15 +147,15 @@ def budget_lines(choice: "BudgetChoice", *, begins_anew: bool) -> Iterator[str]:
         f"{choice.train.learning_rate:g}, {choice.train.precision}; "
         f"{chosen.tokens:,} tokens at {rounded(_rate(choice, chosen))} sequences/s."
     )
-    if begins_anew:
-        yield from _expectations(choice)
-
-
-def _expectations(choice: "BudgetChoice") -> Iterator[str]:
-    """The loss to expect, that of the models beside it, and advice."""
-    from albert_tf.planning.budget import AS_GOOD
-
-    chosen = choice.chosen
+    training = chosen.steps * chosen.step_seconds
+    if training < MUCH_LEFT * choice.seconds:
+        yield (
+            f"Of {duration(choice.seconds)} only {duration(training)} are left to train in: "
+            "starting, choosing, compiling and evaluating take the rest. A longer --budget helps "
+            "most; a machine that does nothing else or a smaller --model helps too."
+        )
+    if not begins_anew:
+        return
     yield f"expected: masked-LM loss {_loss(choice, chosen)}."
     for name, place in (("smaller", choice.place - 1), ("larger", choice.place + 1)):
         if 0 <= place < len(choice.candidates):
@@ -176,15 +173,7 @@ def _expectations(choice: "BudgetChoice") -> Iterator[str]:
             "as equal; the largest of these models is chosen, because it goes on "
             "learning longest."
         )
-    yield from _advice(choice)
-
-
-def _advice(choice: "BudgetChoice") -> Iterator[str]:
-    """What would do better: more text, a smaller vocabulary, a published model."""
-    from albert_tf.planning.budget import MOST_EPOCHS
-
-    chosen, text_tokens = choice.chosen, choice.outlook.text
-    epochs = chosen.tokens / text_tokens
+    epochs = chosen.tokens / choice.text
     if epochs > MOST_EPOCHS:
         yield (
             f"The text would be read {epochs:,.0f} times; what more than {MOST_EPOCHS} "
@@ -192,13 +181,13 @@ def _advice(choice: "BudgetChoice") -> Iterator[str]:
         )
     # vocab chose by all the text, part of which may be held out, and knew no tokens.
     suited, *near = (
-        suited_vocab_size(int(text_tokens * f), characters=choice.characters) for f in (1, 0.5, 2)
+        suited_vocab_size(int(choice.text * f), characters=choice.characters) for f in (1, 0.5, 2)
     )
     pieces = chosen.config.vocab_size
     if not any(1 / MUCH <= pieces / each <= MUCH for each in (suited, *near)):
         yield (
             f"The vocabulary has {pieces:,} pieces; about "
-            f"{suited:,} suit a text of {text_tokens:,} tokens better "
+            f"{suited:,} suit a text of {choice.text:,} tokens better "
             "(albert vocab --vocab-size auto)."
         )
     times = PUBLISHED_TOKENS / chosen.tokens
@@ -212,7 +201,7 @@ def _advice(choice: "BudgetChoice") -> Iterator[str]:
         )
 
 
-def budget_table(choice: "BudgetChoice") -> list[str]:
+def budget_table(choice: "Choice") -> list[str]:
     """Every model considered, the one chosen with a mark."""
     rows = [("", "sequences/s", "steps", "tokens", "expected loss", "")]
     for place, each in enumerate(choice.candidates):
@@ -229,11 +218,11 @@ def budget_table(choice: "BudgetChoice") -> list[str]:
     return aligned(rows)
 
 
-def _rate(choice: "BudgetChoice", candidate: "Candidate") -> float:
+def _rate(choice: "Choice", candidate: "Candidate") -> float:
     return choice.train.batch_size / candidate.step_seconds
 
 
-def _loss(choice: "BudgetChoice", candidate: "Candidate") -> str:
+def _loss(choice: "Choice", candidate: "Candidate") -> str:
     """The expected loss with its interval, in nats where these are known."""
     middle = candidate.expected_share * (choice.counting or 1)
     low, high = (share * middle for share in candidate.interval)

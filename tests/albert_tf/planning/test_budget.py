@@ -1,40 +1,53 @@
-"""The model for a budget: not the largest, not the one with most steps."""
+"""The model for a budget: not the largest, not the one with most steps; its steps counted again."""
 
 import dataclasses
 import functools
+from types import SimpleNamespace
 
 import pytest
 
 from albert_tf.planning import budget
 from albert_tf.planning.budget import (
+    ACCELERATOR_BATCH,
+    CHOOSING_SHARE,
+    ENDING_SECONDS,
     LEAST_STEPS,
+    PAUSES,
     SHAPES,
     Law,
-    Outlook,
-    Workload,
+    Timed,
+    Work,
     best,
+    candidate,
+    choose,
+    cost_ahead,
     effective_weights,
-    estimated_seconds,
     evaluating_share,
+    guessed,
     ladder_model,
+    pause_after,
+    refilled,
+    work_of,
 )
 from albert_tf.planning.cost import training_flops
 from schemas.architecture import ModelConfig
-from schemas.config import TrainConfig
+from schemas.config import DataConfig, TrainConfig
+from schemas.errors import SettingError
+from schemas.phases import first_bound
 
 LAW = Law(a=200.0, b=100_000.0, c=0.0, most_weights=1e7, most_tokens=1e8)
-STEP = Workload(batch_size=32, length=100, predictions=15)
+WORK = Work(length=100, predictions=15, held_out=10_000_000, text=1_000_000)
+TRAIN = TrainConfig(batch_size=32, learning_rate=0.002)
 LADDER = [ladder_model(*shape) for shape in ((2, 128), (4, 256), (8, 512))]
 # Seconds of a step: a machine of 2e11 operations a second, about.
 STEP_SECONDS = (0.12, 0.45, 2.4)
 
 
-def outlook(law=LAW):
-    return Outlook(STEP, lambda steps: 1 / 16, text=1_000_000, law=law)
-
-
 def considered(seconds, law=LAW):
-    return outlook(law).candidates(LADDER, STEP_SECONDS, seconds=seconds)
+    return [
+        candidate(model, TRAIN, WORK, step_seconds=each, seconds=seconds, law=law)
+        for model, each in zip(LADDER, STEP_SECONDS, strict=True)
+    ]
 
 
 def chosen(seconds):
@@ -47,7 +60,7 @@ def test_the_longer_the_budget_the_larger_the_model():
 
 
 def test_evaluations_are_part_of_the_budget():
-    found = outlook().candidate(LADDER[0], step_seconds=0.5, seconds=106.3)
+    found = candidate(LADDER[0], TRAIN, WORK, step_seconds=0.5, seconds=106.3)
     assert found.steps == 200
     assert found.tokens == 640_000
 
@@ -69,7 +82,7 @@ def test_evaluations_take_what_their_number_and_their_examples_ask(settings, hel
 
 
 def test_a_budget_shorter_than_a_step_still_is_a_step():
-    found = outlook().candidate(LADDER[2], step_seconds=9.0, seconds=1)
+    found = candidate(LADDER[2], TRAIN, WORK, step_seconds=9.0, seconds=1)
     assert found.steps == 1
 
 
@@ -110,7 +123,7 @@ def test_a_loss_is_told_only_where_runs_like_it_were_fitted(weights, tokens, tex
 
 
 def test_no_run_is_expected_to_end_worse_than_it_begins():
-    found = outlook(budget.LAW).candidate(LADDER[0], step_seconds=1.0, seconds=2.0)
+    found = candidate(LADDER[0], TRAIN, WORK, step_seconds=1.0, seconds=2.0)
     assert found.loss_share > found.expected_share == 1.1
 
 
@@ -151,15 +164,263 @@ def test_every_rung_has_a_head_for_each_neighbour():
 def test_the_operations_of_a_step_are_those_of_its_examples():
     config = ladder_model(4, 256)
     of_example = training_flops(config, length=100, predictions=15)
-    assert STEP.flops(config) == 32 * of_example
+    assert WORK.flops(config, 32) == 32 * of_example
+
+
+def manifest_of(data=None, *, length=118.0, text=21_000_000):
+    """What of a manifest decides a choice: English Wikipedia of the first run on a GPU."""
+    data = data or DataConfig(max_seq_length=128, examples="on-the-fly")
+    return SimpleNamespace(
+        config=data.resolved(input_bytes=0),
+        statistics={"mean_length": length},
+        splits={"train": {"copies": [{"tokens": text}]}},
+        num_examples=lambda split: 5000,
+    )
+
+
+MANIFEST = manifest_of()
+MODELS = [ladder_model(*shape, vocab_size=30_000) for shape in SHAPES]
+# Those of `--budget`.
+RECIPE = TrainConfig(
+    batch_size=32,
+    learning_rate=0.002,
+    schedule="constant-cooldown",
+    masked_lm_prob="0.40:0.8,0.40..0.15",
+)
+
+
+@dataclasses.dataclass
+class FakeMachine:
+    """Two cores, so many times slower than they should be, on a clock that goes as they work."""
+
+    rate: float = 2e11
+    is_accelerator: bool = False
+    slower: float = 1.0
+    clock: float = 5000.0
+    timed_shapes: list = dataclasses.field(default_factory=list)
+
+    def now(self):
+        return self.clock
+
+    def seconds(self, config, train):
+        flops = work_of(MANIFEST, train).flops(config, train.batch_size)
+        hidden = config.hidden_size
+        return self.slower * flops / (self.rate * hidden / (hidden + 250))
+
+    def timed(self, config, train, *, seconds):
+        step, compiling = self.seconds(config, train), self.slower * (1 + config.num_hidden_layers)
+        self.clock += compiling + seconds + step
+        self.timed_shapes.append((config.num_hidden_layers, config.hidden_size))
+        return Timed(step, compiling)
+
+
+class FakeH200(FakeMachine):
+    """A step of 2 layers of 128 takes 5.5 ms however small, one of base's 65,536 tokens 108.
+
+    Products are made at 780 TFLOP/s; what stands beside them grows with layers and width
+    alone. A first step compiles for 4.3 seconds, or more in proportion to its layers.
+    """
+
+    def seconds(self, config, train):
+        work = work_of(MANIFEST, train)
+        share = config.num_hidden_layers / 12 * config.hidden_size / 768
+        beside = 0.0545 * share * train.batch_size * work.length / 65_536
+        flops = work.flops(config, train.batch_size)
+        calls = 0.0055 * (1 + config.num_hidden_layers) / 3
+        return max(calls, flops / 780e12 + beside + 0.003)
+
+    def timed(self, config, train, *, seconds):
+        found = super().timed(config, train, seconds=seconds)
+        compiling = 4.3 * (2 + config.num_hidden_layers) / 4
+        self.clock += compiling - found.compiling
+        return found._replace(compiling=compiling)
+
+
+def choice_of(machine, seconds, *, models=MODELS, spent=0.0, train=RECIPE, say=lambda line: None):
+    """What is chosen for a budget, and the share of it that choosing took.
+
+    Args:
+        spent: Seconds of the time for choosing that something else took.
+    """
+    begun = machine.clock
+    machine.clock += spent
+    if machine.is_accelerator:
+        train = dataclasses.replace(train, batch_size=32 * ACCELERATOR_BATCH)
+    latest, until = begun + CHOOSING_SHARE * seconds, begun + seconds
+    found = choose(models, train, MANIFEST, machine, latest=latest, until=until, say=say)
+    return found, (machine.clock - begun) / seconds
+
+
+def shape_of(choice):
+    return choice.chosen.config.num_hidden_layers, choice.chosen.config.hidden_size
 
 
 @pytest.mark.parametrize(
-    ("hidden", "rate"),
-    [(64, 1e11), (128, 1e11), (256, 2e11), (362, 2.25e11), (512, 2.5e11), (768, 2.5e11)],
+    ("rate", "seconds", "shape"),
+    [
+        (2e11, 300, (2, 128)),
+        (2e11, 600, (4, 128)),
+        (2e11, 3600, (4, 256)),
+        (2e11, 86_400, (8, 384)),
+        (4e12, 300, (4, 256)),
+        (4e12, 3600, (8, 384)),
+        (4e12, 86_400, (12, 768)),
+    ],
 )
-def test_wider_layers_make_more_of_a_machine_whatever_was_timed_first(hidden, rate):
-    rates = {512: 2.5e11, 128: 1e11, 256: 2e11}
-    config = dataclasses.replace(ladder_model(6, 256), hidden_size=hidden, num_attention_heads=1)
-    seconds = estimated_seconds(rates, config, STEP)
-    assert STEP.flops(config) / seconds == pytest.approx(rate, rel=1e-3)
+def test_on_cpus_a_model_is_chosen_within_a_tenth_of_the_time(rate, seconds, shape):
+    found, share = choice_of(FakeMachine(rate), seconds)
+    assert (shape_of(found), share < CHOOSING_SHARE) == (shape, True)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shape"), [(300, (8, 512)), (3600, (12, 768)), (86_400, (12, 768))]
+)
+def test_on_a_gpu_the_model_is_the_larger_for_it_and_chosen_as_soon(seconds, shape):
+    found, share = choice_of(FakeH200(rate=780e12, is_accelerator=True), seconds)
+    assert (shape_of(found), share < CHOOSING_SHARE) == (shape, True)
+    assert found.train.batch_size == 256
+    training = found.chosen.steps * found.chosen.step_seconds
+    assert training > 0.6 * seconds
+
+
+def test_the_guess_of_a_step_is_that_of_the_machines_that_were_measured():
+    machine = FakeH200(rate=780e12, is_accelerator=True)
+    small, base = MODELS[0], MODELS[-1]
+    work = Work(length=512, predictions=77, held_out=0, text=1)
+    for config, flops, measured in (
+        (small, work.flops(small, 8), 0.0055),
+        (base, work.flops(base, 128), 0.108),
+    ):
+        assert guessed(machine, config, flops).step == pytest.approx(measured, rel=0.25)
+
+
+def test_steps_are_timed_until_the_model_that_promises_most_was():
+    machine, said = FakeMachine(), []
+    found, _ = choice_of(machine, 3600, say=said.append)
+    assert machine.timed_shapes == [(4, 192), (4, 256)]
+    assert shape_of(found) == machine.timed_shapes[-1]
+    assert said == [
+        f"Timing steps of {layers} layers of {hidden}, sharing none for 18 s, once they are "
+        "compiled ..."
+        for layers, hidden in machine.timed_shapes
+    ]
+    # What was wrong with the guess of one is wrong with that of all.
+    of_steps = [each.step_seconds for each in found.candidates]
+    assert of_steps == pytest.approx([machine.seconds(m, RECIPE) for m in MODELS], rel=0.1)
+
+
+def test_steps_fill_the_time_that_is_left():
+    found, share = choice_of(FakeMachine(), 3600)
+    left = (1 - share) * 3600
+    assert left - 70 < found.train.steps * found.chosen.step_seconds * 17 / 16 < left - 10
+
+
+@pytest.mark.parametrize("slower", [3, 10])
+def test_a_busy_machine_still_trains_something(slower):
+    found, share = choice_of(FakeMachine(slower=slower), 300, spent=slower * 4.0)
+    assert shape_of(found) == (2, 128)
+    assert share < 2.2 * CHOOSING_SHARE
+    assert found.train.steps * found.chosen.step_seconds > 0.25 * 300
+
+
+def test_without_time_to_time_steps_the_guess_is_doubted_and_the_smallest_is_trained():
+    machine, said = FakeMachine(), []
+    found, _ = choice_of(machine, 60, say=said.append)
+    assert (shape_of(found), machine.timed_shapes) == ((2, 128), [])
+    assert said == ["Too little time to time steps; they are counted again during the run."]
+    flops = work_of(MANIFEST, RECIPE).flops(MODELS[0], 32)
+    assert found.chosen.step_seconds == 2 * guessed(machine, MODELS[0], flops).step
+
+
+def test_what_a_run_compiles_is_no_time_to_train_in():
+    quick, slow = FakeMachine(), FakeMachine()
+    timed = slow.timed
+    slow.timed = lambda *given, **more: timed(*given, **more)._replace(compiling=503.0)
+    spent = [
+        found.chosen.steps * found.chosen.step_seconds
+        for found, _ in (choice_of(machine, 36_000, models=MODELS[:1]) for machine in (quick, slow))
+    ]
+    assert spent[0] - spent[1] == pytest.approx(3.6 * 500, rel=0.02)
+
+
+def test_a_model_that_is_given_is_the_only_one_timed():
+    machine = FakeMachine()
+    found, _ = choice_of(machine, 3600, models=[MODELS[3]])
+    assert (shape_of(found), machine.timed_shapes) == ((4, 256), [(4, 256)])
+
+
+@pytest.mark.parametrize("seconds", [30, 300])
+def test_a_budget_without_time_for_a_step_is_refused(seconds):
+    machine = FakeMachine(rate=2e9)
+    with pytest.raises(SettingError) as error:
+        choice_of(machine, seconds, models=[MODELS[-1]])
+    assert str(error.value).startswith("--budget is too short: a step, which takes ")
+
+
+@pytest.mark.parametrize(
+    ("schedule", "length", "predictions"),
+    [(None, 470, 71), ("128", 118, 18), ("1024", 940, 141), ("128:0.9,512", 152, 23)],
+)
+def test_a_step_is_that_of_the_run_and_not_of_its_data(schedule, length, predictions):
+    data = manifest_of(DataConfig(examples="on-the-fly"), length=470.0)
+    work = work_of(data, TrainConfig(max_seq_length=schedule))
+    assert (work.length, work.predictions) == (length, predictions)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        # Steps of 0.2 s, and a sixteenth as long for evaluations.
+        (100.0 + ENDING_SECONDS, (100 + 470, 100 + 470)),
+        (200.0 + ENDING_SECONDS, (100 + 941, 100 + 941)),
+        # The cooldown of fewer would have begun.
+        (-50.0, (125, 100)),
+    ],
+)
+def test_as_many_steps_as_the_time_left_is_enough_for(seconds, expected, monkeypatch):
+    monkeypatch.setattr(budget, "evaluating_share", lambda *_, **__: 1 / 16)
+    config = TrainConfig(steps=1000, schedule="constant-cooldown")
+    found = refilled(config, LADDER[0], MANIFEST, step=100, pace=0.2, seconds=seconds)
+    assert found == expected
+
+
+@pytest.mark.parametrize("schedule", ["linear", "constant-cooldown"])
+@pytest.mark.parametrize("warmup", [0, 1, 70])
+@pytest.mark.parametrize("masked", [None, "0.30:0.5,0.15", "0.30:0.8,0.30..0.15"])
+@pytest.mark.parametrize("share", PAUSES)
+def test_the_fewest_steps_are_those_of_which_none_that_is_done_would_be_another(
+    schedule, warmup, masked, share
+):
+    config = TrainConfig(steps=1000, schedule=schedule, warmup_steps=warmup, masked_lm_prob=masked)
+    step = pause_after(share, config)
+    least, _ = refilled(config, LADDER[0], MANIFEST, step=step, pace=1.0, seconds=0.0)
+    assert first_bound(dataclasses.replace(config, steps=least)).step >= step
+    for steps in range(max(1, least - 3), least):
+        try:
+            fewer = dataclasses.replace(config, steps=steps)
+        except SettingError:
+            continue
+        assert steps < step or first_bound(fewer).step < step
+
+
+@pytest.mark.parametrize(
+    ("settings", "parts"),
+    [
+        # The share of the steps, tokens in an example, and those to predict.
+        ({}, [(1.0, 20, 3)]),
+        ({"masked_lm_prob": "0.30:0.1,0.30..0.15"}, [(0.1, 20, 6), (0.45, 20, 5), (0.45, 20, 4)]),
+        ({"max_seq_length": "24:0.9,48"}, [(0.9, 20, 3), (0.1, 40, 6)]),
+    ],
+)
+def test_steps_ahead_cost_what_their_examples_do(settings, parts):
+    config = TrainConfig(steps=2000, warmup_steps=200, **settings)
+    model = ModelConfig()
+    costs = [
+        training_flops(model, length=length, predictions=predictions)
+        for _, length, predictions in parts
+    ]
+    whole = sum(share * cost for (share, *_), cost in zip(parts, costs, strict=True))
+    # A twentieth of the steps is done, at the first cost.
+    expected = (whole - 0.05 * costs[0]) / (0.95 * costs[0])
+    data = manifest_of(DataConfig(max_seq_length=24, examples="on-the-fly"), length=20.0)
+    assert cost_ahead(config, model, data, step=100) == pytest.approx(expected)

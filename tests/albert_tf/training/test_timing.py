@@ -9,10 +9,9 @@ from albert_tf.data.input_pipeline import Records
 from albert_tf.model.pretrainer import BATCH_FEATURES
 from albert_tf.planning.cost import training_flops
 from albert_tf.training import timing
-from albert_tf.training.timing import Pace, fed_step_seconds, random_batch, step_seconds
+from albert_tf.training.timing import Pace, ThisMachine, random_batch, step_seconds
 from schemas.config import DataConfig, TrainConfig
 from schemas.manifest import read_manifest
-from schemas.phases import Sample
 from schemas.readable import prefixed
 from tests.training_data import TINY
 
@@ -52,6 +51,7 @@ def test_a_step_takes_its_micro_batches_on_all_devices_and_one_update(monkeypatc
     train = TrainConfig(batch_size=40, micro_batch_size=4)
     assert step_seconds(TINY, DATA, train, length=8) == 5 * 0.5 + 3.0
     (shapes, counts), *_ = calls
+    # The first one compiles, and counts for nothing.
     assert calls.count("waited for") == len(calls) // 2 == 3
     assert shapes["input_ids"] == (2, 4, 16)
     assert shapes["row_places"] == (2, 64)
@@ -65,14 +65,46 @@ def test_a_real_step_takes_some_time(monkeypatch, precision):
     assert 0 < step_seconds(TINY, DATA, train, length=16) < 60
 
 
-def test_a_step_is_timed_on_examples_of_a_data_set(small):
+@pytest.mark.parametrize(
+    ("rate", "asked", "precision"),
+    [(4e11, None, "bfloat16"), (2.1e11, None, "float32"), (4e11, "float32", "float32")],
+)
+def test_steps_of_this_machine_are_timed_in_the_number_format_that_pays(
+    rate, asked, precision, small, monkeypatch
+):
+    monkeypatch.setattr(timing, "matrix_rate", {"bfloat16": rate, "float32": 2e11}.get)
     data = small / "data"
     manifest = read_manifest(data)
-    config = dataclasses.replace(TINY, vocab_size=manifest.vocabulary["size"])
-    train = TrainConfig(batch_size=4)
-    samples = [Sample(1.0, manifest.config)]
-    records = Records(data, manifest)
-    assert 0 < fed_step_seconds(config, train, samples, records, seconds=0.0) < 60
+    machine = ThisMachine(Records(data, manifest), precision=asked)
+    assert (machine.precision, machine.is_accelerator) == (precision, False)
+    if asked:
+        config = dataclasses.replace(TINY, vocab_size=manifest.vocabulary["size"])
+        found = machine.timed(config, TrainConfig(batch_size=4), seconds=0.0)
+        assert 0 < found.step < found.compiling < 60
+
+
+def test_only_repeated_steps_count_and_none_that_compiles(monkeypatch):
+    clock = [0.0]
+
+    class Compiling(Steps):
+        """Steps of which the first of each size compiles for 40 seconds."""
+
+        def accumulate(self, batch, **_):
+            size = batch["input_ids"].shape
+            self.clock[0] += 0.5 + 40.0 * (size not in self.calls)
+            self.calls.append(size)
+
+        def sums(self):
+            pass
+
+    steps = Compiling(clock, [])
+    steps.updates = iter([103.0, *[3.0] * 9])
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(timing, "unpadded", lambda batch: batch)
+    monkeypatch.setattr(timing, "pretraining_counts", lambda batch: {})
+    batches = (random_batch((1, 2, size), length=8, predictions=1, vocab_size=9) for size in (8, 9))
+    found = timing._timed(steps, batches, batch_size=4, seconds=7.0)
+    assert found == (2 * 0.5 + 3.0, 143.5)
 
 
 def test_a_random_batch_has_the_features_of_a_batch():
@@ -144,6 +176,15 @@ def test_before_the_first_step_its_time_is_the_estimate():
     assert (pace.step_seconds, pace.text()) == (2.0, "16 seq/s")
     pace.add(5.0, waited=0.0)
     assert pace.step_seconds == 3.0
+
+
+def test_a_step_that_compiles_says_nothing_of_those_to_come():
+    pace = Pace(batch_size=32, estimate=0.5)
+    pace.add(60.0, waited=0.0)
+    assert (pace.step_seconds, pace.text()) == (0.5, "64 seq/s")
+    # Waiting for data may come again, however long it was.
+    pace.add(4.5, waited=4.0)
+    assert (pace.step_seconds, pace.text()) == (4.5, "7.11 seq/s, 89% waiting for data")
 
 
 def test_waiting_for_data_is_told_only_where_it_is_much():

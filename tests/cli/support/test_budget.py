@@ -8,13 +8,13 @@ import time
 import pytest
 
 from albert_tf.evaluation import counting as of_counting
+from albert_tf.planning import budget
 from albert_tf.planning.budget import SHAPES, Law
-from albert_tf.training import budget
+from albert_tf.training import timing
 from cli.commands import plan, pretrain
 from cli.support import budget as advice
 from cli.support.asked import Asked, resolve_model
-from cli.support.budget import models_to_choose_from, overrides_of
-from schemas.architecture import PRESETS
+from cli.support.budget import models_to_choose_from
 from schemas.config import TrainConfig
 from schemas.errors import SettingError
 from schemas.manifest import read_manifest
@@ -26,10 +26,15 @@ def slow_down(monkeypatch):
     for command in (plan, pretrain):
         monkeypatch.setattr(command, "STARTED", time.monotonic())
     monkeypatch.setattr(budget, "OVERHEAD_SECONDS", 0.0)
-    monkeypatch.setattr(budget, "SHORT_SECONDS", 0.0)
-    monkeypatch.setattr(budget, "step_seconds", lambda *_, length: 20.0)
-    monkeypatch.setattr(budget, "fed_step_seconds", lambda *_, seconds: 20.0)
-    monkeypatch.setattr(budget, "matrix_rate", {"bfloat16": 1.0, "float32": 1.0}.get)
+    monkeypatch.setattr(budget, "CHOOSING_SHARE", 1.0)
+    monkeypatch.setattr(budget, "RUN_COMPILES", 0.0)
+    monkeypatch.setattr(timing, "matrix_rate", {"bfloat16": 1e9, "float32": 1e9}.get)
+    take(monkeypatch, 20.0)
+
+
+def take(monkeypatch, seconds):
+    """Let a step take so long."""
+    monkeypatch.setattr(timing.ThisMachine, "timed", lambda *_, **__: budget.Timed(seconds, 1.0))
 
 
 @pytest.fixture(autouse=True)
@@ -108,7 +113,7 @@ def test_steps_are_counted_again_while_a_run_shows_its_pace_and_kept(
     monkeypatch.setattr(
         pretrain, "deadline_of", lambda *given: dataclasses.replace(deadline_of(*given), at=over)
     )
-    monkeypatch.setattr(budget, "fed_step_seconds", lambda *_, seconds: 0.4)
+    take(monkeypatch, 0.4)
     given = (*command, "--budget", "60s", "--model", "tiny")
     given = (*given, "--set", "num_hidden_layers=1", "--set", "intermediate_size=64")
     said = run(*given)
@@ -164,7 +169,7 @@ def test_a_run_of_a_budget_goes_on_with_the_flags_that_may_change(begun, little,
 def test_what_would_be_refused_later_is_refused_before_anything_is_timed(
     command, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(budget, "choose_for_budget", None)
+    monkeypatch.setattr(budget, "choose", None)
     (tmp_path / "run").mkdir()
     (tmp_path / "run/letter.txt").write_text("Dear reader")
     assert attempt(*command, "--budget", "80s") == (
@@ -194,8 +199,7 @@ def test_a_run_of_a_budget_keeps_its_record_when_it_goes_on_without_one(begun, t
 
 def test_a_budget_chooses_the_steps_in_place_of_those_of_a_file(begun, tmp_path, monkeypatch):
     # However busy the machine is, a run before takes no step of the budget.
-    monkeypatch.setattr(budget, "step_seconds", lambda *_, length: 2000.0)
-    monkeypatch.setattr(budget, "fed_step_seconds", lambda *_, seconds: 2000.0)
+    take(monkeypatch, 2000.0)
     given = ("--config", begun / "config.json", "--output", tmp_path / "other")
     run("pretrain", *given, "--budget", "5500s", "--max-time", "1s")
     steps = [config_of(folder)["steps"] for folder in (begun, tmp_path / "other")]
@@ -204,6 +208,7 @@ def test_a_budget_chooses_the_steps_in_place_of_those_of_a_file(begun, tmp_path,
 
 def test_a_budget_that_is_over_before_the_first_step_is_refused_at_once(command, monkeypatch):
     monkeypatch.setattr(budget, "OVERHEAD_SECONDS", 10.0)
+    monkeypatch.setattr(budget, "RUN_COMPILES", 3.6)
     assert attempt(*command, "--budget", "20s") == (
         2,
         "Error: --budget is too short: starting and finishing alone take about 24 s; "
@@ -293,8 +298,7 @@ def test_why_the_larger_of_two_models_is_chosen_is_said(small, monkeypatch):
 
 
 def test_a_text_that_would_be_read_very_often_is_told(small, monkeypatch):
-    monkeypatch.setattr(budget, "step_seconds", lambda *_, length: 5.0)
-    monkeypatch.setattr(budget, "fed_step_seconds", lambda *_, seconds: 5.0)
+    take(monkeypatch, 5.0)
     long, short = (
         run("plan", "--data", small / "data", "--model", "tiny", "--budget", budget)
         for budget in ("24h", "1m")
@@ -306,8 +310,7 @@ def test_a_text_that_would_be_read_very_often_is_told(small, monkeypatch):
 @pytest.mark.parametrize("suited", [200, 300, 400, 600, 800])
 def test_a_vocabulary_that_does_not_suit_the_text_is_told(small, monkeypatch, suited):
     monkeypatch.setattr(advice, "suited_vocab_size", lambda *_, **__: suited)
-    monkeypatch.setattr(budget, "step_seconds", lambda *_, length: 0.1)
-    monkeypatch.setattr(budget, "fed_step_seconds", lambda *_, seconds: 0.1)
+    take(monkeypatch, 0.1)
     said = run("plan", "--data", small / "data", "--model", "tiny", "--budget", "1m")
     sentence = f"The vocabulary has 400 pieces; about {suited} suit a text of "
     assert (sentence in said) == (suited in (200, 800))
@@ -319,8 +322,7 @@ def test_what_suits_a_text_suits_its_training_part_too(small, monkeypatch):
     monkeypatch.setattr(
         advice, "suited_vocab_size", lambda count, **_: suited[count > 1.5 * tokens]
     )
-    monkeypatch.setattr(budget, "step_seconds", lambda *_, length: 0.1)
-    monkeypatch.setattr(budget, "fed_step_seconds", lambda *_, seconds: 0.1)
+    take(monkeypatch, 0.1)
     said = run("plan", "--data", small / "data", "--model", "tiny", "--budget", "1m")
     assert "The vocabulary has" not in said
 
@@ -347,8 +349,7 @@ def test_a_vocabulary_that_suits_almost_as_many_tokens_is_near_enough(small, mon
         return 400 if of_text < tokens / 1.4 else 2000
 
     monkeypatch.setattr(advice, "suited_vocab_size", suited)
-    monkeypatch.setattr(budget, "step_seconds", lambda *_, length: 0.1)
-    monkeypatch.setattr(budget, "fed_step_seconds", lambda *_, seconds: 0.1)
+    take(monkeypatch, 0.1)
     said = run("plan", "--data", small / "data", "--model", "tiny", "--budget", "1m")
     assert "The vocabulary has" not in said
 
@@ -375,12 +376,7 @@ def test_the_command_after_a_plan_has_the_flags_that_were_given(small, tmp_path,
 
 
 def test_a_number_format_that_is_given_is_kept(small, monkeypatch):
-    monkeypatch.setattr(budget, "matrix_rate", {"bfloat16": 2.0, "float32": 1.0}.get)
+    monkeypatch.setattr(timing, "matrix_rate", {"bfloat16": 2e9, "float32": 1e9}.get)
     plan = ("plan", "--data", small / "data", "--model", "tiny", "--budget", "80s")
     assert ", bfloat16; " in run(*plan)
     assert ", float32; " in run(*plan, "--precision", "float32")
-
-
-def test_a_preset_itself_needs_no_overrides():
-    assert overrides_of(PRESETS["tiny"]) == ()
-    assert "hidden_size=768" in overrides_of(PRESETS["base"])
