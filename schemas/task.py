@@ -209,6 +209,8 @@ class Columns:
         id: What an example is called; None where it is its number.
         first_option: The number of the first option of `choose`, 0 or 1; None until a
             table was read for training.
+        divider: What divides the labels of `multilabel` in a text, "" for nothing; None
+            until a table was read for training.
     """
 
     text: str | None = None
@@ -217,6 +219,7 @@ class Columns:
     options: tuple[str, ...] = ()
     id: str | None = None
     first_option: int | None = None
+    divider: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

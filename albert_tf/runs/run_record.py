@@ -346,7 +346,8 @@ def _record_of(values: Any, *, path: Path) -> TaskRecord:
     with undamaged(path, remedy="put the file back as it was written"):
         if values["kind"] not in KINDS:
             raise ValueError(f"kind is {values['kind']!r:.60}")
-        columns = _taken(Columns, values["columns"])
+        # Records of before 0.3 have no divider.
+        columns = _taken(Columns, {"divider": None, **values["columns"]})
         if columns.first_option not in (None, 0, 1):
             raise ValueError(f"columns.first_option is {columns.first_option!r:.60}")
         spec = _taken(TaskSpec, {**values, "columns": columns})

@@ -118,7 +118,7 @@ WEIGHED: tuple[Kind, ...] = ("classify", "tag")
     type=UserPath(file_okay=False),
     help="Folder with the training, evaluation and test files of a task.",
 )
-@column_options("text", "pair", "label")
+@column_options("text", "pair", "label", "option")
 @click.option(
     "--from-scratch",
     is_flag=True,
@@ -198,6 +198,7 @@ def task_of_flags(values: dict[str, Any], settings: FineTuneConfig) -> "tuple[Ta
         values["train"] or found.train,
         values["evaluation"] or found.evaluation[:1],
         values["test"] or found.test,
+        (*found.evaluation[1:], *found.others),
     )
     if not paths.train:
         raise SettingError(

@@ -9,7 +9,7 @@ import click
 
 from cli.support.console import Console
 from cli.support.inputs import data_here, find_given_inputs, input_options, kind_of
-from cli.support.options import UserPath, debug_option
+from cli.support.options import UserPath, column_options, debug_option
 from pipeline.reading.formats import KINDS
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import EVAL, TRAIN
@@ -19,9 +19,15 @@ from schemas.readable import counted
 
 @click.command(epilog="Example:  albert inspect data --examples 2 --verify")
 @click.argument(
-    "data", metavar="[DATA|RUN]", type=UserPath(storage=True, path_type=Path), required=False
+    "paths", metavar="[DATA|RUN|FILE...]", type=UserPath(storage=True, path_type=Path), nargs=-1
 )
 @input_options
+@click.option(
+    "--task",
+    metavar="KIND|NAME",
+    help="Show what a model would learn of the files of a task, which are named as for finetune.",
+)
+@column_options("text", "pair", "label", "option")
 @click.option(
     "--documents",
     default=1,
@@ -58,27 +64,41 @@ from schemas.readable import counted
 )
 @debug_option
 def inspect(
-    data: Path | str | None,
+    paths: tuple[Path | str, ...],
+    task: str | None,
     examples: int,
     split: str,
     epoch: int,
     verify: bool,
     documents: int,
     debug: bool,
-    **raw_text: Any,
+    **values: Any,
 ) -> None:
-    """Show what a data set holds, where a run stands, or how raw text is divided.
+    """Show what a data set holds, where a run stands, or how raw text or a task is read.
 
     Of a run it says how far it is, what comes next and when, and what the same command
     would do. Of a data set it shows examples. Of files given with --wikipedia, --books
     or --text it shows the first documents: a line for each sentence, with the number of
-    its paragraph before it.
+    its paragraph before it. Of the files of a task, given with --task, it shows columns,
+    labels, what is left out and why, and three examples as they would be learned.
 
     Masked tokens are in brackets, as [MASK] or whatever replaced them; below, the text
     is restored, with the masked tokens in guillemets.
     """
-    if any(raw_text[kind] for kind in KINDS):
-        show_raw_text(raw_text, data=data, documents=documents)
+    if task is not None:
+        from cli.support.task_data import show_task, with_columns
+        from pipeline.tasks.named_tasks import task_called
+
+        spec = with_columns(task_called(task), values)
+        if not paths:
+            raise SettingError(f"Give the files of the task {task}, or its folder.")
+        show_task([*map(str, paths)], spec, say=click.echo)
+        return
+    if len(paths) > 1:
+        raise SettingError("Give one data set or run; several files are those of a --task.")
+    data = paths[0] if paths else None
+    if any(values[kind] for kind in KINDS):
+        show_raw_text(values, data=data, documents=documents)
     elif data is None:
         raise SettingError(
             "Give a data set, a run, or raw text with --wikipedia, --books or --text."

@@ -321,13 +321,15 @@ _COLUMNS = {
     "text": "Column of the text, if it is not recognised by its name.",
     "pair": "Column of the second text.",
     "label": "Column of the label.",
+    "option": "Column with a list of options, or one for each with commas between.",
 }
 
 
 def column_options(*names: str) -> Callable[[Command], Command]:
-    """The flags --text-column, --pair-column and --label-column, or some of them."""
+    """The flags --text-column, --pair-column, --label-column and --option-columns, or some."""
+    flags = {name: f"--{name}-column{'s' if name == 'option' else ''}" for name in names}
     return stacked(
-        *(click.option(f"--{name}-column", metavar="NAME", help=_COLUMNS[name]) for name in names)
+        *(click.option(flag, metavar="NAME", help=_COLUMNS[name]) for name, flag in flags.items())
     )
 
 

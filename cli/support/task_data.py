@@ -7,11 +7,19 @@ import dataclasses
 import hashlib
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cli.support.console import Say
 from pipeline.encoding.encoding import encode_examples, question_room
-from pipeline.tasks.task_files import TaskFile, TaskPaths, read_task_file, with_first_option
+from pipeline.tasks.task_files import (
+    TaskFile,
+    TaskPaths,
+    by_parts,
+    find_task_files,
+    read_task_file,
+    with_first_option,
+)
 from pipeline.tasks.training_data import (
     check_examples,
     hold_out,
@@ -35,7 +43,10 @@ if TYPE_CHECKING:
 _MUCH_UNKNOWN = 0.05
 
 # Examples that are shown before training, and how much of each text.
-_SHOWN_EXAMPLES, _SHOWN_CHARACTERS = 2, 200
+_SHOWN_EXAMPLES, _SHOWN_CHARACTERS = 3, 200
+
+# What the files of `TaskPaths` are for.
+_ROLES = ("to train on", "to choose the best by", "to predict", "not used")
 
 
 class TaskData(NamedTuple):
@@ -54,14 +65,21 @@ class TaskData(NamedTuple):
 def with_columns(spec: TaskSpec, flags: Mapping[str, Any]) -> TaskSpec:
     """A task with the columns that --text-column and its like name, else its own."""
     columns = {name: flags.get(f"{name}_column") for name in ("text", "pair", "label")}
-    named = {name: value for name, value in columns.items() if value}
+    named: dict[str, Any] = {name: value for name, value in columns.items() if value}
+    if options := flags.get("option_columns"):
+        named["options"] = tuple(options.split(","))
     return dataclasses.replace(spec, columns=dataclasses.replace(spec.columns, **named))
 
 
 def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
-    """Read all files of a task and check them, and show what is in them."""
-    from albert_tf.tasks.evaluation import task_of
+    """Read all files of a task and check them, and show what is in them.
 
+    Three examples are shown as they will be learned, so that a wrong column is seen.
+    """
+    if sum(map(len, paths)) > 1:
+        for role, files in zip(_ROLES, paths, strict=True):
+            for path in files:
+                say(f"{path}: {role}")
     labelled = [*paths.train, *paths.evaluation]
     if spec.name == "choose" and len(labelled) > 1:
         spec = with_first_option(spec, labelled)
@@ -77,7 +95,7 @@ def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
     spec = with_labels(spec, train)
     check_examples(spec, train, evaluation=held_out)
     measures = " and ".join(spec.metrics)
-    say(f"Task {spec.name}: it {task_of(spec).does}, measured by {measures}.")
+    say(f"Task {spec.name}, measured by {measures}.")
     say(f"{len(train):,} examples to train on, {len(held_out):,} to choose the best by.")
     for line in summary(spec, train):
         say(line)
@@ -88,7 +106,23 @@ def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
         named = spec.submissions[number : number + 1]
         name = named[0] if named else f"predictions-{number + 1}.jsonl"
         tests[name] = read_unlabelled(path, spec, say=say)
+    say("The first training examples, as they will be learned:")
+    for example in train[:_SHOWN_EXAMPLES]:
+        parts = [example.text, example.text_pair, *example.options]
+        shown = " | ".join(" ".join(part.split()) for part in parts if part is not None)
+        say(f"  {shown:.{_SHOWN_CHARACTERS}} -> {_target_text(example, spec)}")
     return TaskData(spec, train, held_out, tests)
+
+
+def show_task(paths: Sequence[str], spec: TaskSpec, *, say: Say) -> None:
+    """Show what would be learned of the files of a task, or of its folder."""
+    is_folder = len(paths) == 1 and Path(paths[0]).is_dir()
+    found = find_task_files(paths[0], spec) if is_folder else by_parts(map(Path, paths))
+    if not found.train:
+        # Of files without a part in their names each may be trained on.
+        train = found.others or found.evaluation or found.test
+        found = TaskPaths(train, *((p if p is not train else ()) for p in found[1:]))
+    read_task(found, spec, say=say)
 
 
 def read_labelled(path: str, spec: TaskSpec, *, say: Say) -> list[TaskExample]:
@@ -169,7 +203,7 @@ def say_lost(given: TaskRows, record: TaskRecord, *, say: Say) -> None:
 def rows_to_train(
     examples: Sequence[TaskExample], record: TaskRecord, *, tokenizer: "Tokenizer", say: Say
 ) -> TaskRows:
-    """Examples with those of their rows that can be trained on, two of them shown."""
+    """Examples with those of their rows that can be trained on."""
     given = encode_examples(examples, record, tokenizer=tokenizer)
     say_lost(given, record, say=say)
     if record.spec.kind == "answer":
@@ -177,9 +211,7 @@ def rows_to_train(
     rows = [row for row in given.rows if row.target is not None]
     if not rows:
         raise AlbertError("No example can be trained on: none has a label.")
-    given = dataclasses.replace(given, rows=rows)
-    say_examples(given, record.spec, tokenizer=tokenizer, say=say)
-    return given
+    return dataclasses.replace(given, rows=rows)
 
 
 def say_divided(given: TaskRows, *, stride: int, say: Say) -> None:
@@ -196,22 +228,6 @@ def say_divided(given: TaskRows, *, stride: int, say: Say) -> None:
             f"their passage and are not learned; a --doc-stride below {stride} leaves "
             "fewer out."
         )
-
-
-def say_examples(given: TaskRows, spec: TaskSpec, *, tokenizer: "Tokenizer", say: Say) -> None:
-    """Show two examples as the model reads them, with what it is to learn of each."""
-    shown = dict.fromkeys(row.example for row in given.rows)
-    for number in list(shown)[:_SHOWN_EXAMPLES]:
-        row = next(row for row in given.rows if row.example == number)
-        example, parts = given.examples[number], []
-        for sequence in row.sequences:
-            ids, first = list(sequence.token_ids), sequence.first_length
-            texts = [ids[1 : first - 1], ids[first:-1]]
-            parts.append(
-                "[CLS]" + "".join(f" {tokenizer.decode(text)} [SEP]" for text in texts if text)
-            )
-        read = " | ".join(part[:_SHOWN_CHARACTERS] for part in parts)
-        say(f"Example: {read:.{_SHOWN_CHARACTERS}} -> {_target_text(example, spec)}")
 
 
 def _target_text(example: TaskExample, spec: TaskSpec) -> str:

@@ -5,27 +5,21 @@ import contextlib
 import dataclasses
 import json
 import re
-from collections.abc import Container, Sequence
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
+from pipeline.tasks.named_tasks import wanted
 from pipeline.tasks.table_files import Table
 from schemas.errors import AlbertError, SettingError
 from schemas.task import Columns, Kind
 
-# How NumPy writes a list of numbers, texts, or true and false: nothing but white space
-# is between them. And what else programs write around a list.
-_ITEM = re.compile(
-    r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|True|False"
-    r"|-?[0-9]+(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?"
-)
-_NUMPY_LIST = re.compile(rf"\[\s*(?:{_ITEM.pattern})(?:\s+(?:{_ITEM.pattern}))+\s*\]")
-_WRAPPED = re.compile(r"(?:array|tensor|frozenset)\((.*?)(?:,\s*dtype=[^()]+)?\)", re.DOTALL)
-
 # Of texts that only look like JSON or Python.
 _UNPARSED = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 
-# A list as pandas writes it inside an object.
-_ARRAY = re.compile(r"array\((\[[^\[\]]*\])(?:,\s*dtype=[^()]+)?\)")
+# The list of a cell that is no list for JSON and Python, and the object of a library.
+_ITEM = r"(?:'[^']*'|\"[^\"]*\"|True|False|-?[0-9]+(?:\.[0-9]*)?)"
+_OF_NUMPY = re.compile(rf"\[\s*{_ITEM}(?:\s+{_ITEM})+\s*\]|(?:array|tensor)\(.*\)", re.DOTALL)
 
 
 def as_text(value: Any) -> str:
@@ -42,69 +36,26 @@ def as_texts(value: Any) -> tuple[str, ...]:
     return tuple(map(as_text, value))
 
 
-def listed_value(value: Any) -> Any:
-    """A cell, read if it is a list as JSON, Python, NumPy or PyTorch writes it.
+def parsed(cell: Any) -> Any:
+    """A cell, read if it is a list or an object as JSON or Python writes it.
 
-    >>> listed_value('["Arts, crafts"]'), listed_value("{'a'}"), listed_value("[0. 1.]")
-    (['Arts, crafts'], ['a'], [0.0, 1.0])
-    >>> listed_value("['Ada' 'ran']"), listed_value("tensor([0., 1.])")
-    (['Ada', 'ran'], [0.0, 1.0])
-    >>> listed_value("a, b")
-    'a, b'
+    >>> parsed('["Arts, crafts"]'), parsed("[(0, 3, 'PER')]"), parsed("{'a': None}")
+    (['Arts, crafts'], [[0, 3, 'PER']], {'a': None})
+    >>> parsed("a, b"), parsed("[a]"), parsed(7)
+    ('a, b', '[a]', 7)
     """
-    if isinstance(value, tuple | set):
-        return list(value)
-    if not isinstance(value, str):
-        return value
-    text = value.strip()
-    if wrapped := _WRAPPED.fullmatch(text):
-        text = wrapped[1].strip()
-    if text[:1] not in ("[", "(", "{"):
-        return value
-    if _NUMPY_LIST.fullmatch(text):
-        items = [parsed_value(item) for item in _ITEM.findall(text)]
-        return value if None in items else items
-    found = parsed_value(text)
-    if isinstance(found, set):
-        return sorted(found, key=str)
-    return found if isinstance(found, list) else value
-
-
-def parsed_value(text: str) -> Any:
-    """A value as JSON or Python writes it; None for other texts.
-
-    >>> parsed_value("[(0, 3, 'PER')]")
-    [[0, 3, 'PER']]
-    """
-    for read in (json.loads, ast.literal_eval):
+    text = cell.strip() if isinstance(cell, str) else ""
+    if _OF_NUMPY.fullmatch(text):
+        raise AlbertError(
+            f"The cell {text!r:.60} is a list as NumPy or PyTorch writes it; write the table "
+            "from pandas with df.to_json('rows.jsonl', orient='records', lines=True)."
+        )
+    for read in (json.loads, ast.literal_eval) if text[:1] in ("[", "(", "{") else ():
         with contextlib.suppress(*_UNPARSED):
-            return _without_tuples(read(text))
-    return None
-
-
-def _without_tuples(value: Any) -> Any:
-    """A value of Python with lists in the place of tuples, as JSON has them."""
-    if isinstance(value, dict):
-        return {key: _without_tuples(item) for key, item in value.items()}
-    is_listed = isinstance(value, list | tuple)
-    return [*map(_without_tuples, value)] if is_listed else value
-
-
-def object_value(value: Any) -> Any:
-    """A cell, read if it is a list or an object as JSON, Python or pandas writes them.
-
-    >>> object_value("{'text': array(['Ada'], dtype=object)}"), object_value("['Ada']")
-    ({'text': ['Ada']}, ['Ada'])
-    >>> object_value("{b}")
-    '{b}'
-    """
-    value = listed_value(value)
-    if not (isinstance(value, str) and value.strip().startswith("{")):
-        return value
-    for written in (value, _ARRAY.sub(r"\1", value)):
-        if isinstance(found := parsed_value(written.strip()), dict):
-            return found
-    return value
+            # With lists in the place of tuples and sets, as JSON has them.
+            found = json.loads(json.dumps(read(text), default=sorted))
+            return found if isinstance(found, list | dict) else cell
+    return cell
 
 
 def text_of_part(part: Any, *, place: str) -> str:
@@ -167,6 +118,9 @@ DOCUMENTS = (
 )
 _ANSWERS = ("answers", "answer", "answer_text")
 _IDS = ("index", "idx", "id", "guid")
+# Columns that say which part of a data set a row is of, and how many parts there may be.
+_SPLITS = ("split", "set", "subset", "partition", "fold", "is_valid", "is_test")
+_MANY_PARTS = 12
 _OPTION_LISTS = ("options", "choices", "choice", "endings")
 _OPTION = re.compile(
     r"(?:ending|option|choice|answer)[ _]?(?:[0-9]{1,2}|[a-j])|[a-j]", re.IGNORECASE
@@ -220,29 +174,34 @@ def find_columns(table: Table, kind: Kind, *, given: Columns, is_labelled: bool)
         found = dataclasses.replace(found, label=rest[0])
     if kind == "choose" and not options:
         raise SettingError(
-            f"{table.path} has no columns of options (options, choices, or ending0, "
-            f"ending1 and so on); it has {_listed(table.columns)}."
+            f"{table.path} has no columns of options that are known by name; it has "
+            f"{_listed(table.columns)}; name one with lists, or one for each option, with "
+            f"--option-columns A,B,C{wanted(kind)}"
         )
     return found
 
 
-def remarks_on_columns(
-    table: Table, kind: Kind, *, found: Columns, others: Sequence[str] = ()
-) -> tuple[str, ...]:
+def remarks_on_columns(table: Table, kind: Kind, *, found: Columns) -> Iterator[str]:
     """What is said of the columns that a task does not read, if there are any.
-
-    Args:
-        others: Columns that are read beside those that were found.
 
     >>> from collections import Counter
     >>> table = Table("a.csv", ("text", "label", "title"), [], Counter())
     >>> found = Columns(text="text", label="label")
-    >>> remarks_on_columns(table, "classify", found=found)
-    ("columns that are not read: 'title'",)
+    >>> list(remarks_on_columns(table, "classify", found=found))
+    ["columns that are not read: 'title'"]
     """
-    known = (*others, *_KIND_OTHERS.get(kind, ()))
+    known = _KIND_OTHERS.get(kind, ())
     rest = [name for name in _others(table, found) if name not in known]
-    return (f"columns that are not read: {_listed(rest)}",) if rest else ()
+    for name in rest:
+        parts = Counter(str(row.cells.get(name)).lower() for row in table.rows)
+        if name.lower() in _SPLITS and len(parts) < _MANY_PARTS:
+            shown = ", ".join(f"{part} {count:,}" for part, count in parts.items())
+            yield (
+                f"column {name!r} divides the rows ({shown:.100}) and is not read: all are in "
+                "one part; write each part to a file of its own"
+            )
+    if rest:
+        yield f"columns that are not read: {_listed(rest)}"
 
 
 def label_names(columns: Container[str], label: str) -> list[str]:
@@ -316,14 +275,16 @@ _NO_NAME = re.compile(r"\s*[-+]?[0-9.]+\s*|\s*(?:\S+\s+){3,}\S+\s*")
 
 def _unclear(table: Table, what: str, *, kind: Kind) -> SettingError:
     names = {"text": "text", "pair": "question", "label": "label"}
-    more = ""
+    remedy = f"name it with {_FLAGS[what]}"
     if any(map(_NO_NAME.fullmatch, table.columns)):
-        more = "; if these are no names, put a line of names above the first row"
+        remedy += "; if these are no names, put a line of names above the first row"
+    elif {"train", "test"} <= {*table.columns}:
+        remedy = "write each part to a file of its own: jq -c '.train[]' FILE > train.jsonl"
     elif what == "label" and kind == "multilabel":
-        more = ", which takes several names with commas between"
+        remedy += ", which takes several names with commas between"
     return SettingError(
         f"{table.path}: the columns {_listed(table.columns)} do not show which one is "
-        f"the {names[what]}; name it with {_FLAGS[what]}{more}."
+        f"the {names[what]}; {remedy}{wanted(kind)}"
     )
 
 

@@ -1,44 +1,51 @@
-"""Files of columns with one word a line: CoNLL's, CoNLL-U, and tables of that shape."""
+"""Files with one word a line: CoNLL's columns, CoNLL-U, and tables of that shape."""
 
 import csv
 import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
-from pipeline.tasks.columns import TAGS, WORDS
+from pipeline.tasks.columns import DOCUMENTS, SENTENCES, TAGS, WORDS
+from pipeline.tasks.named_tasks import wanted
+from pipeline.tasks.table_files import divide_rows
+from pipeline.tasks.tags import entity_forms
 from schemas.errors import AlbertError, SettingError
 from schemas.readable import counted
-from schemas.task import Columns, TaskExample, are_entities
+from schemas.task import Columns, TaskExample
 
 _DOCUMENT_START = "-DOCSTART-"
 
-# A sentence: the number and the cells of each line.
-Block = list[tuple[int, list[str]]]
+# The number of a line and its cells, none where a sentence ends; a sentence; and the
+# place of the words and of the tags, from 0.
+_Line = tuple[int, list[str]]
+_Block = list[_Line]
+_Places = tuple[int, int]
 
-# The number of a line, the line, and its cells.
-_Line = tuple[int, str, list[str]]
-
-# The columns of CoNLL-U (universaldependencies.org/format.html), and a line that names
-# those of CoNLL-U Plus.
+# The columns of CoNLL-U (universaldependencies.org/format.html), a line that names those
+# of CoNLL-U Plus, and the number of a word that is divided in two or left unsaid.
 _UD_COLUMNS = (
     *("id", "form", "lemma", "upos", "xpos", "feats"),
     *("head", "deprel", "deps", "misc"),
 )
 _UD_NAMED = re.compile(r"# *global\.columns *= *(.+)")
-_UD_WORD = re.compile(r"[0-9]+")
-_UD_ID = re.compile(r"[0-9]+(?:[-.][0-9]+)?")
+_UD_EXTRA = re.compile(r"[0-9]+[-.][0-9]+")
 
 # How CoNLL-2012 (OntoNotes) begins a document, and its columns of words and entities.
 _ONTONOTES = re.compile("#begin document", re.MULTILINE)
-_ONTONOTES_WORD, _ONTONOTES_TAG = 3, 10
+_ONTONOTES_PLACES = (3, 10)
 
 # What WikiANN has before each word.
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:(?=.)")
 
 # How a line begins that may be a comment where a sentence begins.
 _COMMENT = re.compile(r"#|%|//|<")
+
+# A tag with the number of its span, as WebAnno writes it.
+_NUMBERED = re.compile(r".+\[[0-9]+\]")
+
+# What stands in a column in which there is nothing.
+_NOTHING = {"_", "-", ""}
 
 # From this share of them on a column of words without letters, or of one word alone,
 # has something else; fewer words prove nothing.
@@ -48,14 +55,6 @@ _MOST_ODD, _FEW_WORDS = 0.9, 20
 COMMENT = "comment line, left out"
 
 
-class _Places(NamedTuple):
-    """Where words and tags are, from 0; `names` are those of the columns, if known."""
-
-    word: int
-    tag: int
-    names: tuple[str, ...] = ()
-
-
 def read_conll(
     text: str, *, path: str, columns: Columns, has_tags: bool = True, counts: Counter[str]
 ) -> tuple[list[TaskExample], tuple[str, ...]]:
@@ -63,8 +62,7 @@ def read_conll(
 
     Args:
         columns: The words and tags by their number from 1, or by their name where the
-            file has names; by default the first column that is no number of a line, and
-            the last one, of CoNLL-U ``upos``.
+            file has names; by default as `_places` finds them.
         has_tags: Whether tags are read, which may be missing otherwise.
 
     >>> file = "-DOCSTART- O\n\nAda B-PER\nran O\n\n"
@@ -75,193 +73,215 @@ def read_conll(
     >>> remarks
     ('words are in column 1 and tags in column 2 of 2',)
     """
-    blocks, names, is_universal = _sentences(text, counts=counts)
+    lines, names = _lines(text, columns, has_tags=has_tags, path=path)
+    blocks = [*_blocks(lines, names, counts=counts)]
+    if not names and _is_universal(blocks):
+        names = _UD_COLUMNS
+        del counts[COMMENT]
+    if "id" in names and "form" in names:
+        place = names.index("id")
+        blocks = [[line for line in b if not _UD_EXTRA.fullmatch(line[1][place])] for b in blocks]
     if not blocks:
         return [], ()
+    if not has_tags and not names:
+        _check_columns(blocks, path=path, has_tabs="\t" in text)
     is_ontonotes = _ONTONOTES.search(text) is not None
-    places = _places(blocks, columns, names, path=path, is_ontonotes=is_ontonotes)
-    if has_tags and places.tag == places.word and columns.text is None:
-        places = places._replace(word=0)
-    if not has_tags:
-        places = places._replace(tag=places.word)
-        if not is_universal:
-            _check_columns(blocks, path=path, has_tabs="\t" in text)
-    is_equal = has_tags and not is_universal and columns.label is None
-    _check_lines(blocks, places, is_equal=is_equal, path=path)
+    word, tag = _places(blocks, columns, names, path=path, is_ontonotes=is_ontonotes)
+    if not has_tags or (tag == word and columns.label is None):
+        tag = word
+    is_equal = has_tags and not names and columns.label is None
+    _check_lines(blocks, (word, tag), is_equal=is_equal, path=path)
     if columns.text is None:
-        _check_words(blocks, places, path=path)
-    remarks = [*_remarks(blocks, places, len(blocks[0][0][1]))]
-    if prefix := _language_of(blocks, places):
-        for _, cells in itertools.chain.from_iterable(blocks):
-            cells[places.word] = cells[places.word].removeprefix(prefix)
+        _check_words(blocks, (word, tag), path=path)
+    remarks = [*_remarks(blocks, (word, tag), names)]
+    words = [cells[word] for block in blocks for _, cells in block]
+    found = _LANGUAGE.match(words[0]) if len(words) > 1 else None
+    prefix = found[0] if found and all(each.startswith(found[0]) for each in words) else ""
+    if prefix:
         remarks.append(f"every word begins with {prefix}, which is no part of it")
-    return [*_examples(blocks, places, path=path)], tuple(remarks)
-
-
-def _language_of(blocks: list[Block], places: _Places) -> str:
-    """The language that stands before every word, as in WikiANN; empty if none does."""
-    words = [cells[places.word] for block in blocks for _, cells in block]
-    found = _LANGUAGE.match(words[0])
-    is_of_all = found is not None and all(word.startswith(found[0]) for word in words)
-    return found[0] if found and is_of_all and len(words) > 1 else ""
-
-
-def _sentences(text: str, *, counts: Counter[str]) -> tuple[list[Block], tuple[str, ...], bool]:
-    """The sentences, the names of the columns if known, and whether it is CoNLL-U."""
-    lines = [(n, line.rstrip("\r")) for n, line in enumerate(text.split("\n"), 1)]
-    named = _UD_NAMED.match(text)
-    if named is not None:
-        return [*_universal_blocks(lines)], tuple(named[1].lower().split()), True
-    rows = (line.split("\t") for _, line in lines[:1000])
-    if any(len(row) == len(_UD_COLUMNS) and _UD_ID.fullmatch(row[0]) for row in rows):
-        return [*_universal_blocks(lines)], _UD_COLUMNS, True
-    names, divided = _header(text)
-    blocks = [*_blocks(lines, divided, counts=counts)]
-    if names and blocks:
-        blocks = [block for block in (blocks[0][1:], *blocks[1:]) if block]
-    return blocks, names, False
-
-
-def _examples(blocks: list[Block], places: _Places, *, path: str) -> Iterator[TaskExample]:
-    """The words of each sentence, with their tags unless these are not read."""
-    has_tags = places.tag != places.word
+    examples = []
     for number, block in enumerate(blocks):
-        words = tuple(cells[places.word] for _, cells in block)
-        tags = tuple(cells[places.tag] for _, cells in block) if has_tags else None
-        yield TaskExample(
+        own = tuple(cells[word].removeprefix(prefix) for _, cells in block)
+        example = TaskExample(
             id=str(number),
             place=f"{path}, line {block[0][0]}",
-            text=" ".join(words),
-            words=words,
-            tags=tags,
+            text=" ".join(own),
+            words=own,
+            tags=None if tag == word else tuple(cells[tag] for _, cells in block),
         )
+        examples.append(example)
+    return examples, tuple(remarks)
 
 
-def names_words(cells: Sequence[str], *, has_tags: bool = True) -> bool:
-    """Whether a line names columns, of which one has words and one their tags.
+def names_words(cells: Sequence[str], columns: Columns, *, has_tags: bool = True) -> bool:
+    """Whether a line names columns: a flag names one of them, or all that are read are known.
 
-    >>> names_words(["Word", "NER"]), names_words(["Ada", "B-PER"])
+    >>> names_words(["Word", "NER"], Columns()), names_words(["Ada", "B-PER"], Columns())
     (True, False)
+    >>> names_words(["Word", "Kind"], Columns(label="Kind"))
+    True
     """
+    if not {columns.text, columns.label}.isdisjoint(cells):
+        return True
     names = {cell.strip().lower() for cell in cells}
     is_named = not names.isdisjoint({*WORDS, "text"})
     return is_named and not (has_tags and names.isdisjoint(TAGS))
 
 
-def _header(text: str) -> tuple[tuple[str, ...], Callable[[str], list[str]]]:
-    """The names of the columns, if the first line has any, and what divides lines."""
-    first = text.partition("\n")[0]
-    for mark in "\t,;| ":
-        divided = _cells_by(mark)
-        cells = divided(first)
-        if len(cells) > 1 and names_words(cells):
-            return tuple(cell.strip().lower() for cell in cells), divided
-    return (), _cells
+def _lines(
+    text: str, columns: Columns, *, has_tags: bool, path: str
+) -> tuple[list[_Line], tuple[str, ...]]:
+    """The lines of a file without that of names, and these names if there are any."""
+    lines = [(n, line.rstrip("\r")) for n, line in enumerate(text.split("\n"), 1)]
+    filled = [line for _, line in lines if line.strip(" \t")]
+    named = _UD_NAMED.match(text)
+    names = tuple(named[1].lower().split()) if named else ()
+    for mark in "" if named else "\t,;| ":
+        first = next(csv.reader([lines[0][1]], delimiter=mark, skipinitialspace=True), [])
+        if len(first) < 2 or not names_words(first, columns, has_tags=has_tags):
+            continue
+        names, lines = tuple(name.strip().lower() for name in first), lines[1:]
+        if mark == " ":
+            break
+        rows = dict(divide_rows(text))
+        read = {*WORDS, *TAGS, *map(str.lower, filter(None, (columns.text, columns.label)))}
+        found: list[_Line] = []
+        for number, line in lines:
+            row = rows.get(number, [])
+            if isinstance(row, csv.Error):
+                raise AlbertError(
+                    f"{path}, line {number}: the quotation marks do not fit together ({row}); "
+                    "correct the line."
+                )
+            # A spreadsheet ends a sentence with a row of empty cells, some with a number.
+            own = [cell for cell, name in zip(row, names, strict=False) if name in read]
+            if row or not line.strip():
+                found.append((number, row if any(map(str.strip, own)) else []))
+        return found, names
+    # No other white space divides: some of it is a word of its own in real files.
+    has_tabs = sum("\t" in line for line in filled) * 2 > len(filled)
+    divided = [
+        (n, line.rstrip("\t").split("\t") if has_tabs else re.split(" +", line.strip(" ")))
+        if line.strip(" \t")
+        else (n, [])
+        for n, line in lines
+    ]
+    return divided, names
 
 
-def _cells_by(mark: str) -> Callable[[str], list[str]]:
-    if mark in ",;|":
-        return lambda line: next(csv.reader([line], delimiter=mark), [])
-    return _cells
-
-
-def _cells(line: str) -> list[str]:
-    """The columns of a line, divided by tabs or else by spaces.
-
-    No other white space divides: some of it is a word of its own in real files.
-    """
-    if "\t" in line:
-        return line.rstrip("\t").split("\t")
-    return re.split(" +", line.strip(" "))
-
-
-def _universal_blocks(lines: list[tuple[int, str]]) -> Iterator[Block]:
-    """The words of each sentence of CoNLL-U.
-
-    Neither comments, nor words divided in two, nor words left unsaid.
-    """
-    block: Block = []
-    for number, line in [*lines, (0, "")]:
-        if not line.strip(" \t"):
-            if block:
-                yield block
-            block = []
-        elif not line.startswith("#") and _UD_WORD.fullmatch((c := _cells(line))[0]):
-            block.append((number, c))
+def _is_universal(blocks: Sequence[_Block]) -> bool:
+    """Whether it is CoNLL-U: ten columns, of which the first counts the words of each sentence."""
+    lines = [*itertools.chain.from_iterable(blocks)]
+    if not lines or any(len(cells) != len(_UD_COLUMNS) for _, cells in lines):
+        return False
+    ids = ([cells[0] for _, cells in block] for block in blocks)
+    words = ([each for each in own if not _UD_EXTRA.fullmatch(each)] for own in ids)
+    return all(own == [str(n + 1) for n in range(len(own))] for own in words)
 
 
 def _blocks(
-    lines: list[tuple[int, str]], divided: Callable[[str], list[str]], *, counts: Counter[str]
-) -> Iterator[Block]:
-    """The words of each sentence, without the comments that open it."""
-    rows = [(n, line, divided(line) if line.strip(" \t") else []) for n, line in lines]
-    is_comment = _comments_of(rows)
-    for is_filled, group in itertools.groupby(rows, key=lambda row: bool(row[2])):
-        own = [row for row in group if is_filled and row[2][0] != _DOCUMENT_START]
+    lines: Sequence[_Line], names: Sequence[str], *, counts: Counter[str]
+) -> Iterator[_Block]:
+    """The words of each sentence, without the comments that open it.
+
+    An empty line ends it, or another number in a column of sentences or of documents,
+    which may stand in its first row alone.
+    """
+    is_comment = _comments_of(lines)
+    found = (next((n for n in names if n in known), None) for known in (SENTENCES, DOCUMENTS))
+    places = [names.index(name) for name in found if name is not None]
+    before: dict[int, str] = {}
+    for is_filled, group in itertools.groupby(lines, key=lambda line: bool(line[1])):
+        own = [line for line in group if is_filled and line[1][0] != _DOCUMENT_START]
         words = [*itertools.dropwhile(is_comment, own)]
         if len(words) < len(own):
             counts[COMMENT] += len(own) - len(words)
-        if words:
-            yield [(number, cells) for number, _, cells in words]
+        block: _Block = []
+        for line in words:
+            called = {p: now for p in places if (now := "".join(line[1][p : p + 1]).strip())}
+            if block and not called.items() <= before.items():
+                yield block
+                block = []
+            before |= called
+            block.append(line)
+        if block:
+            yield block
 
 
-def _comments_of(rows: Sequence[_Line]) -> Callable[[_Line], bool]:
+def _comments_of(lines: Sequence[_Line]) -> Callable[[_Line], bool]:
     """What tells the comments that open a sentence from its words; # is a word too."""
     plain = [
-        row
-        for (_, above, cells), row in itertools.pairwise([(0, "", []), *rows])
+        cells
+        for (_, above), (_, cells) in itertools.pairwise([(0, list[str]()), *lines])
         # What begins as a comment does after a word is a word.
-        if row[2] and not (_COMMENT.match(row[1]) and _may_open(above, cells))
+        if cells
+        and not (
+            _COMMENT.match(cells[0])
+            and (not above or above[0] == _DOCUMENT_START or _COMMENT.match(above[0]))
+        )
     ]
-    widths = Counter(len(cells) for _, _, cells in plain or rows if cells)
+    widths = Counter(map(len, plain or [cells for _, cells in lines if cells]))
     usual = max(widths, key=lambda width: (widths[width], width), default=1)
-    has_tabs = sum("\t" in line for _, line, _ in plain) * 2 > len(plain)
     # Of words alone none is a tag.
-    tags = {cells[-1] for _, _, cells in plain} if usual > 1 else set[str]()
-    has_entities = tags <= {"O"} or are_entities(tags)
+    tags = {cells[-1] for cells in plain} if usual > 1 else set[str]()
+    has_entities = tags <= {"O"} or entity_forms(tags) is not None
 
-    def is_comment(row: _Line) -> bool:
-        _, line, cells = row
-        if not _COMMENT.match(line):
-            return False
-        if len(cells) != usual or (has_tabs and "\t" not in line):
-            return True
-        # Of two columns, as "# newdoc" or "#\thttp": no word has that tag.
-        is_word = has_tabs and len(cells[0]) > 1 and " " not in cells[0]
-        has_tag = cells[-1] in tags or (has_entities and are_entities(cells[-1:]))
-        return bool(tags) and not has_tag and not is_word
+    def is_comment(line: _Line) -> bool:
+        _, cells = line
+        if not _COMMENT.match(cells[0]) or len(cells) != usual:
+            return bool(_COMMENT.match(cells[0]))
+        # Of two columns, as "# newdoc": no word has that tag.
+        has_tag = cells[-1] in tags or (has_entities and entity_forms(cells[-1:]) is not None)
+        return bool(tags) and not has_tag
 
     return is_comment
 
 
-def _may_open(above: str, cells: list[str]) -> bool:
-    """Whether a line may be the first of a sentence, by the line above."""
-    return not cells or cells[0] == _DOCUMENT_START or bool(_COMMENT.match(above))
-
-
 def _places(
-    blocks: list[Block], columns: Columns, names: tuple[str, ...], *, path: str, is_ontonotes: bool
+    blocks: Sequence[_Block],
+    columns: Columns,
+    names: tuple[str, ...],
+    *,
+    path: str,
+    is_ontonotes: bool,
 ) -> _Places:
-    """The columns that are read, as given or as the file shows them."""
-    width = len(blocks[0][0][1])
+    """Where the words and the tags are: as given, as named, or as the cells show.
+
+    The last column in which there is anything has the tags, unless another one alone is
+    nothing but tags of entities; the first one that numbers no lines has the words.
+    """
+    lines = [cells for block in blocks for _, cells in block]
+    width = len(lines[0])
     word, tag = 0, width - 1
-    if "form" in names and "upos" in names:
-        word, tag = names.index("form"), names.index("upos")
-    elif names:
-        word = next(place for place, name in enumerate(names) if name in WORDS)
-        tag = max(place for place, name in enumerate(names) if name in TAGS)
-    elif is_ontonotes and width > _ONTONOTES_TAG:
-        word, tag = _ONTONOTES_WORD, _ONTONOTES_TAG
-    elif width > 1 and _are_numbered(blocks):
-        word = 1
-    if columns.text is not None:
+    if names:
+        of_tags = [p for p, name in enumerate(names) if name.rpartition(":")[2] in TAGS]
+        word = next((place for place, name in enumerate(names) if name in (*WORDS, "text")), 0)
+        tag = max(of_tags) if of_tags else names.index("upos") if "upos" in names else -1
+    elif is_ontonotes and width > max(_ONTONOTES_PLACES):
+        word, tag = _ONTONOTES_PLACES
+    else:
+        values = [{cells[p] for cells in lines if p < len(cells)} for p in range(width)]
+        tag = max((p for p in range(1, width) if not values[p] <= _NOTHING), default=tag)
+        below = [{cells[p] for cells in lines[1:] if p < len(cells)} for p in range(width)]
+        is_first = lines[0][0].lower() in WORDS and len(lines) > _FEW_WORDS
+        if is_first and not any(map(set.__contains__, below[1:], lines[0][1:])):
+            raise SettingError(
+                f"{path}: the first line looks like names, {', '.join(lines[0]):.200}; "
+                f"say which one has the tags with --label-column NAME{wanted('tag')}"
+            )
+        if not values[tag] <= {"O"} and entity_forms(values[tag]) is None:
+            of_tags = [p for p in range(width) if entity_forms(values[p]) is not None]
+            tag = of_tags[0] if len(of_tags) == 1 and len(lines) >= _FEW_WORDS else tag
+        word = int(width > 1 and _are_numbered(blocks))
+        word += word == tag < width - 1
+    if columns.text is not None and (width > 1 or columns.text in names):
         word = _place(columns.text, width, names, path=path)
     if columns.label is not None:
         tag = _place(columns.label, width, names, path=path)
-    return _Places(word, tag, names)
+    return word, tag
 
 
-def _are_numbered(blocks: list[Block]) -> bool:
+def _are_numbered(blocks: Sequence[_Block]) -> bool:
     """Whether the first column numbers the lines of each sentence, or all lines."""
     firsts = [[cells[0] for _, cells in block] for block in blocks]
     whole = [*itertools.chain.from_iterable(firsts)]
@@ -286,50 +306,61 @@ def _place(column: str, width: int, names: tuple[str, ...], *, path: str) -> int
     )
 
 
-def _remarks(blocks: list[Block], places: _Places, width: int) -> Iterator[str]:
+def _remarks(blocks: Sequence[_Block], places: _Places, names: tuple[str, ...]) -> Iterator[str]:
     """Which columns are read, and which others have tags of entities."""
-    if places.tag == places.word:
-        yield f"words are in column {places.word + 1} of {width}"
+    word, tag = places
+    width = len(blocks[0][0][1])
+    if tag == word:
+        yield f"words are in column {word + 1} of {width}"
         return
-    called = f" ({places.names[places.tag]})" if places.names else ""
-    yield (
-        f"words are in column {places.word + 1} and tags in column {places.tag + 1}"
-        f"{called} of {width}"
-    )
-    others = {*range(width)} - {places.word, places.tag}
-    for place in sorted(others):
+    called = f" ({names[tag]})" if names else ""
+    yield f"words are in column {word + 1} and tags in column {tag + 1}{called} of {width}"
+    for place in sorted({*range(width)} - {word, tag}):
         lines = itertools.chain.from_iterable(blocks)
         tags = {cells[place] for _, cells in lines if place < len(cells)}
-        if len(tags) > 1 and are_entities(tags):
+        if len(tags) > 1 and entity_forms(tags) is not None:
             yield (
                 f"column {place + 1} has tags of entities too; to learn these give "
                 f"--label-column {place + 1}"
             )
 
 
-def _check_lines(blocks: list[Block], places: _Places, *, is_equal: bool, path: str) -> None:
-    """Refuse lines that lack a column that is read, or have others than their sentence.
+def _check_lines(blocks: Sequence[_Block], places: _Places, *, is_equal: bool, path: str) -> None:
+    """Refuse lines that lack a column that is read, or what stands there instead of a tag.
 
     Args:
         is_equal: Whether the last column has the tags, so that none may be missing.
     """
-    last = max(places.word, places.tag)
+    word, tag = places
     for block in blocks:
         for number, cells in block:
-            if last >= len(cells):
+            place = f"{path}, line {number}"
+            if max(places) >= len(cells):
                 raise AlbertError(
-                    f"{path}, line {number} ends before column {last + 1}, where the "
-                    "tag is; correct the line."
+                    f"{place} ends before column {max(places) + 1}, where the "
+                    f"{'tag' if tag > word else 'word'} is; correct the line{wanted('tag')}"
                 )
             if is_equal and len(cells) != len(block[0][1]):
                 raise AlbertError(
-                    f"{path}, line {number} has {counted(len(cells), 'column')} and "
-                    f"the first of its sentence has {len(block[0][1])}; correct the "
-                    "line, or say which column has the tags with --label-column."
+                    f"{place} has {counted(len(cells), 'column')} and the first of its "
+                    f"sentence has {len(block[0][1])}; correct the line, or say which column "
+                    f"has the tags with --label-column{wanted('tag')}"
+                )
+            if tag == word:
+                continue
+            if _NUMBERED.fullmatch(cells[tag]):
+                raise AlbertError(
+                    f"{place}: {cells[tag]!r:.60} has the number of its span, as WebAnno "
+                    f"writes it; export the file as CoNLL 2003{wanted('tag')}"
+                )
+            if not cells[tag].strip() or " " in cells[tag].strip():
+                raise AlbertError(
+                    f"{place}: {cells[tag]!r:.60} in column {tag + 1} is no tag; correct it, or "
+                    f"say which column has the tags with --label-column{wanted('tag')}"
                 )
 
 
-def _check_columns(blocks: list[Block], *, path: str, has_tabs: bool) -> None:
+def _check_columns(blocks: Sequence[_Block], *, path: str, has_tabs: bool) -> None:
     """Refuse running text: only the first word of each line would be read."""
     width = len(blocks[0][0][1])
     remedy = "give one word a line, or send running text to standard input, one text a line."
@@ -343,17 +374,19 @@ def _check_columns(blocks: list[Block], *, path: str, has_tabs: bool) -> None:
         raise AlbertError(f"{path} has no sentence of two lines; {remedy}")
 
 
-def _check_words(blocks: list[Block], places: _Places, *, path: str) -> None:
-    """Refuse a column that has numbers, or the same in all lines, in place of words."""
-    words = [cells[places.word] for block in blocks for _, cells in block]
-    if len(words) < _FEW_WORDS or len(blocks[0][0][1]) < places.word + 2:
+def _check_words(blocks: Sequence[_Block], places: _Places, *, path: str) -> None:
+    """Refuse a column that has numbers, the same in all lines, or tags in place of words."""
+    word, tag = places
+    words, tags = zip(*((c[word], c[tag]) for block in blocks for _, c in block), strict=True)
+    if len(words) < _FEW_WORDS or len(blocks[0][0][1]) < 2:
         return
-    odd = sum(not any(map(str.isalpha, word)) for word in words)
+    odd = sum(not any(map(str.isalpha, each)) for each in words)
     same = Counter(words).most_common(1)[0][1]
+    what = "numbers" if odd >= same else "hardly any different words"
+    if word != tag and len(set(tags)) > max(_FEW_WORDS, len(set(words))):
+        odd, what = len(words), "fewer different words than there are tags"
     if max(odd, same) >= _MOST_ODD * len(words):
         raise AlbertError(
-            f"{path}: column {places.word + 1} has "
-            f"{'numbers' if odd >= same else 'hardly any different words'} where the "
-            "words ought to be; say which column has them with --text-column and its "
-            "number."
+            f"{path}: column {word + 1} has {what} where the words ought to be; say which "
+            f"column has them with --text-column and its number{wanted('tag')}"
         )

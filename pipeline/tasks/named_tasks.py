@@ -148,6 +148,40 @@ def _plain(name: str) -> str:
     return name.lower().replace("-", "").replace("_", "")
 
 
+# Three rows of the form that is read of each kind of task.
+_WANTED: dict[Kind, str] = {
+    "classify": """\
+text,label
+"The plot is thin.",negative
+"I loved it, all of it.",positive""",
+    "multilabel": """\
+{"text": "The plot is thin.", "labels": ["plot", "criticism"]}
+{"text": "I loved it.", "labels": ["praise"]}
+{"text": "It was on Monday.", "labels": []}""",
+    "regress": """\
+text,score
+"The plot is thin.",1.5
+"I loved it, all of it.",5""",
+    "choose": """\
+{"text": "Ada has two hats.", "question": "How many?", "options": ["1", "two"], "label": "B"}
+{"text": "Bo has one hat.", "question": "How many?", "options": ["none", "one"], "label": "B"}
+{"text": "It is red.", "question": "Is it blue?", "options": ["no", "yes"], "label": "A"}""",
+    "answer": """\
+{"context": "Ada ran.", "question": "Who?", "answers": {"text": ["Ada"], "answer_start": [0]}}
+{"context": "Bo sat.", "question": "Who?", "answers": {"text": ["Bo"], "answer_start": [0]}}
+{"context": "Bo sat.", "question": "Why?", "answers": {"text": [], "answer_start": []}}""",
+    "tag": """\
+{"tokens": ["Ada", "is", "in", "New", "York"], "tags": ["B-PER", "O", "O", "B-LOC", "I-LOC"]}
+{"text": "Ada is in New York", "spans": [[0, 3, "PER"], [10, 18, "LOC"]]}
+{"text": "It is late", "spans": []}""",
+}
+
+
+def wanted(kind: Kind) -> str:
+    """How a refusal ends: with rows of the form that is read."""
+    return f"; the form that is read:\n{_WANTED[kind]}"
+
+
 _GLUE_HEADER = "index\tprediction\n"
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from pipeline.tasks.columns import object_value, text_of_part
+from pipeline.tasks.columns import parsed, text_of_part
+from pipeline.tasks.named_tasks import wanted
 from pipeline.tasks.table_files import Row, Table
 from schemas.errors import AlbertError
 from schemas.task import Columns
@@ -55,7 +56,7 @@ def _named_options(row: Row, columns: Columns) -> tuple[list[Any], list[Any]]:
     if len(columns.options) != 1:
         return [row.cells.get(name) for name in columns.options], []
     cell = row.cells.get(columns.options[0])
-    value = object_value(cell)
+    value = parsed(cell)
     if isinstance(value, dict) and isinstance(value.get("text"), list):
         # As in ARC.
         names = value.get("label")
@@ -64,8 +65,8 @@ def _named_options(row: Row, columns: Columns) -> tuple[list[Any], list[Any]]:
         return list(value.values()), list(value)
     if not isinstance(value, list):
         raise AlbertError(
-            f"{row.place}: the options {cell!r:.60} are no list; write them as in JSON "
-            '(["red", "blue"]), or in a column each.'
+            f"{row.place}: the options {cell!r:.60} are no list; write them as in JSON, or in "
+            f"a column each{wanted('choose')}"
         )
     # Numbers say which option is right, as two that are the same do.
     names = {each.get("label") for each in value if isinstance(each, dict)}

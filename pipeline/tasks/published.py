@@ -1,4 +1,4 @@
-"""The forms in which tasks are published: SQuAD, CMRC, RACE, C3, and ARC."""
+"""The forms in which tasks are published: SQuAD, CMRC, RACE and C3."""
 
 import dataclasses
 from collections import Counter
@@ -6,16 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.tasks.columns import as_text, as_texts, object_value
+from pipeline.tasks.columns import as_text, as_texts, parsed
 from pipeline.tasks.options import choice_of, two_or_more
-from pipeline.tasks.table_files import (
-    Row,
-    Table,
-    decode_text,
-    json_records,
-    read_data,
-    table_of_records,
-)
+from pipeline.tasks.table_files import Row, decode_text, json_records, read_data, table_of_records
 from schemas.errors import AlbertError
 from schemas.task import Answer, TaskExample
 
@@ -53,16 +46,16 @@ def read_squad(value: Any, *, path: str, counts: Counter[str]) -> list[TaskExamp
     examples = []
     try:
         for paragraph in (p for a in articles for p in a.get("paragraphs", [a])):
-            # CMRC's own form calls them context_text, query_text and query_id.
+            # CMRC's own form calls them context_text, query_text and query_id, KLUE guid.
             text = as_text(_either(paragraph, "context", "context_text"))
             for qa in paragraph["qas"]:
-                identity = str(_either(qa, "id", "query_id"))
+                identity = str(_either(qa, "id", "query_id", "guid"))
                 example = TaskExample(
                     id=identity,
                     place=f"{path}, question {identity:.60}",
                     text=text,
                     text_pair=as_text(_either(qa, "question", "query_text")).strip(),
-                    answers=answers_of(qa),
+                    answers=answers_of(qa, "answer" if "answer" in qa else "answers"),
                 )
                 examples.append(example)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -81,8 +74,8 @@ def read_squad(value: Any, *, path: str, counts: Counter[str]) -> list[TaskExamp
     return located(examples, counts)
 
 
-def _either(record: dict[str, Any], key: str, of_cmrc: str) -> Any:
-    return record[of_cmrc] if of_cmrc in record else record[key]
+def _either(record: dict[str, Any], *keys: str) -> Any:
+    return record[next((key for key in keys if key in record), keys[0])]
 
 
 def answers_of(record: dict[str, Any], key: str = "answers") -> tuple[Answer, ...] | None:
@@ -100,7 +93,7 @@ def answers_of(record: dict[str, Any], key: str = "answers") -> tuple[Answer, ..
     # A text in CSV.
     if str(record.get("is_impossible")).lower() in ("true", "1", "1.0"):
         return ()
-    found = object_value(record.get(key))
+    found = parsed(record.get(key))
     if found is None:
         return None
     if isinstance(found, str) and found.lstrip()[:1] in ("[", "{"):
@@ -186,7 +179,7 @@ def read_race(folder: str, *, counts: Counter[str]) -> list[TaskExample]:
     examples: list[TaskExample] = []
     for path in paths:
         text = decode_text(read_data(str(path)), str(path), counts=counts)
-        table = table_of_records(json_records(text, str(path)), path=str(path))
+        table = table_of_records(json_records(text, str(path)), path=str(path), kind="choose")
         for row in table.rows:
             examples += race_questions(row, path.stem)
     if not examples:
@@ -262,37 +255,3 @@ def read_c3(value: Any, *, path: str) -> list[TaskExample]:
                 "answer, and an id."
             ) from None
     return examples
-
-
-def in_hub_form(table: Table) -> Table:
-    """A table of ARC as AI2 publishes it in the form of the hub; others as they are."""
-    rows = [*map(_of_hub, table.rows)]
-    if rows == table.rows:
-        return table
-    return table._replace(rows=rows, columns=(*table.columns, "choices"))
-
-
-def _of_hub(row: Row) -> Row:
-    """A row whose question has a stem and choices.
-
-    >>> choices = [{"text": "red", "label": "A"}, {"text": "blue", "label": "B"}]
-    >>> question = {"stem": "Which?", "choices": choices}
-    >>> _of_hub(Row("a, line 1", {"question": question, "answerKey": "B"}, 0)).cells
-    ... # doctest: +NORMALIZE_WHITESPACE
-    {'question': 'Which?', 'answerKey': 'B',
-     'choices': {'text': ['red', 'blue'], 'label': ['A', 'B']}}
-    """
-    question = row.cells.get("question")
-    if not isinstance(question, dict) or not {"stem", "choices"} <= question.keys():
-        return row
-    try:
-        choices = {
-            key: [as_text(choice[key]) for choice in question["choices"]]
-            for key in ("text", "label")
-        }
-    except (KeyError, TypeError):
-        raise AlbertError(
-            f"{row.place} is not in the form of ARC: a question has a stem and "
-            "choices, which have text and label."
-        ) from None
-    return row._replace(cells={**row.cells, "question": question["stem"], "choices": choices})

@@ -1,122 +1,162 @@
 """Rows of a table become examples of a task."""
 
-import functools
 import math
 import re
-from collections import Counter
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
 
 from pipeline.core.writing_systems import is_unspaced
-from pipeline.tasks.columns import label_names, listed_value, object_value, text_of_part
+from pipeline.tasks.columns import label_names, parsed, text_of_part
+from pipeline.tasks.named_tasks import wanted
 from pipeline.tasks.options import answers_are_places, choice_of, options_in
 from pipeline.tasks.published import answers_of, located
 from pipeline.tasks.table_files import Row, Table
-from pipeline.tasks.tags import are_spans, has_spans, marked_value, tags_of_row
+from pipeline.tasks.tags import SpanReader, are_spans, marked_value, tags_of_row
 from schemas.errors import AlbertError
 from schemas.task import Columns, Kind, TaskExample
 
-# Fields of an example.
+# Fields of an example, and what reads those of the target from a row and its texts.
 Known = dict[str, Any]
+Target = Callable[[Row, Known], Known]
 
 # What is counted of rows that become no example.
 NO_LABEL = "row without a label, left out"
+NO_TEXT = "row without a text, left out"
+UNSETTLED = "row that annotators did not settle, left out"
 
-# What is counted of rows whose labels have no names.
-VECTOR = "row with 0 or 1 for each label, whose labels are called by their places from 0"
+# What tools say of a row in a column of one of these names: what of it counts, and what
+# does not.
+_STATUS = re.compile(r"answer|status|.+\.status", re.IGNORECASE)
+_SETTLED = {"", "accept", "validated", "submitted", "completed", "done"}
+_NOT_SETTLED = {"reject", "ignore", "discarded", "default", "draft", "pending"}
 
-# How SNLI and MNLI mark an example that annotators did not agree on, and in which
-# column; elsewhere the same sign is a label like others.
-_NO_AGREEMENT, _AGREED_LABEL = "-", "gold_label"
+# How SNLI and sets like it mark an example that annotators did not agree on, and how files
+# mark one of a test set, or the Hugging Face Hub one without a label.
+_NO_AGREEMENT, _HIDDEN = "-", "-1"
 
-# How files mark an example of a test set.
-_HIDDEN = "-1"
+# Where a score is missing.
+_NO_SCORES = {"", "-", "na", "n/a", "nan", "null", "none"}
 
-_LABEL_DIVIDERS = re.compile(r"[,;|]")
+# What divides several labels; of a text in brackets, or with bars around it, these are no
+# part of a label.
+_DIVIDERS = (";", "|", "><", ",", " ")
+_AROUND = re.compile(r"\s*(?:\[(.*)\]|<(.*)>|\|(.*)\|)\s*", re.DOTALL)
 
-# Signs that divide labels only between such as stand alone elsewhere: C# is one label.
-_OTHER_DIVIDERS = re.compile(r"[#/+&]")
+# Whether a row has a label.
+_MARKS = {"0", "1", "true", "false"}
 
-# 0 or 1 for each label, written without brackets.
-_BARE_MARKS = re.compile(r"[01](?:\.0?)?(?:[\s,;|]+[01](?:\.0?)?)+")
+_NUMBER = re.compile(r"(-?[0-9]+)\.0+")
+
+
+def settled(table: Table) -> Table:
+    """The table without the rows that annotators did not settle, if it says so."""
+    for name in filter(_STATUS.fullmatch, table.columns):
+        said = [_one_of(row.cells.get(name)) for row in table.rows]
+        found = [("" if each is None else str(each)).strip().lower() for each in said]
+        if not _SETTLED.union(_NOT_SETTLED).issuperset(found):
+            continue
+        kept = [r for r, each in zip(table.rows, found, strict=True) if each in _SETTLED]
+        if left_out := len(table.rows) - len(kept):
+            table.counts[UNSETTLED] += left_out
+        columns = tuple(each for each in table.columns if each != name)
+        table = table._replace(columns=columns, rows=kept)
+    return table
 
 
 def examples_of_table(
-    table: Table, kind: Kind, *, columns: Columns, num_labels: int = 0
+    table: Table, kind: Kind, *, columns: Columns, labels: Collection[str] = ()
 ) -> list[TaskExample]:
     """The examples in a table.
 
     Args:
         table: For `choose` as `with_options` makes it.
         columns: Of the table; without a label, nothing is known of what to predict.
-        num_labels: That a model knows, if there is one.
+        labels: Those that a model knows, if there is one.
 
     >>> from collections import Counter
-    >>> row = Row("a.csv, line 2", {"text": "Good.", "label": "1"}, 0)
+    >>> row = Row("a.csv, line 2", {"text": "Good.", "label": "1.0"}, 0)
     >>> table = Table("a.csv", ("text", "label"), [row], Counter())
     >>> example, = examples_of_table(
     ...     table, "classify", columns=Columns(text="text", label="label"))
     >>> example.id, example.text, example.label
     ('0', 'Good.', '1')
     """
-    label, target = columns.label, _target_of(table, kind, columns, num_labels)
-    if kind == "classify" and label is not None:
-        values = {label_text(row.cells.get(label)) for row in table.rows}
-        label = None if values == {_HIDDEN} else label
+    reader = SpanReader(table.counts)
+    target = _target_of(table, kind, columns, reader) if columns.label is not None else None
+    # Whatever form a model was given its labels in.
+    own = {label_text(label): label for label in labels}
     ids = [str(row.cells.get(columns.id or "")) for row in table.rows]
     if columns.id is None or len(set(ids)) < len(ids):
         # They do not tell the rows apart.
         ids = [str(row.number) for row in table.rows]
     examples = []
     for identity, row in zip(ids, table.rows, strict=True):
+        if target and row.cells.get(columns.text or "") is None:
+            table.counts[NO_TEXT] += 1
+            continue
         known = {"id": identity, **_texts(row, kind, columns)}
-        if label is not None:
-            known |= target(row, label, known)
-            if known.get("label", "") is None:
+        if target is not None:
+            known |= target(row, known)
+            if None in (known.get("label", ""), known.get("score", "")):
                 table.counts[NO_LABEL] += 1
                 continue
+        if label := known.get("label"):
+            known["label"] = own.get(label, label)
+        if known.get("labels"):
+            known["labels"] = tuple(own.get(each, each) for each in known["labels"])
         examples.append(TaskExample(place=row.place, **known))
+    reader.check()
     return located(examples, table.counts) if kind == "answer" else examples
 
 
-def _target_of(table: Table, kind: Kind, columns: Columns, num_labels: int) -> Callable[..., Known]:
+def _target_of(table: Table, kind: Kind, columns: Columns, reader: SpanReader) -> Target:
     """What reads the target of a row, as all rows together show it is written."""
-    target, label = _TARGETS[kind], columns.label
-    if kind == "choose":
-        are_places = answers_are_places(table, columns)
-        return functools.partial(target, columns=columns, are_places=are_places)
-    if kind == "tag" and label is not None:
-        found = has_spans(table, label)
-        return functools.partial(target, has_spans=found, counts=table.counts)
-    if kind == "multilabel" and label is not None:
-        is_one = len(label_names(table.columns, label)) == 1
-        cells = label_cells(table, label, num_labels) if is_one else None
-        if cells is not None and cells.are_marks:
-            table.counts[VECTOR] += len(table.rows)
-        return functools.partial(target, cells=cells)
-    return target
+    name = columns.label or ""
+    cells = [row.cells.get(name) for row in table.rows]
+    if kind == "classify":
+        missing = _missing_labels({text for cell in cells if (text := label_text(_one_of(cell)))})
+        return lambda row, _: {"label": _label(row, name, missing)}
+    if kind == "multilabel":
+        names = label_names(table.columns, name)
+        if len(names) > 1:
+            return lambda row, _: {"labels": tuple(n for n in names if _is_marked(row, n))}
+        return lambda row, _: {"labels": _labels(row, name, columns.divider or "")}
+    if kind == "regress":
+        return lambda row, _: {"score": _score(row, name)}
+    if kind == "answer":
+        return lambda row, _: {"answers": _answers(row, name)}
+    if kind == "tag" and any(are_spans(marked_value(cell)) for cell in cells):
+        return lambda row, known: {"tags": reader.tags(row, name, known["words"], known["text"])}
+    if kind == "tag":
+        return lambda row, known: {
+            "tags": reader.tags(row, name, known["words"], known["text"])
+            if isinstance(marked_value(row.cells.get(name)), dict)
+            else tags_of_row(row, name)
+        }
+    are_places = answers_are_places(table, columns)
+    return lambda row, known: {"choice": _choice(row, known["options"], columns, are_places)}
 
 
 def _texts(row: Row, kind: Kind, columns: Columns) -> Known:
     """The texts of a row; for `tag`, its words; for `choose`, its options."""
     if kind == "tag":
         value = _cell(row, columns.text)
-        if isinstance(listed := listed_value(value), list):
+        marked = marked_value(row.cells.get(columns.label or ""))
+        if isinstance(listed := parsed(value), list):
             words = tuple(text_of_part(each, place=row.place) for each in listed)
             # Spans count the characters of a text that stands beside the words.
-            marked = marked_value(row.cells.get(columns.label or ""))
             text = row.cells.get("text") if are_spans(marked) else None
-            is_text = isinstance(text, str) and text
-            return {"words": words, "text": text if is_text else " ".join(words)}
+            return {"words": words, "text": text if text and str(text) == text else " ".join(words)}
         if not isinstance(value, str):
             raise AlbertError(
                 f"{row.place}: {columns.text!r} is neither a list of words nor a text; "
                 "correct the row."
             )
         # CLUENER marks characters, spaces among them.
-        marked = marked_value(row.cells.get(columns.label or ""))
-        words = tuple(value) if isinstance(marked, dict) else words_of(value)
-        return {"words": words, "text": value}
+        return {
+            "words": tuple(value) if isinstance(marked, dict) else words_of(value),
+            "text": value,
+        }
     texts: Known = {"text": _text(row, columns.text)}
     if kind == "choose":
         texts["options"] = options_in(row).texts
@@ -157,132 +197,136 @@ def words_of(text: str) -> tuple[str, ...]:
 def label_text(value: Any) -> str | None:
     """A label as text, the same from every format; None if there is none.
 
-    >>> [label_text(value) for value in (1, 1.0, " 1 ", True, math.nan, None)]
-    ['1', '1', '1', 'true', None, None]
+    >>> [label_text(value) for value in (1, 1.0, " 1 ", "1.0", True, "True", math.nan, None)]
+    ['1', '1', '1', '1', 'true', 'true', None, None]
     """
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        # Missing in a column of numbers.
-        if math.isnan(value):
-            return None
-        value = int(value) if value.is_integer() else value
-    text = "" if value is None else str(value).strip()
-    return text or None
+    # Missing in a column of numbers.
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    text = str(value).strip()
+    if text.lower() in ("true", "false"):
+        return text.lower()
+    whole = _NUMBER.fullmatch(text)
+    return (whole[1] if whole else text) or None
 
 
-def _label(row: Row, name: str, _: Known) -> Known:
-    cell = row.cells.get(name)
-    if isinstance(listed_value(cell), list | dict):
+def _one_of(cell: Any) -> Any:
+    """A cell, or what alone is in its list, as tools of annotation write one label."""
+    value = parsed(cell)
+    if not isinstance(value, list):
+        return value
+    return value[0] if len({*map(str, value)}) == 1 else value or None
+
+
+def _missing_labels(labels: set[str]) -> set[str]:
+    """What stands for no label in a column of these.
+
+    A dash does unless others are signs too, and -1 where others count from 0 to 2 or more;
+    beside 0 and 1 alone it may be a label, and a test set has nothing else.
+
+    >>> _missing_labels({"-", "neutral"}), _missing_labels({"-", "+"})
+    ({'-'}, set())
+    >>> _missing_labels({"-1", "0", "1", "2"}), _missing_labels({"-1", "0", "1"})
+    ({'-1'}, set())
+    """
+    missing = set()
+    if all(any(map(str.isalnum, label)) for label in labels - {_NO_AGREEMENT}):
+        missing = labels & {_NO_AGREEMENT}
+    rest = labels - {_HIDDEN} - missing
+    if len(rest) != 2 and rest == {str(number) for number in range(len(rest))}:
+        missing |= labels & {_HIDDEN}
+    return missing
+
+
+def _label(row: Row, name: str, missing: Collection[str]) -> str | None:
+    cell = _one_of(row.cells.get(name))
+    if isinstance(cell, list | dict):
         raise AlbertError(
-            f"{row.place}: the label {cell!r:.60} is a list or an object; give one "
-            "label a row, or --task multilabel for any number of them."
+            f"{row.place}: the label {cell!r:.60} is a list or an object; give one label a row, "
+            f"or --task multilabel for any number of them{wanted('classify')}"
         )
     label = label_text(cell)
-    is_agreed = label != _NO_AGREEMENT or name.strip().lower() != _AGREED_LABEL
-    return {"label": label if is_agreed else None}
+    return None if label in missing else label
 
 
-class LabelCells(NamedTuple):
-    """How the cells of a column of labels are written.
+def divider_of(cells: Iterable[Any]) -> str:
+    """The one sign that divides the labels of all cells of a column; empty for none.
 
-    Attributes:
-        are_marks: Whether each is 0 or 1 for every label there is.
+    Of those that occur it is the one that leaves the fewest different labels. A comma or a
+    space may be part of a label: it divides none if it leaves more than there are cells.
+
+    >>> divider_of(["Health & Fitness", "Hair Care;Health & Fitness"]), divider_of(["a, b", "a"])
+    (';', ',')
+    >>> divider_of(["<c#>", "<c++><c#>"]), divider_of(["Food, Drink", "Arts, Crafts", "Sport"])
+    ('><', '')
     """
-
-    are_marks: bool
-    alone: frozenset[str]
-
-
-def label_cells(table: Table, name: str, num_labels: int) -> LabelCells:
-    """How a column of labels is written, from all its rows."""
-    rows = [row for row in table.rows if _is_filled(row.cells.get(name))]
-    marks = [_marks_of(row.cells.get(name)) for row in rows]
-    found = [own for own in marks if own is not None]
-    are_marks = len(found) == len(rows) and any(len(set(m)) < len(m) for m in found)
-    widths = Counter(map(len, found))
-    if not are_marks and len(widths) == 1 and len(found) == len(rows):
-        # No row has a mark twice: of two labels, or the numbers of two among more.
-        are_marks = num_labels in (0, *widths)
-    if are_marks and len(widths) > 1:
-        usual, _ = widths.most_common(1)[0]
-        row = next(r for r, own in zip(rows, found, strict=True) if len(own) != usual)
-        raise AlbertError(
-            f"{row.place}: {name!r} has another number of marks than the {usual} of "
-            "the other rows, 0 or 1 for each label; correct the row."
-        )
-    cells = (row.cells.get(name) for row in rows)
-    alone = frozenset(cell.strip() for cell in cells if isinstance(cell, str))
-    return LabelCells(are_marks, alone)
+    texts = {cell.strip() for cell in cells if isinstance(cell, str) and cell.strip()}
+    left: list[tuple[int, int, str]] = []
+    for order, sign in enumerate(_DIVIDERS):
+        divided = [divided_labels(text, sign) for text in texts]
+        labels = {label for each in divided for label in each}
+        if all(len(each) < 2 for each in divided):
+            continue
+        alone = {each[0] for each in divided if len(each) == 1}
+        is_rare = sign == " " and not labels <= alone
+        if is_rare or (sign == "," and len(labels) > len(texts) > 1):
+            continue
+        left.append((len(labels), order, sign))
+    return min(left)[2] if left else ""
 
 
-def _is_filled(cell: Any) -> bool:
-    return label_text(cell) is not None and listed_value(cell) != []
+def divided_labels(text: str, sign: str) -> list[str]:
+    """The labels of a text with a sign between them; one if there is no sign.
 
-
-def _marks_of(cell: Any) -> list[float] | None:
-    """0 or 1 for each label, if a cell has nothing else.
-
-    >>> _marks_of("[0, 1, 1]"), _marks_of("0,1"), _marks_of("1"), _marks_of("[1, 2]")
-    ([0, 1, 1], [0.0, 1.0], None, None)
+    >>> divided_labels("[a, 'b']", ","), divided_labels("<c#><c++>", "><")
+    (['a', 'b'], ['c#', 'c++'])
     """
-    value = listed_value(cell)
-    if isinstance(value, str) and _BARE_MARKS.fullmatch(value.strip()):
-        value = [float(mark) for mark in re.split(r"[\s,;|]+", value.strip())]
-    if not isinstance(value, list) or len(value) < 2:
-        return None
-    are_marks = all(isinstance(each, int | float) and each in (0, 1) for each in value)
-    return value if are_marks else None
+    around = _AROUND.fullmatch(text)
+    inner = next(filter(None, around.groups()), "") if around else text
+    parts = [part.strip() for part in (inner.split(sign) if sign else [inner])]
+    return [part.strip("'\"") if around else part for part in parts if part]
 
 
-def _labels(row: Row, name: str, _: Known, *, cells: LabelCells | None) -> Known:
-    """The labels of a row: a list, a text with commas, or 0 and 1 for each of them."""
-    names = label_names(row.cells, name)
-    if cells is None:
-        found = [each for each in names if _is_marked(row, each)]
-        return {"labels": tuple(found)}
+def _labels(row: Row, name: str, divider: str) -> tuple[str, ...]:
+    """The labels of a row: a list, a text with signs between them, or 0 and 1 for each."""
     cell = row.cells.get(name)
-    if cells.are_marks:
-        marks = enumerate(_marks_of(cell) or ())
-        return {"labels": tuple(str(n) for n, mark in marks if mark)}
-    value = object_value(cell)
-    if isinstance(value, dict) and (not value or _marks_of([*value.values(), 0])):
+    value = parsed(cell)
+    if isinstance(value, dict) and [*value] == ["choices"]:
+        # As Label Studio has several.
+        value = value["choices"]
+    if isinstance(value, dict) and {*map(label_text, value.values())} <= _MARKS:
         value = [each for each, mark in value.items() if mark]
-    is_text = isinstance(value, str)
-    if is_text:
-        value = _divided_labels(value, cells.alone)
-    if value is not None and not isinstance(value, list):
-        value = [value]
-    found = [text for each in value or [] if (text := label_text(each))]
-    if any(isinstance(each, list | dict) for each in value or []) or (
-        is_text and any(w[0] in "[({'\"" and w[-1] not in "])}'\"" for w in found)
+    if isinstance(value, str):
+        value = divided_labels(value, divider)
+    found = value if isinstance(value, list) else [] if value is None else [value]
+    shown = [*map(str, found)]
+    if any(isinstance(each, list | dict) for each in found) or any(
+        label.startswith("{") and not label.endswith("}") for label in shown
     ):
         raise AlbertError(
-            f"{row.place}: the labels {cell!r:.60} are neither a list of texts nor "
-            "divided by commas; correct the row."
+            f"{row.place}: the labels {cell!r:.60} are neither a list of texts nor divided by "
+            f"signs{wanted('multilabel')}"
         )
-    return {"labels": tuple(dict.fromkeys(found))}
+    return tuple(dict.fromkeys(text for each in found if (text := label_text(each))))
 
 
-def _divided_labels(value: str, alone: frozenset[str]) -> list[str]:
-    """The labels of a text: what commas divide, or signs between known labels.
+def are_marks(cells: Iterable[Any]) -> bool:
+    """Whether the cells of a column have 0 or 1 for each label there is, and no names.
 
-    >>> _divided_labels("a, 'b'", frozenset()), _divided_labels("a#b", frozenset("ab"))
-    (['a', 'b'], ['a', 'b'])
-    >>> _divided_labels("C#", frozenset({"C"}))
-    ['C#']
+    >>> are_marks(["0,1,1", [1, 0, 0]]), are_marks(["0", "1"]), are_marks([[0, 1, 1], []])
+    (True, False, True)
     """
-    parts = [part.strip() for part in _OTHER_DIVIDERS.split(value)]
-    if len(parts) > 1 and alone.issuperset(parts):
-        return parts
-    # Also a list without quotation marks around its labels.
-    parts = _LABEL_DIVIDERS.split(value.strip().removeprefix("["))
-    return [part.strip(" ]'\"") for part in parts]
+    values = filter(None, map(parsed, cells))
+    lists = [re.split(r"[\s,;|]+", v.strip()) if isinstance(v, str) else v for v in values]
+    marks = [[*map(label_text, own)] for own in lists if isinstance(own, list)]
+    are_all = len(marks) == len(lists) and {m for own in marks for m in own} <= _MARKS
+    is_equal = len({*map(len, marks)}) == 1 < max(map(len, marks), default=0)
+    return are_all and (is_equal or any(len({*own}) < len(own) for own in marks))
 
 
 def _is_marked(row: Row, name: str) -> bool:
-    value = (label_text(row.cells.get(name)) or "0").lower().removesuffix(".0")
-    if value not in ("0", "1", "true", "false"):
+    value = label_text(row.cells.get(name)) or "0"
+    if value not in _MARKS:
         raise AlbertError(
             f"{row.place}: {name!r} is {value!r:.60}, where 0 or 1 says whether the "
             "row has this label; correct the row."
@@ -290,47 +334,36 @@ def _is_marked(row: Row, name: str) -> bool:
     return value in ("1", "true")
 
 
-def _score(row: Row, name: str, _: Known) -> Known:
+def _score(row: Row, name: str) -> float | None:
     value = row.cells.get(name)
+    if str("" if value is None else value).strip().lower() in _NO_SCORES:
+        return None
     try:
         score = float(str(value))
     except ValueError:
-        score = math.nan
+        score = math.inf
     if not math.isfinite(score):
-        raise AlbertError(f"{row.place}: the score {value!r:.60} is not a number; correct the row.")
-    return {"score": score}
+        raise AlbertError(
+            f"{row.place}: the score {value!r:.60} is not a number; write numbers as 1234.5, "
+            f"without signs and commas{wanted('regress')}"
+        )
+    return score
 
 
-def _answers(row: Row, name: str, _: Known) -> Known:
+def _answers(row: Row, name: str) -> Any:
     try:
-        return {"answers": answers_of(row.cells, name)}
+        return answers_of(row.cells, name)
     except (KeyError, TypeError, ValueError):
         raise AlbertError(
             f"{row.place}: the answers are not in the form of SQuAD (text and "
-            "answer_start); correct the row."
+            f"answer_start){wanted('answer')}"
         ) from None
 
 
-def _choice(row: Row, name: str, known: Known, *, columns: Columns, are_places: bool) -> Known:
-    answer, called = row.cells.get(name), options_in(row).names
+def _choice(row: Row, options: Sequence[str], columns: Columns, are_places: bool) -> int | None:
+    answer, called = row.cells.get(columns.label or ""), options_in(row).names
     if str(answer) in called:
-        return {"choice": called.index(str(answer))}
-    choice = choice_of(
-        answer, known["options"], place=row.place, first=columns.first_option, are_places=are_places
+        return called.index(str(answer))
+    return choice_of(
+        answer, options, place=row.place, first=columns.first_option, are_places=are_places
     )
-    return {"choice": choice}
-
-
-def _tags(row: Row, name: str, known: Known, *, has_spans: bool, counts: Counter[str]) -> Known:
-    texts = known["words"], known["text"]
-    return {"tags": tags_of_row(row, name, *texts, has_spans=has_spans, counts=counts)}
-
-
-_TARGETS: dict[Kind, Callable[..., Known]] = {
-    "classify": _label,
-    "multilabel": _labels,
-    "regress": _score,
-    "choose": _choice,
-    "answer": _answers,
-    "tag": _tags,
-}

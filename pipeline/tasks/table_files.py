@@ -8,7 +8,7 @@ import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from pipeline.core.documents import ReadingCounts
@@ -28,7 +28,9 @@ from pipeline.reading.tables import (
 )
 from pipeline.storage.files import read_whole
 from pipeline.storage.lines import NUL_BYTES, decode, decompressed
+from pipeline.tasks.named_tasks import wanted
 from schemas.errors import AlbertError
+from schemas.task import Kind
 
 # In how many rows of JSON lines the names of the columns are looked for.
 _SAMPLE_ROWS = 100
@@ -148,11 +150,14 @@ def parse_table(
     columns, numbers = header, itertools.count()
     rows, counts, longer = [], Counter[str](), 0
     width = len(columns) if "\t" not in text.partition("\n")[0] else 0
-    for line, cells in _divided(text, width, may_be_quoted=may_be_quoted):
+    for line, cells in divide_rows(text, width, may_be_quoted=may_be_quoted):
         place = f"{path}, line {line}"
         if isinstance(cells, csv.Error):
+            remedy = "correct the row"
+            if len(columns) == 1:
+                remedy = f"if {columns[0]!r:.60} is no name, take out what is above the names"
             raise AlbertError(
-                f"{place}: the quotation marks do not fit together ({cells}); correct the row."
+                f"{place}: the quotation marks do not fit together ({cells}); {remedy}."
             )
         if not columns:
             columns = column_names(cells, path=path)
@@ -173,8 +178,8 @@ def parse_table(
     return Table(path, columns, rows, +counts)
 
 
-def _divided(
-    text: str, width: int, *, may_be_quoted: bool
+def divide_rows(
+    text: str, width: int = 0, *, may_be_quoted: bool = True
 ) -> Iterator[tuple[int, Cells | csv.Error]]:
     """The number and the cells of each row; of a `width`, spaces divide them."""
     if width:
@@ -322,55 +327,33 @@ def json_records(text: str, path: str) -> Any:
     return rows
 
 
-def by_rows(value: Any, *, words: Sequence[str] | None = None) -> Any:
-    """The records of a value of JSON that pandas wrote in another way than as records.
+def by_rows(value: Any, *, kind: Kind) -> Any:
+    """The records of an object of JSON that has a column, or a row, under each name.
 
-    It has all of a column together, or the rows by their numbers, or the names of the
-    columns once.
+    So pandas writes a table unless it is asked for records.
 
-    Args:
-        words: What a column of words is called, if a single record may have a list of
-            each; it has lists of words where there are several. Without it any may.
-
-    >>> by_rows({"text": ["a", "b"], "label": {"0": 1, "1": 2}})
+    >>> by_rows({"text": ["a", "b"], "label": {"0": 1, "1": 2}}, kind="classify")
     [{'text': 'a', 'label': 1}, {'text': 'b', 'label': 2}]
-    >>> by_rows({"0": {"text": "a", "label": 1}, "1": {"text": "b", "label": 2}})
-    [{'text': 'a', 'label': 1}, {'text': 'b', 'label': 2}]
-    >>> by_rows({"columns": ["text", "label"], "index": [0], "data": [["a", 1]]})
-    [{'text': 'a', 'label': 1}]
-    >>> by_rows({"text": "a", "labels": ["b", "c"]})
-    {'text': 'a', 'labels': ['b', 'c']}
-    >>> by_rows({"id": [1, 2], "words": [["a"], ["b", "c"]]}, words=["words"])
-    [{'id': 1, 'words': ['a']}, {'id': 2, 'words': ['b', 'c']}]
+    >>> by_rows({"0": {"text": "a"}, "1": {"text": "b"}}, kind="classify")
+    [{'text': 'a'}, {'text': 'b'}]
+    >>> by_rows({"tokens": ["Ada", "ran"], "tags": ["B-PER", "O"]}, kind="tag")
+    {'tokens': ['Ada', 'ran'], 'tags': ['B-PER', 'O']}
     """
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or "data" in value:
         return value
-    names, data = value.get("columns", ""), value.get("data", "")
-    is_split = isinstance(names, list) and _are(list, data)
-    if is_split and all(len(row) == len(names) for row in data):
-        return [dict(zip(map(str, names), row, strict=True)) for row in data]
-    if "data" in value:
-        return value
-    if _are(dict, value.values()) and all(map(str.isdecimal, value)):
-        return list(value.values())
     columns = [list(c.values()) if isinstance(c, dict) else c for c in value.values()]
-    if not _are(list, columns) or len({*map(len, columns)}) > 1:
+    if not all(isinstance(c, list) for c in columns) or len({*map(len, columns)}) > 1:
         return value
-    if words is not None:
-        of_words = [column for name, column in value.items() if name.lower() in words]
-        known = of_words or value.values()
-        if not any(isinstance(each, dict) or _are(list, each) for each in known):
-            return value
+    if all(map(str.isdecimal, value)):
+        return list(value.values())
+    # The words and the tags of one sentence are lists as well.
+    of_texts = sum(all(isinstance(each, str) for each in column) for column in columns)
+    if kind == "tag" and of_texts > 1:
+        return value
     return [dict(zip(value, cells, strict=True)) for cells in zip(*columns, strict=True)]
 
 
-def _are(kind: type, values: Any) -> bool:
-    """Whether values of JSON are several, and all of a kind."""
-    is_several = isinstance(values, Sized) and not isinstance(values, str)
-    return is_several and all(isinstance(each, kind) for each in values)
-
-
-def table_of_records(value: Any, *, path: str) -> Table:
+def table_of_records(value: Any, *, path: str, kind: Kind) -> Table:
     """The table that a value of JSON is: its records, or those under ``data``."""
     if isinstance(value, dict):
         value = value["data"] if isinstance(value.get("data"), list) else [value]
@@ -380,7 +363,7 @@ def table_of_records(value: Any, *, path: str) -> Table:
     ]
     for row in rows:
         if not isinstance(row.cells, dict):
-            raise AlbertError(f"{row.place} is not a JSON object; correct the file.")
+            raise AlbertError(f"{row.place} is not a JSON object{wanted(kind)}")
     names = dict.fromkeys(name for row in rows[:_SAMPLE_ROWS] for name in row.cells)
     return Table(path, tuple(names), rows, Counter())
 

@@ -1,15 +1,20 @@
 """The tags of words in one scheme, from any that files have, and from marked spans."""
 
 import dataclasses
+import itertools
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from pipeline.tasks.columns import object_value
-from pipeline.tasks.table_files import Row, Table
+from pipeline.core.writing_systems import is_unspaced
+from pipeline.tasks.columns import parsed
+from pipeline.tasks.named_tasks import wanted
+from pipeline.tasks.published import nearest
+from pipeline.tasks.table_files import Row
 from schemas.errors import AlbertError
 from schemas.task import (
+    Answer,
     TaskExample,
     are_entities,
     are_iob2,
@@ -23,17 +28,59 @@ from schemas.task import (
 # What is counted of tags that break the rules of IOB2 or IOBES.
 NO_BEGINNING = "entity that begins with I-, read as if with B-"
 
-# What is counted of spans that give no tag.
+# What is counted of spans that are not tagged as they stand.
 OUTSIDE = "span outside its text, or that ends before it begins, left out"
 OVERLAPPING = "span inside or across a longer one, left out"
 NO_WORD = "span that has no word of its own, left out"
+MOVED = "span whose text is not at its start, taken from the nearest place"
+PARTIAL = "span that begins or ends inside a word, taken with the whole word"
+NO_SPANS = "row without a value for its spans, read as one without entities"
+
+# More spans than this that do not fit their texts are no slips.
+_MAX_MISFITS = 0.1
 
 # Brackets around an entity, as CoNLL-2005 and 2012 have them: (PER*, *, *), (PER).
 _BRACKETED = re.compile(r"(?:\(([^()*\s]+))?(\*?)(\)?)")
 
+# A tag among others, as in CoNLL-U's last column, and one of an entity in small letters.
+_KEYED = re.compile(r"([^|=]+)=([^|]*)")
+_SMALL = re.compile(r"o|[biesluw]-.+")
 
-def in_iob2(examples: Sequence[TaskExample], *, counts: Counter[str]) -> list[TaskExample]:
-    """The examples of a file with tags in IOB2, whatever their convention.
+# A letter of a script whose words end in particles, such as the Korean one.
+_WITH_PARTICLES = re.compile("[가-힣]")
+
+
+def entity_forms(tags: Collection[str]) -> dict[str, str] | None:
+    """Tags of entities by what each is in its file; None if they are no entities.
+
+    They may stand behind a key, as in CoNLL-U, or be written in small letters.
+
+    >>> entity_forms({"O", "B-PER"}), entity_forms({"NOUN"})
+    ({'O': 'O', 'B-PER': 'B-PER'}, None)
+    >>> sorted(entity_forms({"name=O", "SpaceAfter=No|name=B-PER"}).values())
+    ['B-PER', 'O']
+    >>> sorted(entity_forms({"b-per", "O"}).values())
+    ['B-per', 'O']
+    """
+    different = set(tags)
+    if are_entities(different):
+        return {tag: tag for tag in sorted(different, reverse=True)}
+    small = {t: t[0].upper() + t[1:] if _SMALL.fullmatch(t) else t for t in different}
+    keyed = [dict(_KEYED.findall(tag)) for tag in different]
+    keys = set(keyed[0]).intersection(*keyed) if keyed else ()
+    for found in (
+        small,
+        *(dict(zip(different, (own[k] for own in keyed), strict=True)) for k in keys),
+    ):
+        if found != {t: t for t in different} and are_entities(set(found.values())):
+            return found
+    return None
+
+
+def in_iob2(
+    examples: Sequence[TaskExample], *, counts: Counter[str]
+) -> tuple[list[TaskExample], list[str]]:
+    """The examples of a file with tags in IOB2, whatever their convention, and remarks.
 
     White space around a tag is no part of it.
     """
@@ -43,8 +90,15 @@ def in_iob2(examples: Sequence[TaskExample], *, counts: Counter[str]) -> list[Ta
                 f"{example.place}: the number of tags ({len(example.tags)}) is not "
                 f"that of the words ({len(example.words)}); correct it."
             )
-    listed = (e.tags for e in examples if e.tags is not None)
-    tags = _without_brackets([[*map(str.strip, each)] for each in listed])
+    tags = _without_brackets(
+        [[*map(str.strip, each.tags)] for each in examples if each.tags is not None]
+    )
+    remarks = []
+    different = set(itertools.chain.from_iterable(tags))
+    if (forms := entity_forms(different)) is not None:
+        if changed := [f"{tag} as {form}" for tag, form in forms.items() if tag != form]:
+            remarks.append(f"tags are read as those of entities: {min(changed)}")
+        tags = [[forms[tag] for tag in each] for each in tags]
     prefixed = with_prefixes(tag for each in tags for tag in each)
     if are_entities(prefixed.values()):
         tags = [[prefixed[tag] for tag in each] for each in tags]
@@ -57,18 +111,17 @@ def in_iob2(examples: Sequence[TaskExample], *, counts: Counter[str]) -> list[Ta
         if example.tags is None
         else dataclasses.replace(example, tags=tuple(next(following)))
         for example in examples
-    ]
+    ], remarks
 
 
-def _without_brackets(tags: Iterable[Sequence[str]]) -> list[Sequence[str]]:
+def _without_brackets(tags: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
     """Tags of entities in brackets as IOB2; others as they are."""
-    listed = list(tags)
-    found = {tag: _BRACKETED.fullmatch(tag) for each in listed for tag in each}
+    found = {tag: _BRACKETED.fullmatch(tag) for each in tags for tag in each}
     has_brackets = any(tag.startswith("(") and len(tag) > 1 for tag in found)
     if not has_brackets or not all(found.values()):
-        return listed
-    result: list[Sequence[str]] = []
-    for each in listed:
+        return tags
+    result: list[list[str]] = []
+    for each in tags:
         own, inside = list[str](), None
         for mark in map(found.get, each):
             kind, _, end = mark.groups() if mark else (None, "", "")
@@ -92,28 +145,40 @@ def in_scheme_of(examples: Sequence[TaskExample], labels: Collection[str]) -> li
     ]
 
 
-def tags_of_marked(
-    text: str, words: Sequence[str], spans: Iterable[tuple[int, int, str]], *, counts: Counter[str]
+class Span(NamedTuple):
+    """Characters `[start, end)` of a text that are an entity; `text` if a file says it."""
+
+    start: int
+    end: int
+    type: str
+    text: str = ""
+
+
+def tags_of_spans(
+    text: str, words: Sequence[str], spans: Iterable[Span], *, counts: Counter[str]
 ) -> tuple[str, ...]:
-    """The tags of words, from spans of characters `[start, end)` with their types.
+    """The tags of words, from spans that fit their text.
 
-    A word that is in a span in part belongs to it, and to the first of several.
+    A word that is in a span in part belongs to it, and to the first of several; of spans
+    that overlap the longer one stays.
 
-    >>> spans = [(3, 11, "LOC")]
-    >>> tags_of_marked("in New York.", ["in", "New", "York."], spans, counts=Counter())
+    >>> spans = [Span(3, 11, "LOC")]
+    >>> tags_of_spans("in New York.", ["in", "New", "York."], spans, counts=Counter())
     ('O', 'B-LOC', 'I-LOC')
     """
+    apart: dict[Span, bool] = {}
+    for span in sorted(set(spans), key=lambda s: (s.start - s.end, s)):
+        if any(span.start < other.end and other.start < span.end for other in apart):
+            counts[OVERLAPPING] += 1
+        else:
+            apart[span] = False
     tags, place, before = [], 0, None
-    apart = _apart(spans, length=len(text), counts=counts)
     for word in words:
         start = text.index(word, place)
         place = start + len(word)
-        inside = (s for s in apart if s[0] < place and s[1] > start)
-        found = next(inside, None)
-        if found is None:
-            tags.append("O")
-        else:
-            tags.append(f"{'I' if found is before else 'B'}-{found[2]}")
+        found = min((s for s in apart if s.start < place and s.end > start), default=None)
+        tags.append(f"{'I' if found is before else 'B'}-{found.type}" if found else "O")
+        if found:
             apart[found] = True
         before = found
     if lost := list(apart.values()).count(False):
@@ -121,31 +186,13 @@ def tags_of_marked(
     return tuple(tags)
 
 
-def _apart(
-    spans: Iterable[tuple[int, int, str]], *, length: int, counts: Counter[str]
-) -> dict[tuple[int, int, str], bool]:
-    """The spans that do not overlap, in order, each false; the longer one stays."""
-    kept: list[tuple[int, int, str]] = []
-    for span in sorted(set(spans), key=lambda s: (s[0] - s[1], s)):
-        start, end, _ = span
-        if not 0 <= start < min(end, length):
-            counts[OUTSIDE] += 1
-        elif any(start < other[1] and other[0] < end for other in kept):
-            counts[OVERLAPPING] += 1
-        else:
-            kept.append(span)
-    return dict.fromkeys(sorted(kept), False)
-
-
 def marked_value(cell: Any) -> Any:
-    """A cell with tags or with marked spans, as `object_value` reads it.
-
-    Of an object in which spaCy has the spans as ``entities``, these.
+    """A cell with tags or with marked spans; of spaCy's object its ``entities``.
 
     >>> marked_value("{'entities': [(3, 7, 'LOC')]}")
     [[3, 7, 'LOC']]
     """
-    value = object_value(cell)
+    value = parsed(cell)
     entities = value.get("entities") if isinstance(value, dict) else None
     return entities if isinstance(entities, list) else value
 
@@ -155,64 +202,108 @@ def are_spans(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], list | dict)
 
 
-def has_spans(table: Table, name: str) -> bool:
-    """Whether tags are spans of characters, of which some rows may have none."""
-    return any(are_spans(marked_value(row.cells.get(name))) for row in table.rows)
+def spans_of(value: dict[str, Any] | list[Any]) -> Iterator[Span]:
+    """Spans as a file has them.
 
-
-def _spans_of(value: dict[str, Any] | list[Any]) -> list[tuple[int, int, str]]:
-    """Spans of characters `[start, end)` with their types.
-
-    >>> _spans_of({"LOC": {"Rome": [[3, 6]]}}), _spans_of([[3, 7, "LOC"]])
-    ([(3, 7, 'LOC')], [(3, 7, 'LOC')])
+    >>> [*spans_of({"LOC": {"Rome": [[3, 6]]}})], [*spans_of([[3, 7, "LOC"]])]
+    ([Span(start=3, end=7, type='LOC', text='Rome')], [Span(start=3, end=7, type='LOC', text='')])
+    >>> [*spans_of([{"start_offset": 3, "end_offset": 7, "labels": ["LOC"]}])]
+    [Span(start=3, end=7, type='LOC', text='')]
     """
     if isinstance(value, dict):
         # As in CLUENER: by type, then by their text, the first and the last character.
-        return [
-            (int(start), int(last) + 1, str(kind))
-            for kind, found in value.items()
-            for places in found.values()
-            for start, last in places
-        ]
-    # As in Doccano and spaCy.
-    listed = [_of_object(each) if isinstance(each, dict) else each for each in value]
-    return [(int(start), int(end), str(kind)) for start, end, kind in listed]
+        for kind, found in value.items():
+            for text, places in found.items():
+                yield from (Span(int(start), int(last) + 1, kind, text) for start, last in places)
+        return
+    for each in value:
+        if not isinstance(each, dict):
+            # As in Doccano and spaCy.
+            start, end, kind = each
+            yield Span(int(start), int(end), str(kind))
+            continue
+        # As in Prodigy, Doccano with relations, and Label Studio.
+        start, end = (
+            each[f"{name}_offset"] if f"{name}_offset" in each else each[name]
+            for name in ("start", "end")
+        )
+        (label,) = each["labels"] if "labels" in each else [each["label"]]
+        text = each.get("text")
+        yield Span(int(start), int(end), str(label), text if isinstance(text, str) else "")
 
 
-def _of_object(span: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """A span as Prodigy, Doccano (with relations) or Label Studio has it.
+class SpanReader:
+    """What makes tags of the spans of a file, and refuses them if they do not fit its texts."""
 
-    >>> _of_object({"start_offset": 3, "end_offset": 7, "label": "LOC"})
-    (3, 7, 'LOC')
-    >>> _of_object({"start": 3, "end": 7, "text": "Rome", "labels": ["LOC"]})
-    (3, 7, 'LOC')
+    def __init__(self, counts: Counter[str]) -> None:
+        self._counts = counts
+        self._total = 0
+        self._misfits: list[str] = []
+        self._may_count_words = True
+
+    def tags(self, row: Row, name: str, words: Sequence[str], text: str) -> tuple[str, ...]:
+        """The tags of the words of a row."""
+        value = marked_value(row.cells.get(name))
+        if value is None:
+            self._counts[NO_SPANS] += 1
+        try:
+            spans = [*spans_of(value or [])]
+            fitting = [fit for span in spans if (fit := self._fitting(span, text, row.place))]
+            self._may_count_words &= all(span.end <= len(words) for span in spans)
+            return tags_of_spans(text, words, fitting, counts=self._counts)
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
+            raise AlbertError(
+                f"{row.place}: the words are not those of the text, or the spans {value!r:.60} "
+                "are not of the form [start, end, type] with characters of the text and one "
+                f"type{wanted('tag')}"
+            ) from None
+
+    def _fitting(self, span: Span, text: str, place: str) -> Span | None:
+        """The span where its text stands, or as it is; None if it has no place."""
+        self._total += 1
+        start, end = span.start, span.end
+        if span.text and text[max(start, 0) : end] != span.text:
+            start = nearest(text, Answer(span.text, start))
+            self._counts[MOVED if start >= 0 else OUTSIDE] += 1
+            self._misfits.append(place)
+            return span._replace(start=start, end=start + len(span.text)) if start >= 0 else None
+        if not 0 <= start < min(end, len(text)):
+            self._counts[OUTSIDE] += 1
+            self._misfits.append(place)
+            return None
+        is_cut = _is_inside(text, end) and not _WITH_PARTICLES.match(text[end - 1])
+        if not span.text and (is_cut or _is_inside(text, start)):
+            self._counts[PARTIAL] += 1
+            self._misfits.append(place)
+        return span
+
+    def check(self) -> None:
+        """Refuse spans of which more than a tenth do not fit their texts."""
+        if len(self._misfits) <= _MAX_MISFITS * self._total:
+            return
+        units = "words" if self._may_count_words else "bytes, UTF-16 or another text"
+        raise AlbertError(
+            f"{self._misfits[0]}: the span has not its text where it stands, is empty, or begins "
+            f"or ends inside a word, as {len(self._misfits):,} of {self._total:,} in the file; "
+            f"they seem to count {units}, and have to count characters{wanted('tag')}"
+        )
+
+
+def _is_inside(text: str, place: int) -> bool:
+    """Whether a place is inside a word of a script with spaces.
+
+    >>> _is_inside("in Rome", 4), _is_inside("in Rome", 3), _is_inside("在台湾", 2)
+    (True, False, False)
     """
-    start, end = (
-        span[f"{name}_offset"] if f"{name}_offset" in span else span[name]
-        for name in ("start", "end")
-    )
-    if "labels" in span:
-        (label,) = span["labels"]
-        return start, end, label
-    return start, end, span["label"]
+    around = text[place - 1 : place + 1] if place else ""
+    return len(around) == 2 and around.isalnum() and not any(map(is_unspaced, around))
 
 
-def tags_of_row(
-    row: Row, name: str, words: Sequence[str], text: str, *, has_spans: bool, counts: Counter[str]
-) -> tuple[str, ...]:
-    """The tags of the words of a row: a list, a text with spaces, or marked spans."""
-    value = marked_value(row.cells.get(name))
+def tags_of_row(row: Row, name: str) -> tuple[str, ...]:
+    """The tags of a row: a list, or a text with spaces between them."""
+    value = parsed(row.cells.get(name))
     if isinstance(value, str):
         value = value.split()
-    if not isinstance(value, list | dict):
-        raise AlbertError(f"{row.place} has no tags in {name!r}; correct the row.")
-    if isinstance(value, list) and not has_spans:
-        return tuple(map(str, value))
-    try:
-        return tags_of_marked(text, words, _spans_of(value), counts=counts)
-    except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
-        raise AlbertError(
-            f"{row.place}: the words are not those of the text, or the spans are not "
-            "of the form [start, end, type] with characters of the text; correct the "
-            "row."
-        ) from None
+    if not isinstance(value, list):
+        raise AlbertError(f"{row.place} has no tags in {name!r}; correct the row{wanted('tag')}")
+    return tuple(map(str, value))

@@ -6,7 +6,7 @@ import io
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,29 +15,18 @@ from pipeline.reading.head import is_columnar
 from pipeline.reading.tables import column_names, divide_lines
 from pipeline.storage.files import is_folder
 from pipeline.tasks.columns import (
-    DOCUMENTS,
-    SENTENCES,
     TEXT_COLUMNS,
-    WORDS,
     find_columns,
-    listed_value,
+    label_names,
+    parsed,
     remarks_on_columns,
 )
 from pipeline.tasks.conll import names_words, read_conll
-from pipeline.tasks.named_tasks import NAMED_TASKS
+from pipeline.tasks.named_tasks import NAMED_TASKS, wanted
 from pipeline.tasks.options import first_option_of, with_options
-from pipeline.tasks.published import (
-    in_hub_form,
-    is_c3,
-    is_squad,
-    race_questions,
-    read_c3,
-    read_race,
-    read_squad,
-)
-from pipeline.tasks.table_examples import examples_of_table
+from pipeline.tasks.published import is_c3, is_squad, race_questions, read_c3, read_race, read_squad
+from pipeline.tasks.table_examples import are_marks, divider_of, examples_of_table, settled
 from pipeline.tasks.table_files import (
-    Row,
     Table,
     by_rows,
     decode_text,
@@ -51,16 +40,11 @@ from pipeline.tasks.tags import in_iob2, in_scheme_of
 from schemas.errors import AlbertError, SettingError
 from schemas.task import TARGETS, Columns, TaskExample, TaskSpec
 
-# The column in which Prodigy has what annotators thought of a row, and what is counted
-# of rows that they did not accept.
-_ANSWER, _ANSWERS = "answer", {"accept", "reject", "ignore", ""}
-NOT_ACCEPTED = "row that was rejected or ignored, left out"
-
 # Rows by which a table is known.
 _SAMPLE_ROWS = 200
 
-# Words that no sentence has.
-_MOST_WORDS = 1000
+# Words that no sentence has, and that no name of a column has.
+_MOST_WORDS, _MANY_WORDS = 1000, 5
 
 # What is said of a file to predict without a line of names.
 PLAIN = "no table, so each line is a text"
@@ -99,25 +83,20 @@ def read_task_file(path: str, task: TaskSpec, *, is_labelled: bool = True) -> Ta
         why = f" ({list_reasons(file.counts)})" if +file.counts else ""
         raise AlbertError(f"{path} holds no examples{why}.")
     if task.kind == "tag":
-        examples = in_iob2(file.examples, counts=file.counts)
-        remarks = (*file.remarks, *_remarks_on_lengths(examples))
+        examples, remarks = in_iob2(file.examples, counts=file.counts)
+        longest = max(examples, key=lambda example: len(example.words))
+        if len(longest.words) > _MOST_WORDS:
+            remarks.append(
+                f"the sentence of {longest.place} has {len(longest.words):,} words; put an "
+                "empty line between sentences, or their number in a column sentence_id"
+            )
         examples = in_scheme_of(examples, task.labels)
-        file = file._replace(examples=examples, remarks=remarks)
+        file = file._replace(examples=examples, remarks=(*file.remarks, *remarks))
     if not is_labelled:
         return file._replace(examples=[_unlabelled(e) for e in file.examples])
     if all(_unlabelled(example) == example for example in file.examples):
         raise AlbertError(f"{path} does not say what is to be predicted.")
     return file
-
-
-def _remarks_on_lengths(examples: Sequence[TaskExample]) -> Iterator[str]:
-    """What is said of a sentence that is so long that it is several."""
-    longest = max(examples, key=lambda example: len(example.words))
-    if len(longest.words) > _MOST_WORDS:
-        yield (
-            f"the sentence of {longest.place} has {len(longest.words):,} words; put an "
-            "empty line between sentences, or their number in a column sentence_id"
-        )
 
 
 def with_first_option(task: TaskSpec, paths: Sequence[str]) -> TaskSpec:
@@ -151,15 +130,15 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
         own = _of_own_form(value, task, path=path, counts=counts)
         if own is not None:
             return TaskFile(own, task.columns, counts)
-        # The words and the tags of one sentence are lists as well.
-        value = by_rows(value, words=WORDS if task.kind == "tag" else None)
-        table = table_of_records(value, path=path)
+        table = table_of_records(by_rows(value, kind=task.kind), path=path, kind=task.kind)
     elif task.kind == "tag":
         return _of_words(text, task, path=path, is_labelled=is_labelled, counts=counts)
     else:
         if not is_labelled and _is_plain(text, task):
             return TaskFile(_plain_texts(text, path), task.columns, counts, (PLAIN,))
         named = NAMED_TASKS.get(task.name)
+        if text.lstrip()[:5] == "<?xml":
+            raise AlbertError(f"{path} is XML, which is not read{wanted(task.kind)}")
         header = named.header if named and not _has_names(text, task) else ()
         table = parse_table(text, path=path, header=header, may_be_quoted=named is None)
     table.counts.update(counts)
@@ -169,23 +148,27 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
 def _of_words(
     text: str, task: TaskSpec, *, path: str, is_labelled: bool, counts: Counter[str]
 ) -> TaskFile:
-    """Words with their tags: a table, with a sentence or a word a row, or columns."""
+    """Words with their tags: a table with a sentence a row, or a word a line."""
     _, first = next(divide_lines([text.partition("\n")[0]]), (1, []))
     # Words to be tagged may stand alone, in the lists or texts of one column; its name
     # does not begin a sentence.
     if (
         not isinstance(first, csv.Error)
         and (len(first) > 1 or (not is_labelled and "".join(first).islower()))
-        and names_words(first, has_tags=is_labelled)
+        and names_words(first, task.columns, has_tags=is_labelled)
     ):
         table = parse_table(text, path=path)
         columns = find_columns(table, "tag", given=task.columns, is_labelled=is_labelled)
-        if _has_sentences(table, columns):
+        # A row has all words of a sentence; a word alone may look like a list.
+        sample = [
+            [
+                isinstance(parsed(cell), list) or " " in str(cell).strip()
+                for cell in map(row.cells.get, (columns.text or "", columns.label or ""))
+            ]
+            for row in table.rows[:_SAMPLE_ROWS]
+        ]
+        if any(map(all, sample)) or 0 < len(sample) <= sum(map(any, sample)) * 2:
             return _of_table(table, task, is_labelled=is_labelled)
-        # Without a column that tells sentences apart, empty lines may do so.
-        places = _sentence_columns(table, columns, has_blocks="\n\n" in text.strip())
-        if places:
-            return _of_words_in_rows(table, columns, places=places, is_labelled=is_labelled)
     columns = task.columns
     if not is_labelled:
         # Tags that are not read may be in any column, or in none.
@@ -194,73 +177,6 @@ def _of_words(
         text, path=path, columns=columns, has_tags=is_labelled, counts=counts
     )
     return TaskFile(examples, task.columns, counts, remarks)
-
-
-def _sentence_columns(table: Table, columns: Columns, *, has_blocks: bool) -> list[str]:
-    """The columns that number the sentences and the documents, if there are any.
-
-    Args:
-        has_blocks: Whether empty lines tell sentences apart where no column does.
-    """
-    others = [n for n in table.columns if n not in (columns.text, columns.label)]
-    sentence, document = (
-        next((name for name in others if name.lower() in names), None)
-        for names in (SENTENCES, DOCUMENTS)
-    )
-    if sentence is None and has_blocks:
-        return []
-    return [name for name in (sentence, document) if name]
-
-
-def _of_words_in_rows(
-    table: Table, columns: Columns, *, places: Sequence[str], is_labelled: bool
-) -> TaskFile:
-    read = columns if is_labelled else dataclasses.replace(columns, label=None)
-    examples = [*_sentences_of_rows(table.rows, read, places=places)]
-    remarks = remarks_on_columns(table, "tag", found=columns, others=places)
-    remarks = remarks if is_labelled else ()
-    return TaskFile(examples, columns, table.counts, remarks)
-
-
-def _sentences_of_rows(
-    rows: Iterable[Row], columns: Columns, *, places: Sequence[str]
-) -> Iterator[TaskExample]:
-    """The sentences of a table with one word a row and a column that numbers them.
-
-    Args:
-        places: The columns that say, at least in the first row of a sentence or a
-            document, which one a word belongs to.
-    """
-    groups: list[list[Row]] = []
-    before: dict[str, str] = {}
-    for row in rows:
-        called = {n: now for n in places if (now := row.cells[n].strip())}
-        if not groups or not called.items() <= before.items():
-            groups.append([])
-            before |= called
-        groups[-1].append(row)
-    label = columns.label
-    for number, group in enumerate(groups):
-        words = tuple(row.cells[columns.text or ""] for row in group)
-        yield TaskExample(
-            id=str(number),
-            place=group[0].place,
-            text=" ".join(words),
-            words=words,
-            tags=None if label is None else tuple(row.cells[label] for row in group),
-        )
-
-
-def _has_sentences(table: Table, columns: Columns) -> bool:
-    """Whether a row has all words of a sentence; a word alone may look like a list."""
-    rows = [
-        [
-            isinstance(listed_value(cell), list) or " " in str(cell).strip()
-            for cell in map(row.cells.get, (columns.text or "", columns.label or ""))
-        ]
-        for row in table.rows[:_SAMPLE_ROWS]
-    ]
-    return any(map(all, rows)) or 0 < len(rows) <= sum(map(any, rows)) * 2
 
 
 def _is_plain(text: str, task: TaskSpec) -> bool:
@@ -286,7 +202,10 @@ def _has_names(text: str, task: TaskSpec) -> bool:
     header = named.header if named else ()
     known = {*TEXT_COLUMNS, *header, (task.columns.text or "text").lower()}
     _, first = next(divide_lines(io.StringIO(text)), (1, []))
-    return any(name.strip('"').lower() in known for name in column_names(first))
+    names = column_names(first)
+    # A name has no more than a few words.
+    are_names = all(len(name.split()) < _MANY_WORDS for name in names)
+    return are_names and any(name.strip('"').lower() in known for name in names)
 
 
 def _plain_texts(text: str, path: str) -> list[TaskExample]:
@@ -316,7 +235,7 @@ def _of_own_form(
     if task.kind == "choose" and is_c3(value):
         return read_c3(value, path=path)
     if task.kind == "choose":
-        table = table_of_records(value, path=path)
+        table = table_of_records(value, path=path, kind="choose")
         if "questions" in table.columns:
             return [e for row in table.rows for e in race_questions(row, row.place)]
     return None
@@ -325,32 +244,33 @@ def _of_own_form(
 def _of_table(table: Table, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     if not table.rows:
         return TaskFile([], task.columns, table.counts)
-    table = in_hub_form(table) if task.kind == "choose" else table
     columns = find_columns(table, task.kind, given=task.columns, is_labelled=is_labelled)
-    if is_labelled and columns.label != _ANSWER:
-        table = _accepted(table)
+    remarks: list[str] = []
+    label = columns.label or ""
+    if is_labelled and label.lower() != "answer":
+        table = settled(table)
     if task.kind == "choose":
         table = with_options(table, columns)
-    if task.kind == "choose" and is_labelled and columns.first_option is None:
-        first = first_option_of(table, columns)
-        columns = dataclasses.replace(columns, first_option=first)
+        if is_labelled and columns.first_option is None:
+            first = first_option_of(table, columns)
+            columns = dataclasses.replace(columns, first_option=first)
+    elif task.kind == "multilabel" and is_labelled and label_names(table.columns, label) == [label]:
+        cells = [row.cells.get(label) for row in table.rows]
+        if are_marks(cells):
+            raise AlbertError(
+                f"{table.path}: the cells of {label!r} have 0 or 1 for each label and no names; "
+                "give the names of the labels (pandas: [[n for n, m in zip(names, row) if m] for "
+                f"row in df[{label!r}]]){wanted(task.kind)}"
+            )
+        if columns.divider is None:
+            columns = dataclasses.replace(columns, divider=divider_of(cells))
+        if columns.divider:
+            remarks.append(f"labels are divided at {columns.divider!r} alone")
     read = columns if is_labelled else dataclasses.replace(columns, label=None)
-    examples = examples_of_table(table, task.kind, columns=read, num_labels=len(task.labels))
-    remarks = remarks_on_columns(table, task.kind, found=columns) if is_labelled else ()
-    return TaskFile(examples, columns, table.counts, remarks)
-
-
-def _accepted(table: Table) -> Table:
-    """The table without the rows that annotators did not accept, if it says so."""
-    answers = [str(row.cells.get(_ANSWER) or "").strip() for row in table.rows]
-    if _ANSWER not in table.columns or not _ANSWERS.issuperset(answers):
-        return table
-    pairs = zip(table.rows, answers, strict=True)
-    rows = [row for row, answer in pairs if answer in ("accept", "")]
-    if left_out := len(table.rows) - len(rows):
-        table.counts[NOT_ACCEPTED] += left_out
-    columns = tuple(name for name in table.columns if name != _ANSWER)
-    return table._replace(columns=columns, rows=rows)
+    examples = examples_of_table(table, task.kind, columns=read, labels=task.labels)
+    if is_labelled:
+        remarks += remarks_on_columns(table, task.kind, found=columns)
+    return TaskFile(examples, columns, table.counts, tuple(remarks))
 
 
 def _unlabelled(example: TaskExample) -> TaskExample:
@@ -359,15 +279,18 @@ def _unlabelled(example: TaskExample) -> TaskExample:
     return dataclasses.replace(example, **unknown)
 
 
-# Words in names of files begin there: medieval names no evaluation.
+# What names the part of a task that a file is of. Such a word begins there: medieval names
+# no evaluation, nor do values.
 _PARTS = {
     "train": re.compile(r"(?<![a-z])train", re.IGNORECASE),
-    "evaluation": re.compile(r"(?<![a-z])(?:dev|valid|eval)", re.IGNORECASE),
+    "evaluation": re.compile(r"(?<![a-z])(?:dev|val(?![a-z])|valid|eval)", re.IGNORECASE),
     "test": re.compile(r"(?<![a-z])test", re.IGNORECASE),
 }
 _RACE_FOLDERS = ("train", "dev", "test")
 _DATA_NAME = re.compile(
-    r"\.(tsv|csv|jsonl?|parquet|txt|conllu?|annotated|all)(\.(gz|bz2|xz|zst))?$"
+    r"\.(tsv|csv|jsonl?|parquet|arrow|txt|conllu?p?|bio|iob2?|annotated|all)"
+    r"(\.(gz|bz2|xz|zst))?$",
+    re.IGNORECASE,
 )
 
 
@@ -377,18 +300,36 @@ class TaskPaths(NamedTuple):
     Attributes:
         evaluation: To choose by; MNLI has two.
         test: In the order of the task's submissions.
+        others: Files of data whose names do not say one part.
     """
 
     train: Sequence[str] = ()
     evaluation: Sequence[str] = ()
     test: Sequence[str] = ()
+    others: Sequence[str] = ()
+
+
+def by_parts(paths: Iterable[Path], *, folder: Path | None = None) -> TaskPaths:
+    """Files by the part that their names say, or else the folders in which they are.
+
+    A name of two parts, as of training examples with those of evaluation, says none.
+
+    >>> names = ("d/train.tsv", "d/val.tsv", "d/train_dev.tsv", "d/test/a.tsv", "d/notes.txt")
+    >>> by_parts(map(Path, names), folder=Path("d"))  # doctest: +NORMALIZE_WHITESPACE
+    TaskPaths(train=['d/train.tsv'], evaluation=['d/val.tsv'], test=['d/test/a.tsv'],
+              others=['d/train_dev.tsv', 'd/notes.txt'])
+    """
+    found: dict[str, list[str]] = {part: [] for part in (*_PARTS, "others")}
+    for path in paths:
+        parts: list[str] = []
+        for name in reversed(path.relative_to(folder or path.parent).parts):
+            parts = parts or [part for part, word in _PARTS.items() if word.search(name)]
+        found[parts[0] if len(parts) == 1 else "others"].append(str(path))
+    return TaskPaths(**found)
 
 
 def find_task_files(folder: str, task: TaskSpec) -> TaskPaths:
-    """The files in a folder, by their names: those with train, dev and test in them.
-
-    Such a word may go on, as in training, but not begin inside another, as in latest.
-    """
+    """The files in a folder, by the parts that their names say."""
     if not Path(folder).is_dir():
         raise SettingError(f"{folder} is not a folder.")
     named = NAMED_TASKS.get(task.name)
@@ -398,13 +339,11 @@ def find_task_files(folder: str, task: TaskSpec) -> TaskPaths:
     if task.kind != "choose" or not chosen:
         data = [path for path in paths if _DATA_NAME.search(path.name)]
         chosen = [p for p in data if pattern.fullmatch(p.name) and p.is_file()]
-    found: dict[str, list[str]] = {part: [] for part in _PARTS}
-    for path in chosen:
-        part = next((p for p, word in _PARTS.items() if word.search(path.name)), None)
-        if part is not None:
-            found[part].append(str(path))
-    if not any(found.values()):
+    found = by_parts(chosen, folder=Path(folder))
+    if not any(found[:3]):
+        others = f"; it has {', '.join(path.name for path in paths)[:200]}" if paths else ""
         raise SettingError(
-            f"{folder} has no files of {task.name}: their names have train, dev or test in them."
+            f"{folder} has no files of {task.name} whose names, or folders, say train, dev or "
+            f"test{others}; name the files with --train, --eval and --test."
         )
-    return TaskPaths(**found)
+    return found

@@ -96,6 +96,9 @@ _MISSING = ("-1", "na", "n/a", "<na>", "nan", "null", "none")
 # Labels of which it is said how many examples have them.
 _SHOWN = 10
 
+# The share of texts that may come again with other labels.
+_MAX_SEVERAL = 0.5
+
 # The share of answers that may be absent from their passages; real files lack 2 in 100.
 _MAX_LOST_ANSWERS = 0.1
 
@@ -112,6 +115,16 @@ def check_examples(
                     f"{example.place}: no training example has the label "
                     f"{label!r:.60}; add some, or leave it out."
                 )
+    targets: dict[tuple[str, str], set[Any]] = defaultdict(set)
+    for example in train if task.kind in ("classify", "multilabel") else ():
+        targets[_key(example)].add(example.label or example.labels)
+    if (several := sum(len(each) > 1 for each in targets.values())) > _MAX_SEVERAL * len(targets):
+        raise AlbertError(
+            f"{several:,} of {len(targets):,} different texts come with several labels, a row "
+            "each, and no label can be learned; put all labels of a text into one row for --task "
+            "multilabel (pandas: df.groupby('text')['label'].agg(list)), or give what tells the "
+            "rows apart as --pair-column."
+        )
     known = sum(bool(example.answers) for example in train)
     lost = _without_their_answers(train)
     if len(lost) > _MAX_LOST_ANSWERS * known:
@@ -162,6 +175,9 @@ def warnings_about(
 ) -> Iterator[str]:
     """What a person should know, a sentence each. None of it forbids training."""
     yield from _about_labels(task, train)
+    cases = Counter(map(str.casefold, task.labels))
+    if alike := [label for label in task.labels if cases[label.casefold()] > 1]:
+        yield f"Labels that differ in capital letters alone: {listed(alike, most=_MOST_RARE)}."
     trained = set(map(_key, train))
     if overlap := sum(_key(example) in trained for example in evaluation):
         yield (

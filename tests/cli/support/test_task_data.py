@@ -1,19 +1,10 @@
 """What a person is told of the examples of a task before they are trained on."""
 
-import dataclasses
 from array import array
 
 import pytest
 
-from cli.support.task_data import (
-    read_labelled,
-    read_task,
-    say_divided,
-    say_examples,
-    say_lost,
-    with_columns,
-)
-from pipeline.encoding.encoding import encode_examples
+from cli.support.task_data import read_labelled, read_task, say_divided, say_lost, with_columns
 from pipeline.tasks.named_tasks import task_called
 from pipeline.tasks.task_files import TaskPaths
 from schemas.example import UNK_ID
@@ -112,7 +103,9 @@ def test_all_files_together_tell_from_what_options_are_counted(tmp_path, trained
     said = []
     data = read_task(paths, task_called("choose"), say=said.append)
     assert [example.choice for example in data.train + data.held_out] == [0, 1, 2, 0]
-    assert said[0] == (
+    roles = ["to train on"] * trained + ["to choose the best by"] * (3 - trained)
+    assert said[:3] == [f"{file}: {role}" for file, role in zip(files, roles, strict=True)]
+    assert said[3] == (
         f"{first}: 2 examples; text from article; label from label; options from "
         "option0, option1, option2; options numbered from 1"
     )
@@ -123,57 +116,43 @@ SCREENS = {
     "classify": (
         "text,label\nIt is good.,yes\nIt is bad.,no\n",
         [
-            "Task classify: it says which label a text has, measured by accuracy and macro_f1.",
+            "Task classify, measured by accuracy and macro_f1.",
             "2 examples to train on, 2 to choose the best by.",
             "2 labels: no 1, yes 1",
-            "Example: [CLS] it is good. [SEP] -> yes",
+            "  It is good. -> yes",
         ],
     ),
     # The columns are the wrong ones, and this is seen.
     "classify --text-column label --label-column text": (
         "text,label\nIt is good.,yes\nIt is bad.,no\n",
-        ["2 labels: It is bad. 1, It is good. 1", "Example: [CLS] yes [SEP] -> It is good."],
+        ["2 labels: It is bad. 1, It is good. 1", "  yes -> It is good."],
     ),
     "multilabel": (
         'text,labels\nIt is good.,"a, b"\nIt is bad.,\n',
-        [
-            "2 labels: a 1, b 1",
-            "1 example without any of them",
-            "Example: [CLS] it is good. [SEP] -> a, b",
-        ],
+        ["2 labels: a 1, b 1", "1 example without any of them", "  It is good. -> a, b"],
     ),
     "regress": (
         "sentence1,sentence2,score\nIt is.,It was.,20\nIt is.,No.,100\n",
-        [
-            "Scores from 20 to 100, 60 in the mean; 2 different ones",
-            "Example: [CLS] it is. [SEP] it was. [SEP] -> 20",
-        ],
+        ["Scores from 20 to 100, 60 in the mean; 2 different ones", "  It is. | It was. -> 20"],
     ),
     "choose": (
         "article,question,option0,option1,label\nIt is.,Is it,yes,no,0\n",
-        [
-            "2 options; the right one by its number: 1 1",
-            "Example: [CLS] it is. [SEP] is it yes [SEP] | [CLS] it is. [SEP] is it "
-            "no [SEP] -> yes",
-        ],
+        ["2 options; the right one by its number: 1 1", "  It is. | Is it | yes | no -> yes"],
     ),
     "answer": (
         '{"id": "1", "context": "It is a list.", "question": "What", "answers": '
         '[{"text": "a list", "answer_start": 6}]}\n',
-        [
-            "1 question, 0 of them without an answer",
-            "Example: [CLS] what [SEP] it is a list. [SEP] -> a list",
-        ],
+        ["1 question, 0 of them without an answer", "  It is a list. | What -> a list"],
     ),
     "tag": (
         "It O\nis O\nPython B-X\n",
-        ["3 labels: O 2, B-X 1", "Example: [CLS] it is python [SEP] -> It/O is/O Python/B-X"],
+        ["3 labels: O 2, B-X 1", "  It is Python -> It/O is/O Python/B-X"],
     ),
 }
 
 
 @pytest.mark.parametrize("asked", SCREENS)
-def test_the_screen_before_training_shows_what_was_read(tmp_path, tokenizer, asked):
+def test_the_screen_before_training_shows_what_was_read(tmp_path, asked):
     content, expected = SCREENS[asked]
     path = tmp_path / "file"
     path.write_text(content)
@@ -184,8 +163,5 @@ def test_the_screen_before_training_shows_what_was_read(tmp_path, tokenizer, ask
     paths = TaskPaths(train=(str(path),), evaluation=(str(path),), test=())
     spec = with_columns(task_called(kind), columns)
     said = []
-    data = read_task(paths, spec, say=said.append)
-    record = dataclasses.replace(record_of(kind), spec=data.spec)
-    given = encode_examples(data.train, record, tokenizer=tokenizer)
-    say_examples(given, data.spec, tokenizer=tokenizer, say=said.append)
+    read_task(paths, spec, say=said.append)
     assert [line for line in said if line in expected] == expected, said

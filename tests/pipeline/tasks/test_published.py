@@ -193,20 +193,15 @@ def test_options_that_are_numbers_are_not_taken_for_their_places(tmp_path):
     assert [example.choice for example in file.examples] == [1, 0]
 
 
-# ARC as the hub has it, and as it was published.
+# ARC as the hub has it.
 HUB = (
     '{"question": "Which?", "choices": {"text": ["red", "blue"], '
     '"label": ["%s", "%s"]}, "answerKey": "%s"}\n'
 )
-PUBLISHED = (
-    '{"question": {"stem": "Which?", "choices": [{"text": "red", "label": "%s"}, '
-    '{"text": "blue", "label": "%s"}]}, "answerKey": "%s"}\n'
-)
 
 
-@pytest.mark.parametrize("record", [HUB, PUBLISHED])
-def test_options_with_names_of_their_own_are_chosen_by_these(tmp_path, record):
-    rows = record % ("A", "B", "B") + record % ("1", "2", "1")
+def test_options_with_names_of_their_own_are_chosen_by_these(tmp_path):
+    rows = HUB % ("A", "B", "B") + HUB % ("1", "2", "1")
     examples = read(tmp_path, rows, task="choose").examples
     assert [(e.text, e.options, e.choice) for e in examples] == [
         ("Which?", ("red", "blue"), 1),
@@ -218,7 +213,6 @@ IN_CELLS = [
     '"[""red"", ""blue""]"',
     "\"['red', 'blue']\"",
     '"{""text"": [""red"", ""blue""], ""label"": [""A"", ""B""]}"',
-    "\"{'text': array(['red', 'blue'], dtype=object), 'label': array(['A', 'B'], dtype=object)}\"",
     '"{""A"": ""red"", ""B"": ""blue""}"',
     '"[{""text"": ""red"", ""label"": ""A""}, {""text"": ""blue"", ""label"": ""B""}]"',
 ]
@@ -242,8 +236,6 @@ def test_options_in_a_cell_of_another_form_are_refused_with_one_that_is_read(tmp
     "cell",
     [
         '"{""text"": [""Ada""], ""answer_start"": [0]}"',
-        "\"{'text': array(['Ada'], dtype=object), 'answer_start': array([0], dtype=int32)}\"",
-        "\"{'text': array(['Ada'], dtype='<U3'), 'answer_start': array([0])}\"",
         '"[{""text"": ""Ada"", ""answer_start"": 0}]"',
     ],
 )

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pipeline.tasks import tags
-from pipeline.tasks.task_files import NOT_ACCEPTED
+from pipeline.tasks.table_examples import UNSETTLED
 from schemas.errors import AlbertError
 from tests.pipeline.tasks.task_file import read
 
@@ -28,10 +28,10 @@ def test_rows_that_annotators_did_not_accept_are_left_out_and_counted(tmp_path):
     content = "".join(json.dumps(row) + "\n" for row in rows)
     file = read(tmp_path, content, label="spans", task="tag")
     assert [e.tags for e in file.examples] == [("B-P", "O")]
-    assert file.counts == {NOT_ACCEPTED: 3}
+    assert file.counts == {UNSETTLED: 3}
     file = read(tmp_path, content)
     assert [(e.text, e.label) for e in file.examples] == [("Ada accept", "P")]
-    assert file.counts == {NOT_ACCEPTED: 3}
+    assert file.counts == {UNSETTLED: 3}
     # Each is predicted.
     assert len(read(tmp_path, content, is_labelled=False).examples) == 4
 
@@ -42,7 +42,7 @@ def test_what_annotators_thought_may_be_the_label(tmp_path):
 
 
 def test_a_word_that_is_no_text_is_refused(tmp_path):
-    record = {"tokens": [{"form": "Ada"}], "tags": ["O"]}
+    record = {"id": 1, "tokens": [{"form": "Ada"}], "tags": ["O"]}
     with pytest.raises(AlbertError, match="is neither a text nor an object with a"):
         read(tmp_path, json.dumps(record), task="tag")
 
@@ -57,12 +57,18 @@ CLUENER = "B-ORG" + " I-ORG" * 5 + " O" * 8
         ([[3, 0, "P"], [0, 3, "P"]], "B-P O O", tags.OUTSIDE),
         ([[0, 3, "LOC"], [0, 10, "ORG"]], "B-ORG I-ORG O", tags.OVERLAPPING),
         ([[4, 6, "P"], [7, 10, "P"]], "O B-P O", tags.NO_WORD),
-        ({"LOC": {"New": [[0, 2]]}, "ORG": {"New": [[0, 5]]}}, CLUENER, tags.OVERLAPPING),
+        ({"LOC": {"New": [[0, 2]]}, "ORG": {"New Yo": [[0, 5]]}}, CLUENER, tags.OVERLAPPING),
+        ([[1, 3, "P"]], "B-P O O", tags.PARTIAL),
+        ([{"start": 1, "end": 4, "label": "P", "text": "New"}], "B-P O O", tags.MOVED),
     ],
 )
-def test_a_span_without_tags_is_counted_by_its_reason(tmp_path, spans, found, reason):
-    record = {"text": "New Yo-Yos ran", "label": spans}
-    file = read(tmp_path, json.dumps(record), task="tag")
+def test_a_span_that_is_not_tagged_as_it_stands_is_counted_by_its_reason(
+    tmp_path, spans, found, reason
+):
+    records = [{"text": "New Yo-Yos ran", "label": spans}]
+    # Of ten more rows each fits.
+    records += [{"text": "New Yo-Yos ran", "label": [[0, 3, "P"]]}] * 10
+    file = read(tmp_path, json.dumps(records), task="tag")
     assert file.counts == {reason: 1}
     assert file.examples[0].tags == tuple(found.split())
 

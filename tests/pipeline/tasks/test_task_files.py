@@ -36,21 +36,24 @@ def test_the_files_of_a_task_are_found_by_their_names(tmp_path, name):
         (tmp_path / file).parent.mkdir(exist_ok=True)
         (tmp_path / file).write_text("text")
     found = find_task_files(str(tmp_path), task_called(name))
-    assert [*found] == [[f"{tmp_path}/{file}" for file in part] for part in files[:3]]
+    assert [*found][:3] == [[f"{tmp_path}/{file}" for file in part] for part in files[:3]]
 
 
 def test_a_word_that_others_contain_names_no_part_of_a_task(tmp_path):
     for name in ("medieval_test.tsv", "constraints.json", "latest.tsv", "training.tsv"):
         (tmp_path / name).write_text("text")
     found = find_task_files(str(tmp_path), task_called("classify"))
-    assert found == ([f"{tmp_path}/training.tsv"], [], [f"{tmp_path}/medieval_test.tsv"])
+    assert found[:3] == ([f"{tmp_path}/training.tsv"], [], [f"{tmp_path}/medieval_test.tsv"])
 
 
 def test_a_folder_without_files_of_the_task_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("text")
     with pytest.raises(SettingError) as error:
         find_task_files(str(tmp_path), task_called("rte"))
-    assert "has no files of rte: their names have train, dev or test" in str(error.value)
+    assert str(error.value) == (
+        f"{tmp_path} has no files of rte whose names, or folders, say train, dev or test; it "
+        "has notes.txt; name the files with --train, --eval and --test."
+    )
     with pytest.raises(SettingError, match="is not a folder"):
         find_task_files(str(tmp_path / "none"), task_called("rte"))
 
