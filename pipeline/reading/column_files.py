@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
+from pipeline.core.protobuf import read_varint
 from pipeline.storage.lines import decode
 from schemas.errors import AlbertError
 
@@ -16,11 +17,24 @@ _BATCH_ROWS = 8
 # Columns of a group that hold more and are packed more tightly than any text are read a
 # row at a time.
 _LARGE_COLUMN_BYTES, _HIGHEST_RATIO = 16 << 20, 50
-# A batch of Arrow that holds more and is packed more tightly is refused.
+# A batch of Arrow that holds more and is packed more tightly is refused, and so are a few rows
+# of columns inside of others that would take more.
 _LARGE_BATCH_BYTES = 256 << 20
+# A file of more values than this, and than its bytes times the ratio above, is refused.
+_MANY_VALUES = 1 << 20
+# A value in Python's memory, about.
+_VALUE_BYTES = 32
 
 # Columns whose bytes are text.
 _TEXT_NAMES = ("text", "content", "body", "title", "sentence", "document")
+
+# Of parquet's metadata (parquet.thrift): FileMetaData, RowGroup, ColumnChunk, ColumnMetaData.
+_ROW_GROUPS = 4
+_COLUMNS, _GROUP_BYTES = 1, 2
+_COLUMN_METADATA = 3
+_VALUES, _UNPACKED_BYTES, _PACKED_BYTES = 5, 6, 7
+# Kinds of values of Thrift's compact protocol.
+_TRUE, _FALSE, _BYTE, _DOUBLE, _BYTES, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 
 # Of an Arrow message (format/Message.fbs): what begins it, its fields, the kind that is
 # a dictionary, and the fields of a batch.
@@ -49,15 +63,23 @@ class ColumnTable:
         import pyarrow.parquet as pq
 
         self._path = path
-        self._damage = (OSError, pa.ArrowException, UnicodeDecodeError)
+        # The latter of what no value of Python can be, such as a day in the year 0.
+        of_python = (TypeError, LookupError, ValueError, ArithmeticError)
+        self._damage = (OSError, pa.ArrowException, *of_python)
         magic = file.read(8)
-        size = file.seek(0, os.SEEK_END)
+        size = self._size = file.seek(0, os.SEEK_END)
         file.seek(0)
         self._parquet = None
+        self.group_bytes, values = [size], 0
         try:
             if magic.startswith(b"PAR1"):
                 self._parquet = pq.ParquetFile(file)
                 self._schema = self._parquet.schema_arrow
+                groups = _groups_of_parquet(file, size)
+                self.group_bytes = [group[_GROUP_BYTES] for group in groups]
+                # Of each group what is told of its columns.
+                self._parts = [[part[_COLUMN_METADATA] for part in g[_COLUMNS]] for g in groups]
+                values = sum(max(part[_VALUES] for part in parts) for parts in self._parts)
             else:
                 if magic.startswith(b"ARROW1"):
                     # Its end is there; between eight bytes and the end it is a stream.
@@ -65,17 +87,13 @@ class ColumnTable:
                     file.seek(8)
                 self._stream, self._file = pa.ipc.open_stream(file), file
                 self._schema = self._stream.schema
+            self.columns = tuple(self._schema.names)
+            self.text_columns = list(_text_columns(self._schema))
         except self._damage as error:
             raise DamagedTable(
                 f"{path} is damaged: the end of the file is missing; copy it again."
             ) from error
-        self.columns = tuple(self._schema.names)
-        self.text_columns = list(_text_columns(self._schema))
-        self.group_bytes = [size]
-        if self._parquet is not None:
-            metadata = self._parquet.metadata
-            groups = range(self._parquet.num_row_groups)
-            self.group_bytes = [metadata.row_group(n).total_byte_size for n in groups]
+        self._check_count(values)
 
     @property
     def metadata(self) -> dict[bytes, bytes]:
@@ -96,28 +114,34 @@ class ColumnTable:
         """
         try:
             for batch in self._group(group, columns):
+                if sum(map(_unpacked_bytes, batch.columns)) > _LARGE_BATCH_BYTES:
+                    raise AlbertError(
+                        f"{self._path}: a few rows hold more than {_LARGE_BATCH_BYTES >> 20} MB in "
+                        "lists, more than any text would; write a document in each row."
+                    )
                 for record in batch.to_pylist():
                     yield {name: self._text(name, v) for name, v in record.items()}
         except self._damage as error:
             raise DamagedTable(f"{self._path} is damaged; copy it again.") from error
 
     def _group(self, group: int, columns: Sequence[str] | None) -> Iterator[Any]:
-        """The rows of a group, a few at a time."""
+        """The rows of a group, a few at a time, found valid: of others PyArrow reads any memory."""
         if self._parquet is not None:
-            about = self._parquet.metadata.row_group(group)
             # A few bytes may hold texts that are huge and all alike.
             is_tight = any(
-                c.total_uncompressed_size
-                > max(_LARGE_COLUMN_BYTES, _HIGHEST_RATIO * c.total_compressed_size)
-                for c in map(about.column, range(about.num_columns))
+                part[_UNPACKED_BYTES]
+                > max(_LARGE_COLUMN_BYTES, _HIGHEST_RATIO * part[_PACKED_BYTES])
+                for part in self._parts[group]
             )
-            rows = 1 if is_tight else _BATCH_ROWS
-            yield from self._parquet.iter_batches(
-                batch_size=rows, row_groups=[group], columns=columns
-            )
+            for batch in self._parquet.iter_batches(
+                batch_size=1 if is_tight else _BATCH_ROWS, row_groups=[group], columns=columns
+            ):
+                batch.validate(full=True)
+                yield batch
             return
         # Of a column inside of another the outer one is read.
         names = columns and list(dict.fromkeys(name.split(".")[0] for name in columns))
+        rows = 0
         for number in itertools.count(1):
             self._check_unpacked(number)
             try:
@@ -125,8 +149,19 @@ class ColumnTable:
             except StopIteration:
                 return
             some = batch.select(names) if names else batch
+            rows += some.num_rows
+            self._check_count(rows)
+            some.validate(full=True)
             for start in range(0, some.num_rows, _BATCH_ROWS):
                 yield some.slice(start, _BATCH_ROWS)
+
+    def _check_count(self, values: int) -> None:
+        """Refuse a file whose values take next to no bytes, since all are alike or nothing."""
+        if values > max(_MANY_VALUES, _HIGHEST_RATIO * self._size):
+            raise AlbertError(
+                f"{self._path}: {self._size} bytes unpack to {values:,} values, more than any text "
+                "would; write the file anew."
+            )
 
     def _check_unpacked(self, number: int) -> None:
         """Refuse the next batch of Arrow, which is unpacked whole, if it is huge."""
@@ -177,6 +212,113 @@ def _is_text(kind: Any) -> bool:
     return any(test(kind) for test in tests)
 
 
+def _unpacked_bytes(values: Any, *, is_inside: bool = False) -> int:
+    """What lists and dictionaries take as values of Python, about; others are bounded elsewhere.
+
+    Args:
+        is_inside: Whether the values are those of lists.
+    """
+    import pyarrow.compute as pc
+    from pyarrow import types
+
+    kind = values.type
+    if types.is_struct(kind):
+        parts = [_unpacked_bytes(part, is_inside=is_inside) for part in values.flatten()]
+        return _VALUE_BYTES * len(values) * len(parts) + sum(parts)
+    if types.is_list_view(kind) or types.is_large_list_view(kind):
+        # Many may be one and the same, of which copies are made.
+        lengths = pc.list_value_length(values)
+        if _VALUE_BYTES * (pc.sum(lengths).as_py() or 0) > _LARGE_BATCH_BYTES:
+            return _LARGE_BATCH_BYTES + 1
+    if types.is_map(kind):
+        first, last = (values.offsets[place].as_py() for place in (0, -1))
+        sides = [side.slice(first, last - first) for side in (values.keys, values.items)]
+        return sum(
+            _VALUE_BYTES * len(side) + _unpacked_bytes(side, is_inside=True) for side in sides
+        )
+    if types.is_nested(kind) and not types.is_union(kind):
+        inside = values.flatten()
+        return _VALUE_BYTES * len(inside) + _unpacked_bytes(inside, is_inside=True)
+    if not is_inside:
+        return 0
+    if types.is_dictionary(kind) and types.is_nested(kind.value_type):
+        return len(values) * _unpacked_bytes(values.dictionary, is_inside=True)
+    lengths = _lengths(values.dictionary if types.is_dictionary(kind) else values)
+    if lengths is None:
+        return 0
+    if types.is_dictionary(kind):
+        lengths = lengths.take(values.indices)
+    return pc.sum(lengths).as_py() or 0
+
+
+def _lengths(values: Any) -> Any:
+    """The bytes of each text; None where values are none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if values.type in (pa.string_view(), pa.binary_view()):
+        # Of each the first four of sixteen bytes.
+        whole = [None, values.buffers()[1]]
+        return pa.Array.from_buffers(pa.int32(), 4 * (values.offset + len(values)), whole)[
+            4 * values.offset :: 4
+        ]
+    is_text = values.type in (pa.binary(), pa.large_binary(), pa.string(), pa.large_string())
+    return pc.binary_length(values) if is_text else None
+
+
+def _groups_of_parquet(file: BinaryIO, size: int) -> list[dict[int, Any]]:
+    """The groups of rows that the end of a parquet file tells of.
+
+    PyArrow aborts the process where it is asked for columns whose statistics are damaged.
+    """
+    file.seek(size - 8)
+    (length,) = struct.unpack("<I", file.read(4))
+    file.seek(size - 8 - length)
+    metadata, _ = _thrift_value(file.read(length), 0, _STRUCT)
+    file.seek(0)
+    groups: list[dict[int, Any]] = metadata[_ROW_GROUPS]
+    return groups
+
+
+def _thrift_value(data: bytes, place: int, kind: int) -> tuple[Any, int]:
+    """A value of Thrift's compact protocol, a struct by its numbers, and the place after it.
+
+    >>> _thrift_value(bytes([0x15, 6, 0x19, 0x25, 2, 4, 0]), 0, _STRUCT)
+    ({1: 3, 2: [1, 2]}, 7)
+    """
+    if kind == _STRUCT:
+        fields: dict[int, Any] = {}
+        number = 0
+        while header := data[place]:
+            place, kind = place + 1, header & 15
+            number += header >> 4
+            if not header >> 4:
+                number, place = _thrift_value(data, place, 4)
+            # What is true or false is a kind of its own.
+            fields[number] = kind == _TRUE
+            if kind not in (_TRUE, _FALSE):
+                fields[number], place = _thrift_value(data, place, kind)
+        return fields, place + 1
+    if kind in (_LIST, _SET):
+        count, kind = data[place] >> 4, data[place] & 15
+        place += 1
+        if count == 15:
+            count, place = read_varint(data, place)
+        values = []
+        for _ in range(count):
+            value, place = _thrift_value(data, place, kind)
+            values.append(value)
+        return values, place
+    if kind in (_TRUE, _FALSE, _BYTE):
+        return data[place], place + 1
+    if kind == _DOUBLE:
+        return data[place : place + 8], place + 8
+    number, place = read_varint(data, place)
+    if kind == _BYTES:
+        return data[place : place + number], place + number
+    return number >> 1 ^ -(number & 1), place
+
+
 def _next_batch_bytes(file: BinaryIO) -> tuple[int, int]:
     """The bytes of the next batch of an Arrow stream, and those they are unpacked to.
 
@@ -186,10 +328,13 @@ def _next_batch_bytes(file: BinaryIO) -> tuple[int, int]:
     packed = unpacked = 0
     kind = _DICTIONARY
     while kind == _DICTIONARY:
-        mark, size = struct.unpack("<Ii", file.read(8))
-        if mark != _CONTINUED or size <= 0:
+        (size,) = struct.unpack("<I", file.read(4))
+        if size == _CONTINUED:
+            # Versions before 0.15 write no such mark.
+            (size,) = struct.unpack("<I", file.read(4))
+        if size == 0:
             break
-        message = file.read(size)
+        message = file.read(min(size, _LARGE_BATCH_BYTES))
         body = file.tell()
         table = _pointed(message, 0)
         kind = message[_field(message, table, _KIND)]
