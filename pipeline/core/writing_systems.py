@@ -103,6 +103,8 @@ _DIVIDED = {
     for hyphen in "-\u2010\u058a\u2e17\xad¬"
 }
 _SURE_HYPHENS = "\xad¬"
+# In blackletter the double hyphen divides a word where small letters follow.
+_DIVIDED_BEFORE_SMALL = re.compile(r"(?<=[^\W_])\u2e17[^\S\n]*\n[^\S\n]*(?=[a-zß-öø-ÿſ])")
 _WORD, _LAST_WORD = re.compile(r"[^\W_]+"), re.compile(r"[^\W_]+$")
 _LONGEST_WORD = 60
 # After these a hyphen stands for what follows later: "two- and three-year-old".
@@ -210,6 +212,8 @@ def with_whole_words(text: str) -> str:
     >>> with_whole_words("Over het nut van de in-\nen uitvoer.")
     'Over het nut van de in-\nen uitvoer.'
     """
+    if "\u2e17" in text:
+        text = _DIVIDED_BEFORE_SMALL.sub("", text)
     for hyphen in _SURE_HYPHENS:
         if hyphen in text:
             text = _DIVIDED[hyphen].sub("", text)
@@ -239,6 +243,10 @@ def with_whole_words(text: str) -> str:
 
 # Names of scripts in those of their characters that a person knows by another.
 _SCRIPT_NAMES = {"Cjk": "Chinese", "Hiragana": "Japanese", "Katakana": "Japanese"}
+# Names of letters that are of no script: signs of units, modifiers, numbers.
+_NO_SCRIPTS = frozenset(
+    ["Micro", "Modifier", "Feminine", "Masculine", "Double-Struck", "Script", "Black-Letter"]
+)
 
 
 @functools.lru_cache(maxsize=1 << 14)
@@ -251,7 +259,7 @@ def script_of(character: str) -> str:
     if not character.isalpha():
         return ""
     name = unicodedata.name(character, "").partition(" ")[0].title()
-    return _SCRIPT_NAMES.get(name, name)
+    return "" if name in _NO_SCRIPTS else _SCRIPT_NAMES.get(name, name)
 
 
 def main_script(text: str) -> str:

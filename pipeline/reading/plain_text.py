@@ -1,8 +1,8 @@
 """Plain text: running prose, books, a sentence or paragraph a line, and markers between."""
 
+import html
 import itertools
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Literal
 
@@ -18,6 +18,7 @@ from pipeline.core.writing_systems import (
 )
 from pipeline.reading.formats import FilePart
 from pipeline.reading.head import Head
+from pipeline.reading.pages import without_furniture
 from pipeline.storage.lines import LINE_PREFIX_BYTES, cut_position, decode
 
 # What stands alone on a line between documents; so may a line of dashes.
@@ -318,15 +319,19 @@ _FULL_LINES, _INNER_ENDS = 0.7, 0.25
 # Lines of verse and of lists are shorter, and so are those on a terminal.
 _LONG_LINE_CHARACTERS = 80
 _UNMARKED = re.compile(f"[{UNMARKED}]")
+# Lines of a block of an unwrapped file that are paragraphs: where it is the only one,
+# and where it is one of several.
+_FEWEST_IN_BLOCK, _MOST_IN_STANZA = 5, 21
 
 # Other characters at which a line or a paragraph of a record ends, and those of any
 # text; in a file form feeds are white space, and U+0085 is most often a misread "…".
 _LINE_FEEDS = str.maketrans(dict.fromkeys("\x0b\x0c\x85\u2028\u2029", "\n"))
+# What is seen by nobody: zero-width spaces alone in lines, and how DOS ended a file.
+_STRAY = ("\u200b", "\x1a")
+_STRAY_LINES = re.compile("^[^\\S\n]*\u200b[\u200b \t]*$|\x1a", re.MULTILINE)
+_ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|nbsp|[mn]dash|#39|#34);")
 _SEPARATORS = str.maketrans({"\u2028": "\n", "\u2029": "\n\n"})
 
-
-# The number of a page, alone in a line.
-_PAGE_NUMBER = re.compile(r"\s*[-–—\[(]?\s*(\d{1,4})\s*[-–—\])]?\s*")
 
 # A paragraph most likely ends within this much text.
 _END_BYTES = 1 << 18
@@ -438,6 +443,19 @@ def is_wrapped(lines: list[str], *, width: int = 0) -> bool:
     return full >= _FULL_LINES * len(ends) and inner >= _INNER_ENDS * len(ends)
 
 
+def with_characters(text: str) -> str:
+    """A text with characters for the few entities of HTML that people copy.
+
+    >>> with_characters("R&amp;D, &copy;")
+    'R&D, &copy;'
+    """
+    return _ENTITY.sub(lambda found: html.unescape(found[0]), text) if "&" in text else text
+
+
+def _spaced(text: str) -> list[str]:
+    return [" ".join(line.split()) for line in text.split("\n")]
+
+
 def _width(lines: list[str]) -> int:
     """The width of a text, in characters, if it was wrapped."""
     lengths = sorted(len(a) for a, b in itertools.pairwise(lines) if a and b)
@@ -545,8 +563,8 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> tuple[list[str], 
 
     A blank line ends a paragraph. Where most of the text is in lines wider than anybody
     wraps by hand, each line is one; so it is in a record where nobody wrapped the
-    lines, as in pages of the web. What has neither letter nor digit, such as ``* * *``
-    between chapters, is none.
+    lines, as in pages of the web, and in long blocks of a file. What has neither letter
+    nor digit, such as ``* * *`` between chapters, is none.
 
     >>> split_paragraphs("He came\nlate.\n \n* * *\n\nWhy?\n")
     (['He came late.', 'Why?'], 3)
@@ -556,19 +574,25 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> tuple[list[str], 
     head = text[:_HEAD_CHARACTERS]
     lengths = map(len, head.split("\n"))
     are_lines = sum(n for n in lengths if n > _WIDE_LINE_CHARACTERS) > len(head) // 2
-    if "\x0c" in text:
-        text = without_page_numbers(text)
+    text = without_furniture(text)
+    if any(mark in text for mark in _STRAY):
+        text = _STRAY_LINES.sub("", text)
+    text = with_characters(text)
     ends = _LINE_FEEDS if is_record else _SEPARATORS
     if any(chr(mark) in text for mark in ends):
         text = text.translate(ends)
     text = with_whole_words(text)
     raw = text.split("\n") if are_lines else _BLANK_LINES.split(text)
-    if is_record and not are_lines:
-        spaced = [" ".join(line.split()) for line in text.split("\n")]
+    if not are_lines and (is_record or not is_wrapped(_spaced(text[:_HEAD_CHARACTERS]))):
         raw = list[str]()
+        spaced = _spaced(text)
         width = _width(spaced)
-        for block in _blocks_of(spaced):
-            raw += ["\n".join(block)] if is_wrapped(block, width=width) else block
+        blocks = _blocks_of(spaced)
+        # In a file a few lines between blank ones are a stanza or an address.
+        least = 0 if is_record else _FEWEST_IN_BLOCK if len(blocks) == 1 else _MOST_IN_STANZA
+        for block in blocks:
+            is_whole = len(block) < least or is_wrapped(block, width=width)
+            raw += ["\n".join(block)] if is_whole else block
     paragraphs, lines = [], 0
     for part in raw:
         paragraph = unwrapped(part)
@@ -580,44 +604,6 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> tuple[list[str], 
         else:
             paragraphs.append(paragraph)
     return paragraphs, lines
-
-
-def without_page_numbers(text: str) -> str:
-    r"""A text without the numbers that stand where its pages end, as in pdftotext's.
-
-    These rise with the pages; a number that no other one goes with is text.
-
-    >>> without_page_numbers("It was\n\n12\n\n\x0clate.\n\n- 13 -\n\x0cWhy?")
-    'It was\nlate.\n\nWhy?'
-    """
-    whole = text.split("\x0c")
-    # Numbers of pages less the places of these.
-    offsets: Counter[int] = Counter()
-    for place, (page, following) in enumerate(itertools.pairwise(whole), 1):
-        lines = page.rstrip().rpartition("\n")[2], following.lstrip().partition("\n")[0]
-        matches = filter(None, map(_PAGE_NUMBER.fullmatch, lines))
-        offsets.update({int(match[1]) - place for match in matches})
-
-    def is_number(line: str, place: int) -> bool:
-        match = _PAGE_NUMBER.fullmatch(line)
-        return match is not None and offsets[int(match[1]) - place] > 1
-
-    pages: list[str] = []
-    for place, page in enumerate(whole):
-        before, after = (pages[-1] if pages else "").rstrip(), page.lstrip()
-        last_line = before.rfind("\n") + 1
-        first, _, rest = after.partition("\n")
-        if is_number(before[last_line:], place):
-            before = before[:last_line].rstrip()
-        elif pages and is_number(first, place):
-            after = rest.lstrip()
-        else:
-            pages.append(f"\x0c{page}" if pages else page)
-            continue
-        goes_on = after[:1].islower() and not ends_sentence(before)
-        pages[-1] = before + ("\n" if goes_on else "\n\n")
-        pages.append(after)
-    return "".join(pages)
 
 
 def _divide_paragraph(paragraph: str, *, limit: int = MAX_PARAGRAPH_CHARACTERS) -> list[str]:

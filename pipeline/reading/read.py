@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from pipeline.core.documents import Document, Dropped, ReadingCounts, ShardDocument, held_out_id
 from pipeline.reading.formats import FORMATS, FilePart, InputFile, loaded
-from pipeline.reading.plain_text import split_at_markers
+from pipeline.reading.plain_text import split_at_markers, with_characters
 from pipeline.reading.sentences import divide, split_sentences, unlike_language
 from pipeline.storage import files
 from pipeline.storage.lines import decode, read_blocks, read_documents, read_lines, read_raw_lines
@@ -174,7 +174,7 @@ def _without_markers(lines: Iterable[str]) -> Iterator[str]:
     """Lines, with a blank one in the place of a marker of the end of a document."""
     for line in lines:
         if line[:1] not in ("<", "[") and "<|" not in line:
-            yield line
+            yield with_characters(line)
             continue
         first, *others = split_at_markers(line.encode())
         yield decode(first).strip() if others else line

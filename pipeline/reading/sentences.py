@@ -14,10 +14,10 @@ long for its length is therefore halved until each part is cheap. Ordinary text 
 whole: novels of a million characters in one paragraph cost half of what is allowed.
 """
 
-import collections
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import sentencex
@@ -151,6 +151,8 @@ _ORDINAL = re.compile(
 # Where the mark that opens a quotation was taken for the one that closes it.
 _FIRST_LETTER = re.compile(r"[\s\"'“„”«»‘’—–-]*([^\W\d_])")
 _OPENING_AT_END = re.compile(r"(?:(?<=\s)[\"'«»„“”‘’(\[]+|(?<=[。！？])[“‘「『《（]+)(?=$)")
+# Titles of persons after which the segmenter divides, by the language of its rules.
+_TITLES = {"fr": "M. MM. Me. Mes. Mgr. Pr. Mlle. Mme.", "el": "κ. κα. κος. κ.κ."}
 # Armenian's marks of a question or an exclamation stand within a word.
 _WITHIN_WORDS = "\u055b\u055c\u055e"
 
@@ -197,6 +199,8 @@ class SentenceRules(NamedTuple):
     def _goes_on(self, before: str, after: str) -> bool:
         """Whether a sentence that seems to end goes on."""
         if before[-1] in _WITHIN_WORDS and after[0].isalpha():
+            return True
+        if before.split()[-1:] and before.split()[-1] in _TITLES.get(self.segmenter, "").split():
             return True
         # Japanese says after a quotation that it was one.
         if before[-1] in "」』" and after.startswith(("と", "って")):
@@ -266,7 +270,7 @@ def _seeming_language(text: str) -> str:
     ...     "Tor standen, und er rief, dass sich das Warten lohnt.")
     'de'
     """
-    words = collections.Counter(text.lower().split())
+    words = Counter(text.lower().split())
     found = {code: sum(words[word] for word in frequent) for code, frequent in _FREQUENT.items()}
     best, number = max(found, key=found.__getitem__), words.total()
     is_told = (
@@ -371,11 +375,32 @@ _INNER_END = re.compile(
 _INNER_SPACED_END = re.compile(_SPACED_END)
 _HAS_OTHER_ENDS = re.compile(f"[{SURE_ENDS}{_PHRASED}]")
 
+# The Greek question mark; a doubled Ethiopic space between words, also as people type it.
+_ENDS_OF_SCRIPTS = {
+    "\u037e": "\u037e",
+    "\u1361\u1361": "\u1361\u1361",
+    "::": "(?<=[\u1200-\u135a])::",
+}
+
 # Where a clause of Thai or Lao ends: not before a number or a mark, or "ๆ", which
 # repeats a word. Several make a sentence of at least so many characters.
 _UNMARKED = re.compile(f"[{UNMARKED}]")
 _CLAUSE_END = re.compile(rf"(?<=[{UNMARKED}])\s+(?=[^\W\dๆ])")
 _LEAST_OF_CLAUSES = 60
+
+# What begins an item or a paragraph of a law and is no sentence: (1), (a), (iv), 1., a).
+_ITEM = re.compile(
+    r"(?:(?:\((?:\d{1,3}|[^\W\d_]|[ivxlc]{1,6})\)|\d{1,3}[.)]|[^\W\d_]\)|[ivx]{1,5}[.)])\s+)+(?=\S)"
+)
+
+_BARE_ITEM = re.compile(r"\((?:\d{1,3}|[^\W\d_])\)|\d{1,2}[.)]")
+
+# Marks of quotation that are letters (Uzbek, Hawaiian): between two letters where one is
+# U+2018, and before a letter where more words begin with one than nothing closes.
+_IN_WORD = re.compile(r"(?<=[^\W\d_])‘(?=[^\W\d_])")
+_BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])[‘’](?=[^\W\d_])")
+_OPENER, _CLOSER = re.compile(r"(?<!\w)‘(?=[^\W\d_])"), re.compile(r"(?<=\S)’(?!\w)")
+_LETTER, _MOST_UNCLOSED = "\u02bc", 0.1
 
 # What the segmenter searches for after each opening quotation mark.
 _CLOSING = {
@@ -408,14 +433,15 @@ def split_sentences(document: Document, *, language: str) -> list[list[str]]:
         return [[sentence] for sentence in document.paragraphs]
     rules = rules_of(language)
     text = "\n".join(document.paragraphs)
-    missed = "".join(mark for mark in _missed_ends() if mark in text)
-    missed_end = re.compile(f"[{missed}]+{_CLOSED}*(?=.)") if missed else None
+    missed = tuple(mark for mark in _missed_ends() if mark in text)
+    missed_end = re.compile(f"{_end_of(missed)}{_CLOSED}*(?=.)") if missed else None
     is_unmarked = 2 * len(_UNMARKED.findall(text)) > len(text)
     paragraphs = []
     for paragraph in document.paragraphs:
         sentences: list[str] = []
-        for part in cheap_parts(paragraph):
-            found = with_whole_numbers(sentencex.segment(rules.segmenter, part))
+        item = _ITEM.match(paragraph)
+        for part in cheap_parts(paragraph[item.end() :] if item else paragraph):
+            found = with_whole_numbers(_segmented(part, rules))
             if rules.is_mended:
                 found = rules.mended(found)
             if missed_end:
@@ -425,8 +451,31 @@ def split_sentences(document: Document, *, language: str) -> list[list[str]]:
             for sentence in found:
                 is_long = len(sentence) > LONG_SENTENCE_CHARACTERS
                 sentences += split_long(sentence) if is_long else [sentence.strip()]
-        paragraphs.append([*filter(None, sentences)])
+        whole = [item[0]] if item else list[str]()
+        for sentence in filter(None, sentences):
+            if whole and (item or _BARE_ITEM.fullmatch(whole[-1])):
+                whole[-1] = f"{whole[-1].rstrip()} {sentence}"
+            else:
+                whole.append(sentence)
+            item = None
+        paragraphs.append(whole)
     return paragraphs
+
+
+def _segmented(text: str, rules: SentenceRules) -> list[str]:
+    """What the segmenter finds, marks of quotation that are letters being letters."""
+    masked = text
+    if "‘" in text:
+        masked = _BETWEEN_LETTERS.sub(_LETTER, text) if _IN_WORD.search(text) else text
+        # A speech that goes on has one mark that nothing closes, and dialect a few.
+        unclosed = len(_OPENER.findall(masked)) - len(_CLOSER.findall(masked))
+        if unclosed > max(1, _MOST_UNCLOSED * (text.count(" ") + 1)):
+            masked = _OPENER.sub(_LETTER, masked)
+    found, start = list[str](), 0
+    for sentence in sentencex.segment(rules.segmenter, masked):
+        found.append(text[start : start + len(sentence)])
+        start += len(sentence)
+    return found
 
 
 def of_clauses(text: str) -> Iterator[str]:
@@ -462,9 +511,14 @@ def with_whole_numbers(found: list[str]) -> list[str]:
 
 
 @functools.cache
-def _missed_ends() -> str:
-    """What ends a sentence for Unicode and not for the segmenter."""
-    return "".join(mark for mark in SURE_ENDS if len(sentencex.segment("en", f"A{mark} B")) == 1)
+def _missed_ends() -> tuple[str, ...]:
+    """What ends a sentence for Unicode, or in Greek and Ethiopic, but not for the segmenter."""
+    missed = [mark for mark in SURE_ENDS if len(sentencex.segment("en", f"A{mark} B")) == 1]
+    return (*missed, *_ENDS_OF_SCRIPTS)
+
+
+def _end_of(marks: Iterable[str]) -> str:
+    return f"(?:{'|'.join(_ENDS_OF_SCRIPTS.get(mark, re.escape(mark)) for mark in marks)})+"
 
 
 def cheap_parts(paragraph: str) -> Iterator[str]:

@@ -245,3 +245,32 @@ def test_thai_is_divided_at_spaces_into_sentences_of_several_clauses():
     # Nor in a text that only quotes some Thai.
     quoting = f"He wrote what he saw, which was {four} and then some more, so he left."
     assert split(quoting, "en") == [quoting]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "sentences"),
+    [
+        ("de", "(1) Dies gilt nicht. Es bleibt.", ["(1) Dies gilt nicht.", "Es bleibt."]),
+        ("en", "Heat it. 2. Mix it. (3) Eat it.", ["Heat it.", "2. Mix it.", "(3) Eat it."]),
+        ("en", "(a) In general. The ferry runs.", ["(a) In general.", "The ferry runs."]),
+        ("en", "(iv) It runs. It stops.", ["(iv) It runs.", "It stops."]),
+        ("en", "1. Heat the oven. Grease a tin.", ["1. Heat the oven.", "Grease a tin."]),
+        ("fr", "(1) (a) Il pleut. Il vient.", ["(1) (a) Il pleut.", "Il vient."]),
+        ("ru", "б) Он пришёл. Она ушла.", ["б) Он пришёл.", "Она ушла."]),
+        ("ja", "(2) 雨が降る。彼は来た。", ["(2) 雨が降る。", "彼は来た。"]),
+        ("en", "12)", ["12)"]),
+        ("en", "1914. He came.", ["1914.", "He came."]),
+        ("uz", "O‘qituvchi keldi. U e’lonni o‘qidi.", ["O‘qituvchi keldi.", "U e’lonni o‘qidi."]),
+        ("haw", "‘O ia nō. Aia ma ‘ō. Nui ‘ole.", ["‘O ia nō.", "Aia ma ‘ō.", "Nui ‘ole."]),
+        ("to", "‘Oku ou ‘alu. Na‘e ‘uha.", ["‘Oku ou ‘alu.", "Na‘e ‘uha."]),
+        ("en", "‘Don’t go,’ he said. ‘I’ll come.’", ["‘Don’t go,’ he said.", "‘I’ll come.’"]),
+        ("am", "ዝናብ፡ዘነበ፡፡ ልጁ፡ሄደ::እናቱ", ["ዝናብ፡ዘነበ፡፡", "ልጁ፡ሄደ::", "እናቱ"]),
+        ("en", "It is std::vector. So.", ["It is std::vector.", "So."]),
+        ("el", "Πού πας\u037e Δεν ξέρω.", ["Πού πας\u037e", "Δεν ξέρω."]),
+        ("fr", "Hier, Mgr. Petit et Mlle. Roy. Oui.", ["Hier, Mgr. Petit et Mlle. Roy.", "Oui."]),
+    ],
+)  # fmt: skip
+def test_what_begins_an_item_is_a_letter_or_ends_a_sentence_in_its_language(
+    language, text, sentences
+):
+    assert split_sentences(Document((text,)), language=language) == [sentences]

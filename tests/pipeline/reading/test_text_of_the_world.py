@@ -673,3 +673,87 @@ def test_titles_of_babylm_divide_articles(tmp_path):
     text = "= = = Ada = = =\nAda wrote. She died.\n\n= = = Bob = = =\nBob wrote.\n"
     path = written(tmp_path, "a.train", text)
     assert read(path) == ("marked", [["Ada wrote. She died."], ["Bob wrote."]])
+
+
+LINES = ["It was late when", "the miller came", "home. No one", "knew why he was", "late. So."]
+
+
+@pytest.mark.parametrize("numbered", ["{n} {line}", " {n:2}  {line}", "{n}    {line}"])
+def test_numbers_in_the_margin_of_pages_are_no_text(numbered, tmp_path):
+    pages = "".join(
+        numbered.format(n=n, line=line) + "\n" for _ in range(4) for n, line in enumerate(LINES, 1)
+    )
+    _, documents = read(written(tmp_path, "a.txt", pages))
+    assert " ".join(documents[0]) == " ".join(LINES * 4)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PSALM\n1 The hills are thine.\n2 We wait here.\n3 Sing now.\n" * 4,
+        "1 cup of flour\n2 eggs of a hen\n3 pears or so\n" * 2,
+        "".join(f"{n} men came\nand went\n" for n in range(2, 30)),
+    ],
+)
+def test_numbers_of_verses_and_of_things_are_text(text, tmp_path):
+    _, documents = read(written(tmp_path, "a.txt", text))
+    assert " ".join(" ".join(documents[0]).split()) == " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("head", "foot"),
+    [
+        ("{n} THE OLD MILL", ""),
+        ("", "The Old Mill - page {n} of 9"),
+        ("CHAPTER ONE", "{n}"),
+        ("Ada: Mills", "Draft, do not cite"),
+    ],
+)
+def test_lines_that_run_over_the_pages_are_no_text(head, foot, tmp_path):
+    texts = [
+        f"It was so on day {'i' * n} that\nhe came {'so' * n} late, and it was" for n in range(1, 7)
+    ]
+    pages = "\x0c".join(
+        "\n\n".join(filter(None, [head.format(n=n), text, foot.format(n=n)])) + "\n"
+        for n, text in enumerate(texts, 1)
+    )
+    _, documents = read(written(tmp_path, "a.txt", pages))
+    assert " ".join(documents[0]) == " ".join(" ".join(texts).split())
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["A slow river drowns more than a quick one", "He who mends the gate keeps the goat"],
+        ["RT @ada: It rained. #rain http://t.co/a", "@bob Why so?", "So it did, all of the night"],
+        [
+            "anchor - heavy iron hook",
+            "bilge - lowest part of the hull of a ship",
+            "cleat - a fitting",
+        ],
+        ["第一章 河边", "下雨了。妹妹说。", "人们站在岸上，谁也不说话。天已经黑了。"],
+    ],
+)
+def test_lines_that_nobody_wrapped_are_paragraphs_of_a_file(lines, tmp_path):
+    _, documents = read(written(tmp_path, "a.txt", "\n".join(lines * 9)))
+    assert documents == [lines * 9]
+
+
+def test_a_few_lines_between_blank_ones_are_a_stanza(tmp_path):
+    stanza = "The bell that marked the ending of the day\nHow many mornings have you washed"
+    _, documents = read(written(tmp_path, "a.txt", f"{stanza}\n\n" * 9))
+    assert documents == [[" ".join(stanza.split())] * 9]
+
+
+@pytest.mark.parametrize(
+    ("text", "paragraphs"),
+    [
+        ("It rained.\n\u200b\nHe came.", ["It rained.", "He came."]),
+        ("It rained in the valley.\n\n\x1a", ["It rained in the valley."]),
+        ("Rain &amp; snow &lt; &quot;hail&quot;.", ['Rain & snow < "hail".']),
+        ("AT&T; R&D &c. and &copy;", ["AT&T; R&D &c. and &copy;"]),
+        ("Die groſ⸗\nſe Stube war be⸗\nkannt.", ["Die groſſe Stube war bekannt."]),
+    ],
+)
+def test_what_nobody_sees_is_no_text(text, paragraphs, tmp_path):
+    assert read(written(tmp_path, "a.txt", text))[1] == [paragraphs]

@@ -1,0 +1,111 @@
+"""What stands on pages beside their text: numbers, running heads and feet, margins."""
+
+import itertools
+import re
+from collections import Counter
+
+from pipeline.core.writing_systems import ends_sentence
+
+# The number of a page, alone in a line, and of a line, in its margin.
+_PAGE_NUMBER = re.compile(r"\s*[-–—\[(]?\s*(\d{1,4})\s*[-–—\])]?\s*")
+_LINE_NUMBER = re.compile(r"^[ \t]{0,8}(\d{1,2})(?:[ \t]*$|([ \t]+)(.*))", re.MULTILINE)
+_MARGIN = re.compile(r"^[ \t]{0,8}\d{1,2}(?:[ \t]*\n|[ \t]+|\Z)", re.MULTILINE)
+_DIGITS = re.compile(r"\d+")
+# A running line stands on so many pages at least, and on such a share of them: those on
+# the left may have another than those on the right.
+_FEWEST_PAGES, _LEAST_OF_PAGES = 3, 0.3
+# A page of a pleading has more lines, a list of things fewer numbers.
+_FEWEST_LINES = 5
+# Shares of the lines that have a number, of the numbers that are one more than the one
+# before or begin again, and of the lines that go on in the next.
+_MOST_NUMBERED, _MOST_RISING, _INNER_ENDS = 0.6, 0.95, 0.25
+_HEAD_CHARACTERS = 1 << 16
+
+
+def without_furniture(text: str) -> str:
+    r"""A text without what its pages have beside it.
+
+    >>> without_furniture("1 THE MILL\nIt was\n\x0c2 THE MILL\nlate.\n\x0c3 THE MILL\nWhy?")
+    'It was\nlate.\n\nWhy?'
+    """
+    if "\x0c" in text:
+        text = without_running_lines(text)
+    found = _LINE_NUMBER.match(text.lstrip("\n"))
+    return _MARGIN.sub("", text) if found and has_margin(text[:_HEAD_CHARACTERS]) else text
+
+
+def without_running_lines(text: str) -> str:
+    r"""A text without the lines that begin or end its pages, as in pdftotext's.
+
+    These are the same on several pages but for digits, or numbers that rise with the
+    pages; a number that no other one goes with is text.
+
+    >>> without_running_lines("It was\n\n12\n\n\x0clate.\n\n- 13 -\n\x0cWhy?")
+    'It was\nlate.\n\nWhy?'
+    """
+    whole = text.split("\x0c")
+    edges = [
+        [lines[0], *lines[-1:]] if (lines := page.strip().split("\n")) else [] for page in whole
+    ]
+    running = Counter(key for page in edges for key in {_DIGITS.sub("0", e).strip() for e in page})
+    least = max(_FEWEST_PAGES, _LEAST_OF_PAGES * len(whole))
+    # Numbers of pages less the places of these.
+    offsets: Counter[int] = Counter()
+    for place, (page, following) in enumerate(itertools.pairwise(whole), 1):
+        lines = page.rstrip().rpartition("\n")[2], following.lstrip().partition("\n")[0]
+        matches = filter(None, map(_PAGE_NUMBER.fullmatch, lines))
+        offsets.update({int(match[1]) - place for match in matches})
+
+    def is_furniture(line: str, place: int) -> bool:
+        if match := _PAGE_NUMBER.fullmatch(line):
+            return offsets[int(match[1]) - place] > 1
+        key = _DIGITS.sub("0", line).strip()
+        return bool(key) and running[key] >= least
+
+    pages: list[str] = []
+    for place, page in enumerate(whole):
+        before, after = (pages[-1] if pages else "").rstrip(), page.lstrip()
+        last_line = before.rfind("\n") + 1
+        first, _, rest = after.partition("\n")
+        has_foot = is_furniture(before[last_line:], place)
+        has_head = is_furniture(first, place) and not (has_foot and _PAGE_NUMBER.fullmatch(first))
+        if has_foot:
+            before = before[:last_line].rstrip()
+        if has_head:
+            after = rest.lstrip()
+        if not pages or not (has_foot or has_head):
+            pages.append(f"\x0c{page}" if pages else after if has_head else page)
+            continue
+        goes_on = after[:1].islower() and not ends_sentence(before)
+        pages[-1] = before + ("\n" if goes_on else "\n\n")
+        pages.append(after)
+    before, _, last = pages[-1].rstrip().rpartition("\n")
+    return "".join([*pages[:-1], before if is_furniture(last, len(whole)) else pages[-1]])
+
+
+def has_margin(text: str) -> bool:
+    r"""Whether the lines of a text are numbered, from 1 on each page.
+
+    The numbers are apart from the text, or sentences go on from line to line: verses
+    have numbers too.
+
+    >>> has_margin("1 It was late\n2 when he came\n3 home and\n4 she was\n5 so.\n" * 3)
+    True
+    >>> has_margin("1 It was late.\n2 He came.\n3 So.\n4 Why?\n5 No.\n" * 3)
+    False
+    """
+    lines = [line for line in text.split("\n") if line.strip()]
+    found = [match for match in map(_LINE_NUMBER.match, lines) if match]
+    numbers = [int(match[1]) for match in found]
+    rising = sum(b in (a + 1, 1) for a, b in itertools.pairwise(numbers))
+    if numbers.count(1) < _FEWEST_PAGES - 1 or max(numbers) < _FEWEST_LINES:
+        return False
+    if rising < _MOST_RISING * (len(numbers) - 1):
+        return False
+    apart = sum(len(match[2] or "") > 1 for match in found)
+    texts = [rest for line in lines if (rest := _MARGIN.sub("", line).strip())]
+    inner = sum(not ends_sentence(a) and b[:1].islower() for a, b in itertools.pairwise(texts))
+    is_apart = 2 * apart > len(lines)
+    return len(found) >= _MOST_NUMBERED * len(lines) and (
+        is_apart or inner >= _INNER_ENDS * len(texts)
+    )
