@@ -52,8 +52,8 @@ def without_running_lines(text: str) -> str:
     # Numbers of pages less the places of these.
     offsets: Counter[int] = Counter()
     for place, (page, following) in enumerate(itertools.pairwise(whole), 1):
-        lines = page.rstrip().rpartition("\n")[2], following.lstrip().partition("\n")[0]
-        matches = filter(None, map(_PAGE_NUMBER.fullmatch, lines))
+        around = page.rstrip().rpartition("\n")[2], following.lstrip().partition("\n")[0]
+        matches = filter(None, map(_PAGE_NUMBER.fullmatch, around))
         offsets.update({int(match[1]) - place for match in matches})
 
     def is_furniture(line: str, place: int) -> bool:

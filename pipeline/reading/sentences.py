@@ -30,6 +30,9 @@ DEFAULT_LANGUAGE = "en"
 # The fields of a record that may tell its language.
 LANGUAGE_FIELDS = ("lang", "language", "lang_code", "language_code", "locale", "url")
 
+# Objects in which a label is a language (OSCAR).
+_IDENTIFIED = ("identification", "language_identification")
+
 # As Wikipedia, BCP 47, POSIX and data sets have them: de, zh-min-nan, pt_BR, deu_Latn.
 _CODE = re.compile(r"[a-z]{2,3}(?:[-_][a-z0-9]{1,9})*", re.IGNORECASE)
 _WIKI = re.compile(
@@ -333,21 +336,31 @@ def language_of_address(address: str) -> str:
 
 
 def language_of_record(record: Mapping[str, Any]) -> str:
-    """The language that a record names for itself; empty if it names none.
+    """The language that a record names for itself, or an object in it; empty for none.
 
-    >>> language_of_record({"text": "Wer?", "lang": "de"})
+    >>> language_of_record({"text": "Wer?", "lang": ["de", "en"]})
     'de'
+    >>> language_of_record({"meta": {"identification": {"label": "cs", "prob": 0.9}}})
+    'cs'
     >>> language_of_record({"text": "See https://fr.wikipedia.org", "language": "n/a"})
     ''
     """
     for name in LANGUAGE_FIELDS:
         value = record.get(name)
+        if isinstance(value, list):
+            value = next(iter(value), None)
         if not isinstance(value, str):
             continue
         if name == "url":
             return language_of_address(value)
         if code := known_language(value):
             return code
+    for name, value in record.items():
+        if isinstance(value, dict):
+            is_identified = name in _IDENTIFIED and "label" in value
+            inner = {"lang": value["label"]} if is_identified else value
+            if code := language_of_record(inner):
+                return code
     return ""
 
 

@@ -121,18 +121,32 @@ def column_names(header: Cells | csv.Error, *, path: str = "") -> tuple[str, ...
 
 
 def read_csv(
-    blocks: Iterable[bytes], *, counts: ReadingCounts | None = None, quoting: Quoting = "doubled"
+    blocks: Iterable[bytes],
+    *,
+    counts: ReadingCounts | None = None,
+    quoting: Quoting = "doubled",
+    key: str = "",
 ) -> Iterator[dict[str, str] | Dropped]:
     r"""The cells of each row of CSV or TSV by the names of their columns.
+
+    Args:
+        key: What is looked for. If it is a number that no column has for its name, the
+            table has no header, and its columns are counted from 1.
 
     >>> table = b'id, text\n1,"Ada\nwrote."\n2\n3,He came, late.\n'
     >>> for row in read_csv([table]): print(row)
     {'id': '1', 'text': 'Ada\nwrote.'}
     {'id': '2'}
     Dropped(reason='row with more cells than the header')
+    >>> list(read_csv([b"1\tHe came.\n"], key="2"))
+    [{'1': '1', '2': 'He came.'}]
     """
     rows = divide_lines(_csv_lines(blocks, counts=counts), quoting=quoting)
-    names = column_names(next(rows, (0, []))[1])
+    first = next(rows, (0, []))
+    names = column_names(first[1])
+    if key.isdecimal() and key not in names:
+        names = tuple(str(n) for n in range(1, len(names) + 1))
+        rows = itertools.chain([first], rows)
     for _, cells in rows:
         if isinstance(cells, csv.Error):
             yield TOO_LONG

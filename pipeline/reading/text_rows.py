@@ -57,7 +57,7 @@ def find_text(record: Any, key: str) -> str | None:
     r"""The text under a key; ``a.b`` is b in a, or in each object of a list.
 
     The paragraphs of a list are joined, and the sentences of a list in it. Where the
-    parts of a list are words, it is one paragraph.
+    parts of a list are words, or strings among objects with a text, it is one paragraph.
 
     >>> find_text({"body": {"text": ["One.", ["Two.", "Three."]]}}, "body.text")
     'One.\n\nTwo. Three.'
@@ -65,6 +65,8 @@ def find_text(record: Any, key: str) -> str | None:
     'One.\n\nTwo.'
     >>> find_text({"tokens": ["He", "came", "."]}, "tokens")
     'He came .'
+    >>> find_text({"text": ["See ", {"type": "link", "text": "this"}, "."]}, "text")
+    'See this.'
     >>> find_text({"id": 1}, "text") is None
     True
     """
@@ -85,6 +87,11 @@ def _value_at(value: Any, path: list[str], *, depth: int = _MAX_KEY_DEPTH) -> An
 def _joined(value: Any, *, depth: int = 0) -> str | None:
     if not isinstance(value, list) or depth > _MAX_KEY_DEPTH:
         return value if isinstance(value, str) else None
+    if any(isinstance(each, dict) for each in value):
+        found = [each.get("text") if isinstance(each, dict) else each for each in value]
+        runs = [run for run in found if isinstance(run, str)]
+        joint = "" if any(isinstance(each, str) for each in value) else "\n\n"
+        return joint.join(runs) if len(runs) == len(found) else None
     parts = [_joined(each, depth=depth + 1) for each in value if each is not None]
     if any(part is None for part in parts) or (value and not parts):
         return None
@@ -117,11 +124,11 @@ def list_keys(
     """
     for key, value in record.items():
         objects = [value] if isinstance(value, dict) else value
-        if isinstance(objects, list) and objects and isinstance(objects[0], dict):
-            if depth > 1:
-                yield from list_keys(objects[0], f"{prefix}{key}.", depth=depth - 1)
-        elif find_text(record, key) is not None and value:
+        has_objects = isinstance(objects, list) and objects and isinstance(objects[0], dict)
+        if find_text(record, key) is not None and value:
             yield prefix + key
+        elif has_objects and depth > 1:
+            yield from list_keys(objects[0], f"{prefix}{key}.", depth=depth - 1)
 
 
 def with_line_ends(text: str) -> str:
@@ -235,7 +242,7 @@ def csv_rows(
     quoting: Quoting = "doubled",
 ) -> Iterator[TextRow | Dropped]:
     """The rows of a file of CSV."""
-    for record in read_csv(blocks, counts=counts, quoting=quoting):
+    for record in read_csv(blocks, counts=counts, quoting=quoting, key=key):
         yield record if isinstance(record, Dropped) else row_of(record, key)
 
 
@@ -393,7 +400,13 @@ def inspect_jsonl(
         raise UnusableFile(
             f"{file.path} is JSON, but not one record a line; write its records as jq -c does."
         )
-    if len(records) == 1 and _has_columns(records[0]):
+    # A list for each column, of its cells, or an object of these by their numbers.
+    columns = [
+        list(each.values()) if isinstance(each, dict) and "0" in each else each
+        for each in records[0].values()
+    ]
+    sizes = {len(each) if isinstance(each, list) else 0 for each in columns}
+    if len(records) == 1 < len(columns) and len(sizes) == 1 and max(sizes) > 1:
         raise UnusableFile(
             f"{file.path} is JSON with all of a column together; write one object a "
             'line, as to_json of pandas does with orient="records", lines=True.'
@@ -408,27 +421,34 @@ def inspect_jsonl(
     return with_language(file._replace(text_key=key), languages)
 
 
-def _has_columns(record: dict[str, Any]) -> bool:
-    """Whether an object of JSON is a table: a list for each column, of its cells.
-
-    >>> _has_columns({"id": [1, 2], "text": ["a", "b"]}), _has_columns({"text": ["a"]})
-    (True, False)
-    """
-    sizes = [len(each) if isinstance(each, list) else 0 for each in record.values()]
-    return len(sizes) > 1 and len({*sizes}) == 1 and sizes[0] > 1
-
-
 def inspect_csv(file: InputFile, head: Head, *, text_key: str | None, is_forced: bool) -> InputFile:
     """Find the column of the text, and whether cells are quoted."""
     quoting = find_quoting(head.data, is_whole=head.is_whole)
-    rows = read_csv([head.data], quoting=quoting)
+    columns = list(read_header(head.data, path=file.path, quoting=quoting))
+    numbers = [str(n) for n in range(1, len(columns) + 1)]
+    if text_key in numbers and text_key not in columns:
+        columns = numbers
+    elif not {text_key, *TEXT_KEYS} & {*columns} and any(map(_is_cell, columns)):
+        raise AlbertError(
+            f"--{file.kind}: {file.path} seems to have no header, as its first line is a row of "
+            f"{len(columns)} cells; say with --text-key which has the text, by its number from 1."
+        )
+    key = _choose_key(file, columns, text_key, name="column")
+    rows = read_csv([head.data], quoting=quoting, key=key)
     records = [row for row in islice(rows, _SAMPLE_ROWS) if isinstance(row, dict)]
-    columns = read_header(head.data, path=file.path, quoting=quoting)
-    key = _choose_key(file, list(columns), text_key, name="column")
     texts = [text for record in records if (text := find_text(record, key))]
     _refuse_numbers(file, texts, key=key)
     languages = set(map(language_of_record, records))
     return with_language(file._replace(text_key=key, quoting=quoting), languages)
+
+
+def _is_cell(name: str) -> bool:
+    """Whether the name of a column is a number or a sentence, as rows have.
+
+    >>> _is_cell("12"), _is_cell("He came."), _is_cell("Full text (en)")
+    (True, True, False)
+    """
+    return name.isdecimal() or (" " in name and ends_sentence(name) and not name.endswith(")"))
 
 
 def inspect_parquet(

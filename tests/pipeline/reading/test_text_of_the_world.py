@@ -757,3 +757,64 @@ def test_a_few_lines_between_blank_ones_are_a_stanza(tmp_path):
 )
 def test_what_nobody_sees_is_no_text(text, paragraphs, tmp_path):
     assert read(written(tmp_path, "a.txt", text))[1] == [paragraphs]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "GEN 1:1\tHe came home.\nGEN 1:2\tShe left.\n",
+        "1276\tIt was late.\n1279\tWhy?\n",
+        "deu_7\t„Wer kam da?“\ndeu_8\tAda.\n",
+    ],
+)
+def test_a_table_without_a_header_is_told_and_its_columns_have_numbers(table, tmp_path):
+    path = written(tmp_path, "a.tsv", table)
+    with pytest.raises(AlbertError) as refused:
+        find(path)
+    assert str(refused.value) == (
+        f"--text: {path} seems to have no header, as its first line is a row of 2 cells; say "
+        "with --text-key which has the text, by its number from 1."
+    )
+    _, documents = read(path, text_key="2")
+    assert documents == [[row.partition("\t")[2]] for row in table.splitlines()]
+
+
+def test_a_column_may_have_a_number_for_its_name(tmp_path):
+    path = written(tmp_path, "a.csv", "1,2\n5,He came.\n")
+    assert read(path, text_key="2")[1] == [["He came."]]
+
+
+@pytest.mark.parametrize(
+    ("record", "language"),
+    [
+        ({"meta": {"lang": "cs"}}, "cs"),
+        ({"metadata": {"identification": {"label": "de", "prob": 0.9}}}, "de"),
+        ({"languages": 3, "language": ["pl", "en"]}, "pl"),
+        ({"info": {"source": {"language_code": "FRA"}}}, "fr"),
+        ({"label": "de", "score": {"label": "it"}}, "en"),
+        ({"language": [], "meta": None}, "en"),
+    ],
+)
+def test_a_record_names_its_language_in_a_list_or_in_an_object_too(record, language, tmp_path):
+    path = written(tmp_path, "a.jsonl", json.dumps({"text": "Dr. No.", **record}))
+    assert find(path).language == language
+
+
+def test_columns_of_json_with_numbers_for_keys_are_told(tmp_path):
+    column = {str(n): f"He came {n}." for n in range(4)}
+    path = written(tmp_path, "a.json", json.dumps({"id": column, "text": column}))
+    with pytest.raises(AlbertError, match="is JSON with all of a column together"):
+        find(path)
+
+
+@pytest.mark.parametrize(
+    ("value", "paragraphs"),
+    [
+        (["See ", {"type": "link", "text": "http://a.b"}, " now."], ["See http://a.b now."]),
+        ([{"text": "He came."}, {"text": "Why?"}], ["He came.", "Why?"]),
+        ([{"type": "bold", "text": "No"}, "."], ["No."]),
+    ],
+)
+def test_strings_and_objects_with_a_text_are_one_text(value, paragraphs, tmp_path):
+    path = written(tmp_path, "a.jsonl", json.dumps({"text": value}))
+    assert read(path) == ("jsonl", [paragraphs])
