@@ -178,7 +178,11 @@ class VocabConfig:
         1_000_000, "Sentences to train on, a random sample of the text.", minimum=1
     )
     cased: bool = option(False, "Keep capital letters.")
-    keep_accents: bool = option(False, "Keep accents and other combining marks.")
+    keep_accents: bool | None = option(
+        None,
+        "Keep accents and other combining marks  [default: where more than 1 % of the "
+        "letters would become others without them]",
+    )
     seed: int = option(12345, "Seed of the sample of sentences.", minimum=0)
 
     def __post_init__(self) -> None:

@@ -83,7 +83,9 @@ FOR_A_SMALL_MODEL = "--max-seq-length 128 --examples on-the-fly"
     context_settings={"allow_extra_args": True},
 )
 @input_options
-@config_options(VocabConfig, kinds={"vocab_size": IntegerOrAuto()})
+@config_options(
+    VocabConfig, kinds={"vocab_size": IntegerOrAuto()}, opposites={"keep_accents": "--drop-accents"}
+)
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
@@ -102,7 +104,7 @@ def vocab(output: Path, workers: int, overwrite: bool, quiet: bool, **values: An
     from pipeline.core.documents import PASSED_OVER, left_out
     from pipeline.reading.read import plan_chunks
     from pipeline.reading.sentences import known_language
-    from pipeline.vocabulary.normalization import lost_marks_warning
+    from pipeline.vocabulary.normalization import LEAST_CHANGED_LETTERS, changed_letters
     from pipeline.vocabulary.sampling import sample_sentences
     from pipeline.vocabulary.tokenizer import load_tokenizer
     from pipeline.vocabulary.training import suited_size, train_vocabulary
@@ -134,15 +136,21 @@ def vocab(output: Path, workers: int, overwrite: bool, quiet: bool, **values: An
         with console.start("reading", total=total, unit="B") as bar:
             text = sample_sentences(chunks, config, workers=workers, on_progress=bar.to)
         text.counts.dropped[PASSED_OVER] += given.passed_over
-        if asked == AUTO:
+        if is_auto := asked == AUTO:
             config = dataclasses.replace(config, vocab_size=suited_size(text.train))
         console.say(
             f"training on {len(text.train):,} of {text.counts.sentences:,} sentences, "
             f"about {duration(text.training_seconds)} and "
             f"{prefixed(text.training_memory, 'B')} of memory"
         )
-        if not config.keep_accents and (warning := lost_marks_warning(text.train)):
-            console.say(f"Warning: {warning}")
+        if config.keep_accents is None:
+            changed = changed_letters(text.train)
+            config = dataclasses.replace(config, keep_accents=changed > LEAST_CHANGED_LETTERS)
+            if config.keep_accents:
+                console.say(
+                    f"Accents are kept: without them {100 * changed:.1f} % of the letters would "
+                    "become others (--drop-accents drops them, as the paper does)."
+                )
         languages = {known_language(file.language) for file in given.files}
         with console.start("training", total=100, unit="%") as bar:
             try:
@@ -150,14 +158,17 @@ def vocab(output: Path, workers: int, overwrite: bool, quiet: bool, **values: An
                     text.train,
                     config,
                     language=languages.pop() if len(languages) == 1 else "",
+                    may_be_smaller=is_auto,
                     on_progress=lambda share: bar.to(round(100 * share)),
                 )
             except AlbertError as error:
                 # What reading has left out may be why.
                 sentence, reasons = str(error), left_out(text.counts.dropped)
                 raise AlbertError(f"{sentence.removesuffix('.')}{reasons}.") from error
+        tokenizer = load_tokenizer(model)
+        config = dataclasses.replace(config, vocab_size=tokenizer.vocab_size)
         manifest = vocabulary_manifest(model, text, config, given.files)
-        write_vocabulary(model, manifest, tokenizer=load_tokenizer(model), output=output)
+        write_vocabulary(model, manifest, tokenizer=tokenizer, output=output)
     for line in closing_lines(manifest, output, time.monotonic() - start):
         console.say(line)
     for line in next_lines(values, output, text=text, files=given.files):

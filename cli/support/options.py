@@ -222,11 +222,13 @@ def config_options(
     *,
     only: tuple[str, ...] = (),
     kinds: Mapping[str, click.ParamType[Any]] = MappingProxyType({}),
+    opposites: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[Command], Command]:
     """One flag for each field of a config, or for some, with its default and help.
 
     Args:
         kinds: What fields are that take more from a person than their type says.
+        opposites: The flag of what is not so, where it has a word of its own.
     """
 
     def decorate(command: Command) -> Command:
@@ -238,7 +240,8 @@ def config_options(
             if choices := get_args(kind):
                 typed = click.Choice(choices)
             elif kind is bool:
-                flag, typed = f"{flag}/--no-{flag.removeprefix('--')}", None
+                opposite = opposites.get(field.name, f"--no-{flag.removeprefix('--')}")
+                flag, typed = f"{flag}/{opposite}", None
             command = click.option(
                 flag,
                 default=field.default,

@@ -1,5 +1,6 @@
 """Text becomes a SentencePiece model with ALBERT's pieces and normalization inside."""
 
+import dataclasses
 import io
 import math
 import os
@@ -11,12 +12,12 @@ import sentencepiece
 
 from pipeline.core.writing_systems import is_unspaced_text, without_loose_spaces
 from pipeline.storage.lines import cut_position
-from pipeline.vocabulary.normalization import normalization_of_text, rules_tsv
+from pipeline.vocabulary.normalization import normalization_of_text, normalize_character, rules_tsv
 from pipeline.vocabulary.sampling import finished_of, processes, result_of
 from pipeline.vocabulary.tokenizer import of_unspaced_text
 from schemas.config import LEAST_PIECES, VocabConfig, suited_vocab_size
 from schemas.errors import AlbertError
-from schemas.example import CLS, MASK, PAD, SEP, UNK, USER_SYMBOLS
+from schemas.example import CLS, MASK, PAD, SEP, SPACE, SPECIAL_TOKENS, UNK, USER_SYMBOLS
 from schemas.files import scratch_folder, whole_file
 
 # The pieces depend on the number of threads, so it is the same everywhere; on few cores
@@ -41,6 +42,9 @@ _LOOKED_AT = 10_000
 # Characters of a token, about, of scripts with spaces and without.
 _SPACED, _UNSPACED = 4, 1.5
 
+# What SentencePiece says where a text has too few pieces.
+_TOO_HIGH = r"too high \(\d+\).*<= (\d+)"
+
 # Share of the characters of the text that get a piece of their own.
 _CHARACTER_COVERAGE = 0.99995
 
@@ -50,19 +54,21 @@ def train_vocabulary(
     config: VocabConfig,
     *,
     language: str = "",
+    may_be_smaller: bool = False,
     on_progress: Callable[[float], None] = lambda share: None,
 ) -> bytes:
     """Train a SentencePiece model in a process of its own.
 
     Args:
         language: Of all the text; empty if it is in several.
+        may_be_smaller: Whether a text that is too small has as many pieces as suit it.
         on_progress: Called every half second with the share that is done, about.
     """
     with scratch_folder("vocab") as folder:
         # The sample is in random order.
         some = sentences[:_LOOKED_AT]
         normalize = normalization_of_text(
-            some, cased=config.cased, keep_accents=config.keep_accents, language=language
+            some, cased=config.cased, keep_accents=bool(config.keep_accents), language=language
         )
         (folder / _RULES).write_text(rules_tsv(normalize), encoding="utf-8")
         is_unspaced = is_unspaced_text(some)
@@ -71,7 +77,7 @@ def train_vocabulary(
         with whole_file(folder / _SENTENCES) as file:
             file.writelines(part + b"\n" for text in sentences for part in trainable(text))
         with processes(1) as pool:
-            training = pool.submit(_train, folder, config)
+            training = pool.submit(_train, folder, config, may_be_smaller=may_be_smaller)
             while not finished_of([training], pool):
                 log = folder / _LOG
                 said = log.read_text(errors="replace") if log.exists() else ""
@@ -126,7 +132,7 @@ def trained_share(log: str, *, vocab_size: int) -> float:
     return _SHARE_OF_FINDING + (1 - _SHARE_OF_FINDING) * pruned
 
 
-def _train(folder: Path, config: VocabConfig) -> bytes:
+def _train(folder: Path, config: VocabConfig, *, may_be_smaller: bool) -> bytes:
     os.chdir(folder)
     # SentencePiece reports its progress there; what matters comes as an exception.
     os.dup2(os.open(_LOG, os.O_WRONLY | os.O_CREAT), 2)
@@ -152,32 +158,53 @@ def _train(folder: Path, config: VocabConfig) -> bytes:
                 num_threads=_THREADS,
             )
     except RuntimeError as error:
-        suited = suited_size(Path(_SENTENCES).read_text("utf-8").split("\n"))
-        said = in_words(str(error), vocab_size=config.vocab_size, suited=suited)
-        raise AlbertError(said) from None
+        texts = Path(_SENTENCES).read_text("utf-8").split("\n")
+        size = smaller_size(str(error), texts, config)
+        if may_be_smaller and size:
+            smaller = dataclasses.replace(config, vocab_size=size)
+            return _train(folder, smaller, may_be_smaller=False)
+        asked = "a vocabulary" if may_be_smaller else f"--vocab-size {config.vocab_size}"
+        raise AlbertError(in_words(str(error), asked=asked, smaller=size)) from None
     return model.getvalue()
 
 
-def in_words(message: str, *, vocab_size: int, suited: int) -> str:
+def smaller_size(message: str, texts: list[str], config: VocabConfig) -> int:
+    """A size that suits a text too small for the one asked for, by the trainer's error; or 0."""
+    if not (found := re.search(_TOO_HIGH, message)):
+        return 0
+    characters = "".join(
+        normalize_character(c, cased=config.cased, keep_accents=bool(config.keep_accents))
+        for c in set().union(*texts)
+    )
+    needed = len({SPACE, *characters, *USER_SYMBOLS}) + len(SPECIAL_TOKENS)
+    # The last of all that are possible are parts of words seen once or twice.
+    largest = int(found[1])
+    size = min(largest, max(needed, min(suited_size(texts), largest * 3 // 4)))
+    return size if size >= LEAST_PIECES else 0
+
+
+def in_words(message: str, *, asked: str, smaller: int) -> str:
     """What an error of the trainer means, and what to do.
 
+    Args:
+        asked: What was asked for.
+        smaller: A size that suits the text; 0 where none does.
+
     >>> in_words("Vocabulary size too high (30000). Please set it to a value <= 8300.",
-    ...         vocab_size=30000, suited=2000)
+    ...          asked="--vocab-size 30000", smaller=2000)
     'The text is too small for --vocab-size 30000: it gives at most 8300 pieces; \
 use --vocab-size 2000, which suits it, or add text.'
     """
-    if found := re.search(r"too high \(\d+\).*<= (\d+)", message):
-        # The last of all that are possible are parts of words seen once or twice.
-        size = min(suited, int(found[1]) * 3 // 4)
-        smaller = f"use --vocab-size {size}, which suits it, or "
+    if found := re.search(_TOO_HIGH, message):
+        way_out = f"use --vocab-size {smaller}, which suits it, or " if smaller else ""
         return (
-            f"The text is too small for --vocab-size {vocab_size}: it gives at most "
-            f"{found[1]} pieces; {smaller if size >= LEAST_PIECES else ''}add text."
+            f"The text is too small for {asked}: it gives at most {found[1]} pieces; "
+            f"{way_out}add text."
         )
     if found := re.search(r"required_chars\. \d+ vs (\d+)", message):
         return (
-            f"--vocab-size {vocab_size} is too small: the text has characters for "
-            f"{found[1]} pieces; use a size above that."
+            f"{asked} is too small: the text has characters for {found[1]} pieces; "
+            "use a size above that."
         )
     if "sentences_.empty()" in message:
         return "The inputs hold no text to train on."

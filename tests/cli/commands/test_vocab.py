@@ -131,3 +131,26 @@ def small_crawl(folder):
     for number, page in enumerate(pages):
         (folder / f"page{number}.txt").write_text(page)
     return folder
+
+
+UKRAINIAN = "Її подруга живе в Україні. Мій дім стоїть на горі, а твій у полі біля тихої річки."
+ENGLISH = "A fine day it was, my dear. The house stands on a hill, and yours in a field by a river."
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "kept", "said"),
+    [
+        (UKRAINIAN, (), True, "without them 11.1 % of the letters would become others"),
+        (UKRAINIAN, ("--drop-accents",), False, ""),
+        (ENGLISH, (), False, ""),
+        (ENGLISH, ("--keep-accents",), True, ""),
+    ],
+)
+def test_accents_are_kept_where_letters_would_become_others(tmp_path, text, flags, kept, said):
+    (tmp_path / "text.txt").write_text(99 * f"{text}\n\n", "utf-8")
+    given = ("--text", tmp_path / "text.txt", "--vocab-size", "auto", *flags)
+    printed = run("vocab", *given, "--output", tmp_path / "v")
+    manifest = json.loads((tmp_path / "v" / "manifest.json").read_text())
+    assert manifest["config"]["keep_accents"] is kept
+    assert ("Accents are kept" in printed) == bool(said)
+    assert said in printed

@@ -156,8 +156,22 @@ def test_a_vocabulary_too_small_is_refused_with_a_size_that_works(sentences):
     assert load_tokenizer(model).vocab_size == size
 
 
+def test_no_size_is_suggested_that_the_characters_do_not_fit():
+    text = ["".join(map(chr, range(0x4E00, 0x4F00))), "".join(map(chr, range(0x4E00, 0x4F00, 2)))]
+    size = int(refused_size(text, 5000).split("--vocab-size ")[2].split(",")[0])
+    model = train_vocabulary(text, VocabConfig(vocab_size=size))
+    assert load_tokenizer(model).vocab_size == size
+
+
+def test_a_size_that_may_be_smaller_is_what_suits_the_text(sentences):
+    some = sentences[:20]
+    size = int(refused_size(some, 5000).split("--vocab-size ")[2].split(",")[0])
+    model = train_vocabulary(some, VocabConfig(vocab_size=5000), may_be_smaller=True)
+    assert load_tokenizer(model).vocab_size == size
+
+
 def test_any_other_error_of_sentencepiece_is_shown():
-    assert in_words("no idea", vocab_size=100, suited=100) == "SentencePiece failed: no idea"
+    assert in_words("no idea", asked="", smaller=0) == "SentencePiece failed: no idea"
 
 
 @pytest.mark.parametrize(
