@@ -219,7 +219,11 @@ def find_quoting(head: bytes, *, is_whole: bool) -> Quoting:
     known = rows if is_whole else rows[:-1]
     is_quoted = all(_has_cells(row, number + 1, delimiter) for row in known)
     is_quoted = is_quoted or hold_together(rows[1:], delimiter, width=number + 1)
-    return "doubled" if is_quoted else "none"
+    if is_quoted:
+        return "doubled"
+    # As R writes a table: its header is quoted too.
+    is_escaped = rows[0].startswith('"') and b'\\"' in whole
+    return "escaped" if is_escaped and _fits(rows, "escaped", is_whole=is_whole) else "none"
 
 
 def _fits(lines: list[str], quoting: Quoting, *, is_whole: bool) -> bool:

@@ -224,15 +224,12 @@ def _comments_of(lines: Sequence[_Line]) -> Callable[[_Line], bool]:
     usual = max(widths, key=lambda width: (widths[width], width), default=1)
     # Of words alone none is a tag.
     tags = {cells[-1] for cells in plain} if usual > 1 else set[str]()
-    has_entities = tags <= {"O"} or entity_forms(tags) is not None
 
     def is_comment(line: _Line) -> bool:
-        _, cells = line
-        if not _COMMENT.match(cells[0]) or len(cells) != usual:
-            return bool(_COMMENT.match(cells[0]))
+        cells = line[1]
         # Of two columns, as "# newdoc": no word has that tag.
-        has_tag = cells[-1] in tags or (has_entities and entity_forms(cells[-1:]) is not None)
-        return bool(tags) and not has_tag
+        has_tag = not tags or cells[-1] in tags or entity_forms(cells[-1:]) is not None
+        return bool(_COMMENT.match(cells[0])) and not (len(cells) == usual and has_tag)
 
     return is_comment
 

@@ -310,20 +310,6 @@ def _labels(row: Row, name: str, divider: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for each in found if (text := label_text(each))))
 
 
-def are_marks(cells: Iterable[Any]) -> bool:
-    """Whether the cells of a column have 0 or 1 for each label there is, and no names.
-
-    >>> are_marks(["0,1,1", [1, 0, 0]]), are_marks(["0", "1"]), are_marks([[0, 1, 1], []])
-    (True, False, True)
-    """
-    values = filter(None, map(parsed, cells))
-    lists = [re.split(r"[\s,;|]+", v.strip()) if isinstance(v, str) else v for v in values]
-    marks = [[*map(label_text, own)] for own in lists if isinstance(own, list)]
-    are_all = len(marks) == len(lists) and {m for own in marks for m in own} <= _MARKS
-    is_equal = len({*map(len, marks)}) == 1 < max(map(len, marks), default=0)
-    return are_all and (is_equal or any(len({*own}) < len(own) for own in marks))
-
-
 def _is_marked(row: Row, name: str) -> bool:
     value = label_text(row.cells.get(name)) or "0"
     if value not in _MARKS:

@@ -6,7 +6,6 @@ import csv
 import io
 import itertools
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -15,10 +14,9 @@ from pipeline.core.documents import ReadingCounts
 from pipeline.reading.column_files import ColumnTable
 from pipeline.reading.content import refuse_binary
 from pipeline.reading.head import HEAD_BYTES
-from pipeline.reading.quoted_rows import Cells, hold_together
+from pipeline.reading.quoted_rows import Cells
 from pipeline.reading.refusals import refuse_foreign_bytes
 from pipeline.reading.tables import (
-    Quoting,
     clean_text,
     column_names,
     divide_lines,
@@ -35,17 +33,6 @@ from schemas.task import Kind
 # In how many rows of JSON lines the names of the columns are looked for.
 _SAMPLE_ROWS = 100
 
-# A table with tabs between cells, of which those with a quotation mark are all quoted,
-# as pandas writes it, or as R and Spark do; the last one may be cut off. And such a
-# cell, whole.
-_QUOTED, _ESCAPED = (
-    re.compile(
-        rf'(?:(?<![^\t\n])"(?:{inside})*+(?:"(?=[\t\n]|\Z)|\Z)|[^"\t\n]++|[\t\n])*+', re.DOTALL
-    )
-    for inside in (r'[^"]++|""', r'[^"\\]++|\\.|""')
-)
-_CELL = re.compile(r'(?<![^\t\n])"((?:[^"]++|"")*+)"(?=[\t\n]|\Z)')
-
 # A file of rows is read whole. It may unpack to so many times its bytes, or to so many
 # bytes: text packs to a quarter, and never to a fiftieth.
 _HIGHEST_RATIO, _ALWAYS_READ = 50, 64 << 20
@@ -53,9 +40,6 @@ _HIGHEST_RATIO, _ALWAYS_READ = 50, 64 << 20
 # What is counted of rows that are not read as they stand.
 TOO_FEW_CELLS = "row with too few cells, left out"
 TOO_MANY_CELLS = "row with too many cells, left out"
-
-# What is not quoted where all but numbers are.
-_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]*)?")
 
 
 class Row(NamedTuple):
@@ -133,10 +117,8 @@ def parse_table(
 ) -> Table:
     r"""The rows of a table of lines.
 
-    Cells divided by tabs are quoted only if all those with a quotation mark are, and
-    one of them doubles or escapes a mark inside or has a tab or line feed, or they are
-    all that have a comma (as of Excel) or all but numbers. In GLUE's files, which are
-    named tasks, a quotation mark is text. All others are quoted as in CSV.
+    Cells are quoted as `find_quoting` finds it, but for those between tabs in GLUE's files,
+    which are named tasks: there a quotation mark is text.
 
     Args:
         header: The names of the columns if the file has none; cells are then divided by
@@ -186,39 +168,12 @@ def divide_rows(
         lines = ((n, line) for n, line in enumerate(text.split("\n"), 1) if line)
         return ((n, line.split(" ", width - 1)) for n, line in lines)
     has_tabs = "\t" in text.partition("\n")[0]
-    quoting = _quoting_of(text, has_tabs=has_tabs) if may_be_quoted else None
+    quoting = find_quoting(text.encode(), is_whole=True) if may_be_quoted else None
     # A carriage return ends a line of CSV alone.
     is_csv = not has_tabs or quoting is not None
     return divide_lines(
         io.StringIO(text, newline="" if is_csv else "\n"), quoting=quoting, is_strict=True
     )
-
-
-def _quoting_of(text: str, *, has_tabs: bool) -> Quoting | None:
-    """How the cells of a table are quoted; None for not at all, or as in CSV."""
-    is_escaped = '\\"' in text
-    if not has_tabs:
-        return find_quoting(text.encode(), is_whole=True) if is_escaped else None
-    if is_escaped and _ESCAPED.fullmatch(text):
-        return "escaped"
-    return "doubled" if _QUOTED.fullmatch(text) and _has_to_be_quoted(text) else None
-
-
-def _has_to_be_quoted(text: str) -> bool:
-    """Whether quoted cells hide something, or are all there are but numbers."""
-    cells = [cell[1] for cell in _CELL.finditer(text)]
-    if any('""' in cell for cell in cells):
-        return True
-    if any("\t" in cell or "\n" in cell for cell in cells):
-        header, *lines = io.StringIO(text)
-        if hold_together(lines, "\t", width=header.count("\t") + 1):
-            return True
-    others = _CELL.sub("", text)
-    if cells and all("," in cell for cell in cells) and "," not in others:
-        return True
-    below = text.partition("\n")[2]
-    others = _CELL.sub("", below)
-    return others != below and all(map(_NUMBER.fullmatch, others.split()))
 
 
 def parse_parquet(data: bytes, path: str, *, are_named: bool = True) -> Table:

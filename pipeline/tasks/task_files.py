@@ -25,7 +25,7 @@ from pipeline.tasks.conll import names_words, read_conll
 from pipeline.tasks.named_tasks import NAMED_TASKS, wanted
 from pipeline.tasks.options import first_option_of, with_options
 from pipeline.tasks.published import is_c3, is_squad, race_questions, read_c3, read_race, read_squad
-from pipeline.tasks.table_examples import are_marks, divider_of, examples_of_table, settled
+from pipeline.tasks.table_examples import divider_of, examples_of_table, settled
 from pipeline.tasks.table_files import (
     Table,
     by_rows,
@@ -50,10 +50,7 @@ _MOST_WORDS, _MANY_WORDS = 1000, 5
 PLAIN = "no table, so each line is a text"
 
 # How a text of JSON begins; one that begins with a bracket may be words.
-_JSON = re.compile(r"\{\s*[\"'}]|\[\s*[\[{\"'\]]")
-
-# The first line of a file of columns whose first word is a bracket.
-_COLUMNS = re.compile(r"[\[{](?:[ \t]+[^\s\[\]{}\"]+)+\s*")
+_JSON = re.compile(r"\s*(?:\{\s*[\"'}]|\[\s*[\[{\"'\]])")
 
 
 class TaskFile(NamedTuple):
@@ -125,7 +122,7 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
         table = parse_parquet(data, path, are_named=are_named)
         return _of_table(table, task, is_labelled=is_labelled)
     text = decode_text(data, path, counts=counts)
-    if _is_json(text, task):
+    if _JSON.match(text):
         value = json_records(text, path)
         own = _of_own_form(value, task, path=path, counts=counts)
         if own is not None:
@@ -217,15 +214,6 @@ def _plain_texts(text: str, path: str) -> list[TaskExample]:
     ]
 
 
-def _is_json(text: str, task: TaskSpec) -> bool:
-    """Whether a text is JSON; in a file of columns [ and { are words too."""
-    start = text.lstrip()
-    is_column = task.kind == "tag" and start[1:2] in (" ", "\t")
-    if is_column and _COLUMNS.fullmatch(start.partition("\n")[0]):
-        return False
-    return _JSON.match(start) is not None
-
-
 def _of_own_form(
     value: Any, task: TaskSpec, *, path: str, counts: Counter[str]
 ) -> list[TaskExample] | None:
@@ -255,14 +243,8 @@ def _of_table(table: Table, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
             first = first_option_of(table, columns)
             columns = dataclasses.replace(columns, first_option=first)
     elif task.kind == "multilabel" and is_labelled and label_names(table.columns, label) == [label]:
-        cells = [row.cells.get(label) for row in table.rows]
-        if are_marks(cells):
-            raise AlbertError(
-                f"{table.path}: the cells of {label!r} have 0 or 1 for each label and no names; "
-                "give the names of the labels (pandas: [[n for n, m in zip(names, row) if m] for "
-                f"row in df[{label!r}]]){wanted(task.kind)}"
-            )
         if columns.divider is None:
+            cells = (row.cells.get(label) for row in table.rows)
             columns = dataclasses.replace(columns, divider=divider_of(cells))
         if columns.divider:
             remarks.append(f"labels are divided at {columns.divider!r} alone")

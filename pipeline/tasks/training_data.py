@@ -2,10 +2,12 @@
 
 import dataclasses
 import hashlib
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from pipeline.tasks.named_tasks import wanted
 from schemas.errors import AlbertError
 from schemas.readable import counted, listed
 from schemas.task import Kind, Metric, TaskExample, TaskSpec, are_entities
@@ -35,6 +37,12 @@ def with_labels(task: TaskSpec, train: Sequence[TaskExample]) -> TaskSpec:
                 f"{example.place}: the label {label!r:.60} is not one of "
                 f"{task.name}: {', '.join(task.labels):.200}."
             )
+    if task.kind == "multilabel" and found and all(map(_MARKS.fullmatch, found)):
+        raise AlbertError(
+            f"{train[0].place} has 0 or 1 for each label and not their names; give lists of names "
+            "(pandas: [[n for n, m in zip(names, row) if m] for row in df.labels]), or a column "
+            f"for each label and their names with --label-column{wanted(task.kind)}"
+        )
     labels = task.labels or _in_order(found, task.kind)
     metrics = task.metrics or default_metrics(task.kind, labels)
     learned = found if task.kind != "regress" else {each.score for each in train}
@@ -86,6 +94,9 @@ def _in_order(labels: Iterable[str], kind: Kind) -> tuple[str, ...]:
 
 # Of a label with fewer training examples nothing can be learned or measured.
 _RARE = 10
+
+# Labels that are only marks of others.
+_MARKS = re.compile(r"[01](?:[\s,;|.]+[01])*|true|false")
 
 # This many of them are named.
 _MOST_RARE = 20

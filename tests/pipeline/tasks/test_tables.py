@@ -27,8 +27,8 @@ TABLES = {
         [('" It is good .', "1"), ('He said " no', "0")],
     ),
     "cells between tabs are quoted where a program quoted them": (
-        'text\tlabel\n"a ""b""\tc\nd"\tx\nplain\ty\n',
-        [('a "b"\tc\nd', "x"), ("plain", "y")],
+        'text\tlabel\n"a ""b""\tc\nd\te"\tx\nplain\ty\n',
+        [('a "b"\tc\nd\te', "x"), ("plain", "y")],
     ),
     "cells between tabs are quoted where all are": (
         'text\tlabel\n"Good."\t"pos"\n"Bad."\t"neg"\n',
@@ -37,10 +37,6 @@ TABLES = {
     "cells between tabs are quoted where all but numbers are": (
         '"text"\t"label"\n"Good."\t1\n"Bad."\t0\n',
         [("Good.", "1"), ("Bad.", "0")],
-    ),
-    "marks between tabs are escaped as Spark does": (
-        'text\tlabel\n"a \\"b\\""\tx\nplain\ty\n',
-        [('a "b"', "x"), ("plain", "y")],
     ),
     "marks between tabs are escaped as R does": (
         '"text"\t"label"\n"a \\"b\\" c"\t"x"\n"plain"\t"y"\n',
@@ -58,13 +54,9 @@ TABLES = {
         'text\tlabel\r\n"a, b"\tx\r\nplain\ty\r\n',
         [("a, b", "x"), ("plain", "y")],
     ),
-    "marks between tabs are text where only some of the commas are in them": (
-        'text\tlabel\n"Yes, sir"\tx\nNo, sir\ty\n',
-        [('"Yes, sir"', "x"), ("No, sir", "y")],
-    ),
-    "marks between tabs are text where they are not because of commas": (
-        'text\tlabel\n"Yes, sir"\tx\n"So it goes"\ty\n',
-        [('"Yes, sir"', "x"), ('"So it goes"', "y")],
+    "marks between tabs are text where some of them do not fit together": (
+        'text\tlabel\n"Yes, sir"\tx\n"No," she said\ty\n',
+        [('"Yes, sir"', "x"), ('"No," she said', "y")],
     ),
     "Excel writes its Unicode text in UTF-16": (
         'text\tlabel\r\n"Zo\u00eb: ""no"""\tx\r\n"two\nlines"\ty\r\n'.encode("utf-16"),
@@ -420,11 +412,6 @@ def test_the_right_option_is_a_letter_a_number_or_a_text(tmp_path, first, second
         ("choose", "article,option0,option1,label\na,b,,A\n", "line 2 has fewer than two options"),
         ("multilabel", "text,a,b\nc,1,2\n", "line 2: 'b' is '2', where 0 or 1 says"),
         (
-            "multilabel",
-            'text,labels\na,"[0, 1, 1]"\nb,"[1, 0, 0]"\nc,"[0, 1]"\n',
-            "the cells of 'labels' have 0 or 1 for each label and no names; give the names",
-        ),
-        (
             "tag",
             '{"tokens": ["a"], "tags": ["O", "O"]}',
             "the number of tags (2) is not that of the words (1)",
@@ -454,7 +441,9 @@ def test_a_column_of_its_own_keeps_its_commas(tmp_path):
     assert [example.text for example in file.examples] == ["He came, late.", "Why; so?"]
 
 
-@pytest.mark.parametrize("text", ['"He said so."', 'say "so"', '"so" he said', '"open', "''so''"])
+@pytest.mark.parametrize(
+    "text", ['"Yes," he said, "so."', 'say "so"', '"so" he said', '"open', "''so''"]
+)
 def test_marks_of_a_text_between_tabs_stay(tmp_path, text):
     (example, _) = read(tmp_path, f"text\tlabel\n{text}\tx\nno\ty\n").examples
     assert example.text == text
