@@ -33,6 +33,13 @@ COMMAND = (
             "dataset_section(Path(sys.argv[1]), title='data', examples=1)",
             {"apache_beam", "keras", "tensorflow"},
         ),
+        (
+            "from pathlib import Path\n"
+            "path = Path(sys.argv[1]).parent / 'task.csv'\n"
+            "path.write_text('text,label\\n' + ''.join(f'{n},{n % 2}\\n' for n in range(40)))\n"
+            + COMMAND.format("['inspect', '--task', 'classify', str(path)]"),
+            {"apache_beam", "keras", "scipy", "sklearn", "tensorflow"},
+        ),
         ("import albert_tf.reporting.run_report", {"keras", "tensorflow"}),
         ("import cli.report.page", {"matplotlib"}),
     ],

@@ -97,7 +97,7 @@ def in_iob2(
     different = set(itertools.chain.from_iterable(tags))
     if (forms := entity_forms(different)) is not None:
         if changed := [f"{tag} as {form}" for tag, form in forms.items() if tag != form]:
-            remarks.append(f"tags are read as those of entities: {min(changed)}")
+            remarks.append(f"tags are read as those of entities: {max(changed, key=len)}")
         tags = [[forms[tag] for tag in each] for each in tags]
     prefixed = with_prefixes(tag for each in tags for tag in each)
     if are_entities(prefixed.values()):

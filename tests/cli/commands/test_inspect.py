@@ -46,3 +46,28 @@ def test_of_raw_text_the_first_documents_are_shown_by_the_sentence(tmp_path):
         "  1. She left.",
         "  2. Why?",
     ]
+
+
+def test_of_a_task_it_shows_what_would_be_learned_without_a_model(tmp_path):
+    for name, last in (("train", "no, no"), ("val", "late"), ("notes", "none")):
+        rows = "".join(f"text {n},{label}\n" for n in range(4) for label in "ab"[n % 2])
+        (tmp_path / f"{name}.csv").write_text(f"text,label\n{rows}{last},a\n")
+    said = run("inspect", "--task", "classify", tmp_path)
+    shown = [line.removeprefix(f"{tmp_path}/") for line in said.splitlines()]
+    assert shown == [
+        "train.csv: to train on",
+        "val.csv: to choose the best by",
+        "notes.csv: not used",
+        "train.csv: 4 examples; text from text; label from label",
+        "train.csv: row with too many cells, left out: 1",
+        "val.csv: 5 examples; text from text; label from label",
+        "Task classify, measured by accuracy and macro_f1.",
+        "4 examples to train on, 5 to choose the best by.",
+        "2 labels: a 2, b 2",
+        "Labels with fewer than 10 training examples: a 2, b 2.",
+        "Evaluation examples with a text that is trained on: 4 of 5.",
+        "The first training examples, as they will be learned:",
+        "  text 0 -> a",
+        "  text 1 -> b",
+        "  text 2 -> a",
+    ]

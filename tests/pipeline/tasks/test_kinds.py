@@ -1,0 +1,478 @@
+"""Task files as people have them: each is read rightly, or refused with what is wrong."""
+
+import json
+
+import pytest
+
+from pipeline.tasks.named_tasks import task_called
+from pipeline.tasks.table_examples import NO_LABEL, NO_TEXT, UNSETTLED
+from pipeline.tasks.tags import MOVED, NO_SPANS, PARTIAL
+from pipeline.tasks.task_files import find_task_files
+from pipeline.tasks.training_data import check_examples, with_labels
+from schemas.errors import AlbertError
+from tests.pipeline.tasks.task_file import read
+
+TEXT = "Ada Lovelace met Bo in New York"
+ENTITIES = {"PER": ["Ada Lovelace", "Bo"], "LOC": ["New York"]}
+TAGS = ("B-PER", "I-PER", "O", "B-PER", "O", "B-LOC", "I-LOC")
+
+
+def lines(rows):
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def spans(text=TEXT, *, units=str):
+    """Where the entities of a text begin and end, in characters, or as `units` counts."""
+    found = []
+    for kind, names in ENTITIES.items():
+        for name in names:
+            start = len(units(text[: text.index(name)]))
+            found.append((start, start + len(units(name)), kind, name))
+    return sorted(found)
+
+
+def utf16(text):
+    return text.encode("utf-16-le")[::2]
+
+
+SMILED = "\U0001f600 " + TEXT
+ACCENTED = "Été : " + TEXT
+OFFSET_NAMES = [("start", "end"), ("start_offset", "end_offset")]
+
+# Spans that count characters: the row, and what is counted.
+READ_SPANS = {
+    "lists": ({"text": TEXT, "label": [[a, b, k] for a, b, k, _ in spans()]}, {}),
+    "objects with their texts": (
+        {
+            "text": TEXT,
+            "spans": [{"start": a, "end": b, "label": k, "text": t} for a, b, k, t in spans()],
+        },
+        {},
+    ),
+    "offsets as texts": (
+        {
+            "text": TEXT,
+            "entities": [{"start": str(a), "end": str(b), "label": k} for a, b, k, _ in spans()],
+        },
+        {},
+    ),
+    "Doccano with relations": (
+        {
+            "text": TEXT,
+            "entities": [
+                {"id": 1, "start_offset": a, "end_offset": b, "label": k} for a, b, k, _ in spans()
+            ],
+        },
+        {},
+    ),
+    "Label Studio": (
+        {
+            "text": TEXT,
+            "label": [{"start": a, "end": b, "text": t, "labels": [k]} for a, b, k, t in spans()],
+        },
+        {},
+    ),
+    "without a last letter, where no text says more": (
+        {"text": TEXT, "label": [[0, 11, "PER"], *([a, b, k] for a, b, k, _ in spans()[1:])]},
+        {PARTIAL: 1},
+    ),
+    "of which one has slipped": (
+        {
+            "text": TEXT,
+            "spans": [
+                {"start": a + (n == 0), "end": b + (n == 0), "label": k, "text": t}
+                for n, (a, b, k, t) in enumerate(spans())
+            ],
+        },
+        {MOVED: 1},
+    ),
+}
+
+
+@pytest.mark.parametrize("form", READ_SPANS)
+def test_spans_of_characters_become_tags(tmp_path, form):
+    row, counts = READ_SPANS[form]
+    key = next(key for key in row if key != "text")
+    right = {"text": TEXT, key: [[a, b, k] for a, b, k, _ in spans()]}
+    file = read(tmp_path, lines([row, *[right] * 10]), task="tag")
+    assert {example.tags for example in file.examples} == {TAGS}
+    assert file.counts == counts
+
+
+# Spans that count something else, and what is said of that.
+WORDS = TEXT.split()
+WORD_SPANS = [(0, 2, "PER"), (3, 4, "PER"), (5, 7, "LOC")]
+BYTES = "bytes, UTF-16 or another text"
+WRONG_SPANS = {
+    "words, the last one included": (
+        {"tokens": WORDS, "ner": [[a, b - 1, k] for a, b, k in WORD_SPANS]},
+        "words",
+    ),
+    "words, as SpERT": (
+        {
+            "tokens": WORDS,
+            "entities": [{"start": a, "end": b, "label": k} for a, b, k in WORD_SPANS],
+        },
+        "words",
+    ),
+    "words of a text": ({"text": TEXT, "spans": [[a, b, k] for a, b, k in WORD_SPANS]}, "words"),
+    "bytes": (
+        {
+            "text": ACCENTED,
+            "label": [[a, b, k] for a, b, k, _ in spans(ACCENTED, units=str.encode)],
+        },
+        BYTES,
+    ),
+    "UTF-16": (
+        {"text": SMILED, "label": [[a, b, k] for a, b, k, _ in spans(SMILED, units=utf16)]},
+        BYTES,
+    ),
+    "a text that was stripped later": (
+        {"text": TEXT, "label": [[a + 2, b + 2, k] for a, b, k, _ in spans()]},
+        BYTES,
+    ),
+    "UTF-16, with the texts beside": (
+        {
+            "text": SMILED,
+            "label": [
+                {"start": a, "end": b, "labels": [k], "text": t}
+                for a, b, k, t in spans(SMILED, units=utf16)
+            ],
+        },
+        BYTES,
+    ),
+    "the last character included": (
+        {"text": TEXT, "label": [[a, b - 1, k] for a, b, k, _ in spans()]},
+        BYTES,
+    ),
+}
+
+
+@pytest.mark.parametrize("unit", WRONG_SPANS)
+def test_spans_that_do_not_fit_their_text_are_refused_with_what_they_count(tmp_path, unit):
+    row, said = WRONG_SPANS[unit]
+    with pytest.raises(AlbertError) as error:
+        read(tmp_path, lines([row] * 3), task="tag")
+    assert f"they seem to count {said}, and have to count characters; the form" in str(error.value)
+    # The form is shown in three rows.
+    assert len(str(error.value).splitlines()) == 4
+
+
+def test_a_row_without_a_value_for_its_spans_has_no_entities(tmp_path):
+    rows = [{"text": TEXT, "label": [[0, 12, "PER"]]}, {"text": "no one", "label": None}]
+    file = read(tmp_path, lines(rows), task="tag")
+    assert file.examples[1].tags == ("O", "O")
+    assert file.counts == {NO_SPANS: 1}
+
+
+def test_korean_words_may_go_on_after_a_name(tmp_path):
+    rows = [{"text": "서울에서 김철수가 왔다", "label": [[0, 2, "LC"], [5, 8, "PS"]]}]
+    (example,) = read(tmp_path, lines(rows), task="tag").examples
+    assert example.tags == ("B-LC", "B-PS", "O")
+
+
+# Cells of labels, the sign that divides them all, and the labels.
+DIVIDED = {
+    "angles": (["<a>", "<b><c#>", "<c#>"], "><", [("a",), ("b", "c#"), ("c#",)]),
+    "bars around": (["|a|", "|b|c|"], "|", [("a",), ("b", "c")]),
+    "semicolons, with commas in names": (
+        ["Food, Drink", "Food, Drink;Travel", "Travel"],
+        ";",
+        [("Food, Drink",), ("Food, Drink", "Travel"), ("Travel",)],
+    ),
+    "semicolons, with & in names": (
+        ["Health & Fitness", "Health & Fitness; Hair", "Health"],
+        ";",
+        [("Health & Fitness",), ("Health & Fitness", "Hair"), ("Health",)],
+    ),
+    "commas, with slashes in names": (
+        ["TCP/IP", "TCP", "TCP/IP, DNS"],
+        ",",
+        [("TCP/IP",), ("TCP",), ("TCP/IP", "DNS")],
+    ),
+    "spaces between what stands alone": (["c++", "c++ c#", "c#"], " ", [("c++",), ("c++", "c#")]),
+    "spaces in names": (["sci fi", "drama", "sci fi"], "", [("sci fi",), ("drama",)]),
+    "commas that are in names alone": (
+        ["Arts, Crafts", "Food, Drink", "Sport"],
+        "",
+        [("Arts, Crafts",), ("Food, Drink",), ("Sport",)],
+    ),
+    "levels": (["Arts", "Arts/Music", "Sport"], "", [("Arts",), ("Arts/Music",), ("Sport",)]),
+    "brackets": (["[a, b]", "[a]"], ",", [("a", "b"), ("a",)]),
+}
+
+
+@pytest.mark.parametrize("kind", DIVIDED)
+def test_labels_are_divided_at_one_sign_that_is_said(tmp_path, kind):
+    cells, sign, expected = DIVIDED[kind]
+    rows = lines({"text": f"t{n}", "labels": cell} for n, cell in enumerate(cells))
+    file = read(tmp_path, rows, task="multilabel")
+    assert [example.labels for example in file.examples][: len(expected)] == expected
+    assert file.columns.divider == sign
+    assert [r for r in file.remarks if "divided" in r] == (
+        [f"labels are divided at {sign!r} alone"] if sign else []
+    )
+
+
+def test_another_file_is_divided_as_the_training_file_was(tmp_path):
+    row = lines([{"text": "t", "labels": "Food, Drink"}])
+    (example,) = read(tmp_path, row, task="multilabel", divider=";").examples
+    assert example.labels == ("Food, Drink",)
+
+
+@pytest.mark.parametrize(
+    "cells", [["0,1,1", "1,0,0"], ["0 1 1", "1 0 0"], [[0, 1], [1, 0]], [["1"], ["0"]], [[0.0, 1]]]
+)
+def test_marks_without_names_are_refused(tmp_path, cells):
+    rows = lines({"text": f"t{n}", "labels": cell} for n, cell in enumerate(cells))
+    examples = read(tmp_path, rows, task="multilabel").examples
+    with pytest.raises(AlbertError, match="has 0 or 1 for each label and not their names; give"):
+        with_labels(task_called("multilabel"), examples)
+
+
+SENTENCES = [[*zip(WORDS, TAGS, strict=True)], [("No", "O"), ("1848", "O")]] * 6
+
+
+def rows_of(pattern, *, between="\n"):
+    """The sentences with a line for each word."""
+    blocks = (
+        "".join(pattern.format(n=n, w=w, t=t) for n, (w, t) in enumerate(each, 1))
+        for each in SENTENCES
+    )
+    return between.join(blocks)
+
+
+LONG_NAMES = "TOKEN\tCOARSE\tFINE\tA\tB\tC\tD\tE\tF\tMISC\n"
+TEN = "{w}\t{t}\tO\tO\tO\tO\tO\t_\t_\t_\n"
+COLUMNS = {
+    "ten columns with a year among the words": (LONG_NAMES + TEN, "COARSE", ""),
+    "ten columns, comments and names": (LONG_NAMES + "# id = 7\n" + TEN, "COARSE", ""),
+    "CoNLL-U Plus without ids": ("# global.columns = FORM UPOS CONLL:NER\n{w}\tX\t{t}\n", None, ""),
+    "tags first": ("{t}\t{w}\n", None, ""),
+    "tags first, between spaces": ("{t} {w}\n", None, ""),
+    "numbers, tags, words": ("{n}\t{t}\t{w}\n", None, ""),
+    "columns of nothing last": ("{n}\t{w}\t{t}\t-\t-\n", None, ""),
+    "a column of nothing, between spaces": ("{w} {t} _\n", None, ""),
+    "tags before a lemma": ("{w}\t{t}\tx{w}\n", None, ""),
+    "a spreadsheet": ("Word,Tag\n{w},{t}\n", None, ",\n"),
+    "a spreadsheet with numbers": (",Word,Tag\n{n},{w},{t}\n", None, "9,,\n"),
+    "a spreadsheet with semicolons": ("Word;POS;Tag\n{w};X;{t}\n", None, ";;\n"),
+    "a key before each tag": ("{n}\t{w}\t_\tX\t_\t_\t0\t_\t_\tname={t}\n", "misc", ""),
+    "a key after others": ("{n}\t{w}\t_\tX\t_\t_\t0\t_\t_\tA=1|NER={t}\n", "misc", ""),
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_words_and_tags_are_found_in_their_columns(tmp_path, kind):
+    pattern, label, between = COLUMNS[kind]
+    *head, row = pattern.splitlines(keepends=True)
+    columns = {"label": label} if label else {}
+    file = read(
+        tmp_path, "".join(head) + rows_of(row, between=between or "\n"), task="tag", **columns
+    )
+    assert [[*zip(e.words, e.tags, strict=True)] for e in file.examples] == SENTENCES
+
+
+@pytest.mark.parametrize(
+    ("small", "expected"), [("b-per", "B-per"), ("b-PER", "B-PER"), ("s-loc", "B-loc")]
+)
+def test_tags_in_small_letters_are_those_of_entities_which_is_said(tmp_path, small, expected):
+    file = read(tmp_path, f"Ada {small}\nran o\n", task="tag")
+    assert file.examples[0].tags == (expected, "O")
+    large = small[0].upper() + small[1:]
+    assert file.remarks[-1] == f"tags are read as those of entities: {small} as {large}"
+
+
+REFUSED = {
+    "WebAnno": (
+        "#FORMAT=WebAnno TSV 3.3\n\n1-1\t0-3\tAda\tPER[1]\t\n1-2\t4-7\tran\t_\t\n",
+        "the number of its span",
+    ),
+    "brat": (
+        "T1\tPER 0 3\tAda Lovelace\nT2\tLOC 4 8\tNew York\n",
+        "'Ada Lovelace' in column 3 is no",
+    ),
+    "PubTator": ("7|t|Ada ran\n7\t0\t3\tAda\tPER\tD1\n", "line 2 ends before column 2"),
+    "names without a known one": (LONG_NAMES + rows_of(TEN), "looks like names, TOKEN, COARSE"),
+    "a word without a tag": ("Word,Tag\nAda,\nran,O\n", "'' in column 2 is no tag"),
+    "pairs of spaCy": ('[["Ada ran", {"entities": [[0, 3, "PER"]]}]]', "is not a JSON object"),
+    "labels first": (
+        '{"text": "Ada ran", "label": [["PER", 0, 3]]}',
+        "not of the form [start, end",
+    ),
+    "two labels": (
+        '{"text": "Ada ran", "label": [{"start": 0, "end": 3, "labels": ["A", "B"]}]}',
+        "and one type",
+    ),
+    "texts alone": ('{"text": "Ada", "label": [{"text": "Ada", "label": "P"}]}', "not of the form"),
+    "Label Studio's own": ('[{"id": 1, "annotations": [], "data": {}}]', "do not show which one"),
+    "NumPy": ("tokens,tags\n\"['a' 'b']\",\"['O' 'O']\"\n", "as NumPy or PyTorch writes it"),
+    "tensors": ('tokens,tags\n"tensor([1, 2])","tensor([0, 0])"\n', "as NumPy or PyTorch"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_other_layouts_of_tags_are_refused_with_the_form_that_is_read(tmp_path, kind):
+    content, said = REFUSED[kind]
+    with pytest.raises(AlbertError) as error:
+        read(tmp_path, content, task="tag")
+    assert said in str(error.value)
+    assert "the form that is read:\n" in str(error.value) or "df.to_json" in str(error.value)
+
+
+FOLDERS = {
+    "val": ("train.csv val.csv test.csv", "train.csv", "val.csv", "test.csv", ""),
+    "folders": (
+        "train/data.csv validation/data.csv test/data.csv",
+        *("train/data.csv", "validation/data.csv", "test/data.csv", ""),
+    ),
+    "both in one": (
+        "train.tsv train_dev.tsv devel.tsv test.tsv",
+        *("train.tsv", "devel.tsv", "test.tsv", "train_dev.tsv"),
+    ),
+    "shards": (
+        "train-00000-of-00001.parquet validation-00000-of-00001.parquet",
+        *("train-00000-of-00001.parquet", "validation-00000-of-00001.parquet", "", ""),
+    ),
+    "values and capitals": (
+        "Train.CSV values.csv VAL.csv",
+        *("Train.CSV", "VAL.csv", "", "values.csv"),
+    ),
+    "names before folders": ("train/dev.txt train/a.txt", "train/a.txt", "train/dev.txt", "", ""),
+}
+
+
+@pytest.mark.parametrize("kind", FOLDERS)
+def test_each_file_of_a_folder_has_a_part_or_is_said_to_have_none(tmp_path, kind):
+    names, *parts = FOLDERS[kind]
+    for name in names.split():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("text")
+    found = find_task_files(str(tmp_path), task_called("classify"))
+    assert [*found] == [[f"{tmp_path}/{name}" for name in part.split()] for part in parts]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "shown"),
+    [
+        ("split", ["train", "train", "dev"], "train 2, dev 1"),
+        ("is_valid", [False, False, True], "false 2, true 1"),
+        ("Fold", [0, 1, 2], "0 1, 1 1, 2 1"),
+    ],
+)
+def test_a_column_that_divides_the_rows_is_told(tmp_path, name, values, shown):
+    rows = [{"text": f"t{n}", "label": str(n), name: each} for n, each in enumerate(values)]
+    assert read(tmp_path, lines(rows)).remarks[0] == (
+        f"column {name!r} divides the rows ({shown}) and is not read: all are in one part; write "
+        "each part to a file of its own"
+    )
+
+
+UNSETTLED_ROWS = {
+    "no agreement": ([{"label": "-"}, {"label": "yes"}], "yes", NO_LABEL),
+    "minus one": ([{"label": -1}, *({"label": n} for n in (0, 1, 2))], "0 1 2", NO_LABEL),
+    "Argilla 1": (
+        [{"label": "x", "status": "Discarded"}, {"label": "y", "status": "Validated"}],
+        *("y", UNSETTLED),
+    ),
+    "Argilla 2": (
+        [
+            {"label": ["x"], "label.status": ["discarded"]},
+            {"label": ["y"], "label.status": ["submitted"]},
+        ],
+        *("y", UNSETTLED),
+    ),
+    "Prodigy": (
+        [{"label": "x", "answer": "reject"}, {"label": "y", "answer": "accept"}],
+        *("y", UNSETTLED),
+    ),
+    "drafts": (
+        [{"label": "x", "status": "draft"}, {"label": "y", "status": "completed"}],
+        *("y", UNSETTLED),
+    ),
+    "nobody answered": ([{"label": []}, {"label": ["y"]}], "y", NO_LABEL),
+}
+
+
+@pytest.mark.parametrize("kind", UNSETTLED_ROWS)
+def test_rows_that_annotators_did_not_settle_are_left_out_and_counted(tmp_path, kind):
+    rows, labels, reason = UNSETTLED_ROWS[kind]
+    file = read(tmp_path, lines({"text": f"t{n}", **row} for n, row in enumerate(rows)))
+    assert [example.label for example in file.examples] == labels.split()
+    assert file.counts == {reason: 1}
+
+
+@pytest.mark.parametrize(
+    "labels", [["-", "+"], ["-1", "0", "1"], ["-", "!", "?"], [-2, -1, 0, 1, 2], ["done", "open"]]
+)
+def test_what_may_be_a_label_stays_one(tmp_path, labels):
+    rows = lines({"text": f"t{n}", "label": label} for n, label in enumerate(labels))
+    file = read(tmp_path, rows)
+    assert [example.label for example in file.examples] == [*map(str, labels)]
+
+
+@pytest.mark.parametrize("kind", ["classify", "multilabel"])
+def test_texts_that_come_again_with_other_labels_are_refused_if_they_are_most(tmp_path, kind):
+    rows = [{"text": f"t{n}", "label": each} for n in range(4) for each in ("a", "b")[: 1 + n % 3]]
+    examples = read(tmp_path, lines(rows), task=kind).examples
+    task = with_labels(task_called(kind), examples)
+    check_examples(task, examples, evaluation=[])
+    with pytest.raises(AlbertError, match=r"^2 of 3 different texts come with several labels"):
+        check_examples(task, examples[1:], evaluation=[])
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1.0, "1.0", 1, "1"], "1"),
+        ([True, "True", "TRUE", "true"], "true"),
+        (["2.00", 2, ["2"], "[2]"], "2"),
+        ([["spam"], "spam", '["spam"]', " spam "], "spam"),
+        (["1.5", 1.5], "1.5"),
+        (["v1.0", ["v1.0"]], "v1.0"),
+    ],
+)
+def test_a_label_has_one_form_in_every_format(tmp_path, values, expected):
+    rows = lines({"text": "t", "label": value} for value in values)
+    assert {example.label for example in read(tmp_path, rows).examples} == {expected}
+
+
+@pytest.mark.parametrize("empty", ["", "N/A", "nan", None, "-"])
+def test_empty_scores_and_texts_are_left_out_and_counted(tmp_path, empty):
+    rows = [{"text": "a", "score": 1.5}, {"text": "b", "score": empty}, {"text": None, "score": 1}]
+    file = read(tmp_path, lines(rows), task="regress")
+    assert [(example.text, example.score) for example in file.examples] == [("a", 1.5)]
+    assert file.counts == {NO_LABEL: 1, NO_TEXT: 1}
+
+
+@pytest.mark.parametrize("score", ["0,5", "40%", "1,000", "$5", "high", {"label": 1}])
+def test_what_is_no_number_is_refused_with_how_numbers_are_written(tmp_path, score):
+    with pytest.raises(AlbertError, match=r"is not a number; write numbers as 1234\.5"):
+        read(tmp_path, lines([{"text": "a", "score": score}]), task="regress")
+
+
+def test_options_in_any_columns_are_named(tmp_path):
+    row = {"goal": "g", "sol1": "red", "sol2": "blue", "label": 1}
+    (example,) = read(
+        tmp_path, lines([row]), task="choose", text="goal", options=("sol1", "sol2")
+    ).examples
+    assert (example.options, example.choice) == (("red", "blue"), 1)
+    row = {"context": "g", "answers": ["red", "blue"], "label": 1}
+    (example,) = read(tmp_path, lines([row]), task="choose", options=("answers",)).examples
+    assert example.options == ("red", "blue")
+
+
+@pytest.mark.parametrize(
+    ("article", "qa"),
+    [
+        ({}, {"guid": "7", "answers": [{"text": "Ada", "answer_start": 0}]}),
+        ({}, {"id": "7", "answer": {"text": "Ada", "answer_start": 0}}),
+        ({"title": "t"}, {"id": "7", "answers": [{"text": "Ada", "answer_start": 0}]}),
+    ],
+    ids=["KLUE", "KorQuAD 2", "SQuAD"],
+)
+def test_relatives_of_squad_are_read(tmp_path, article, qa):
+    paragraph = {"context": "Ada ran", "qas": [{"question": "Who?", **qa}]}
+    articles = [{**article, "paragraphs": [paragraph]}] if article else [paragraph]
+    (example,) = read(tmp_path, json.dumps({"data": articles}), task="answer").examples
+    assert (example.id, example.answers[0].text) == ("7", "Ada")
