@@ -99,6 +99,9 @@ _FORMAT = re.compile(
     "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200e\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
 )
+# Arabic vowel signs as they are printed alone; NFKD puts a space before them, which would stand
+# inside of words. A text with such forms has none.
+_ALONE = re.compile("[\ufc5e-\ufc63\ufe70\ufe72\ufe74\ufe76\ufe78\ufe7a\ufe7c\ufe7e]")
 # They show where letters join, and do so in the middle of words (UAX 29, WB4): between
 # two words of a Persian or Telugu compound, or parts of an emoji.
 _JOINERS = "\u200c\u200d"
@@ -130,7 +133,8 @@ def normalization_of_text(
     for text in texts:
         total += len(text)
         if not text.isascii():
-            found += len(_FORMAT.findall(text)) + sum(map(text.count, f"{_JOINERS}{dotted}"))
+            found += len(_FORMAT.findall(text)) + len(_ALONE.findall(text))
+            found += sum(map(text.count, f"{_JOINERS}{dotted}"))
     has_case_of_its_own = not cased and language in f"{_WITH_DOTLESS_I} lt".split()
     if found <= _LEAST_SHARE * total and not has_case_of_its_own:
         return albert
@@ -156,6 +160,8 @@ def normalize_in_language(
         return text if albert("\u0301") else ""
     if _FORMAT.fullmatch(text):
         return ""
+    if _ALONE.fullmatch(text):
+        return "".join(map(albert, unicodedata.normalize("NFKD", text).lstrip()))
     if cased:
         return albert(text)
     if text == "İ":

@@ -127,6 +127,11 @@ def model_of_pieces(pieces: Sequence[tuple[str, float]], charsmap: bytes) -> byt
     return b"".join(written)
 
 
+# Marks that stand inside of words between letters (Unicode annex 29: MidLetter, MidNumLet, and
+# the double quote between Hebrew letters), by the letters that both sides have at least, see
+# `_letter`. An apostrophe between Latin letters begins a word, as in ALBERT: "don" and "'t".
+_INSIDE_WORDS = {"·": 1, "‧": 1, "'": 2, "’": 2, "׳": 2, "״": 2, '"': 3}
+
 # A vocabulary of a million pieces has 20 MB.
 MAX_MODEL_BYTES = 256 << 20
 
@@ -150,6 +155,15 @@ def starts_word(piece: str) -> bool:
 
 def _is_mark(piece: str) -> bool:
     return len(piece) == 1 and unicodedata.category(piece)[0] in "PS"
+
+
+def _letter(character: str) -> int:
+    """0 of no letter, 1 of Latin ones, 2 of others, 3 of Hebrew ones and their points."""
+    name = unicodedata.name(character, "")
+    if name.startswith(("HEBREW LETTER", "HEBREW POINT")):
+        return 3
+    is_letter = character.isalpha() or unicodedata.category(character).startswith("M")
+    return 0 if not is_letter else 1 if name.startswith("LATIN") else 2
 
 
 class TokenizedText(NamedTuple):
@@ -232,6 +246,10 @@ class SentencePieceTokenizer:
         self._marks: Bool = np.array(list(map(_is_mark, pieces))) & ~self._unspaced
         self._marks[UNK_ID] = True
         self._space: int = self._processor.PieceToId(SPACE)
+        self._inside_words = np.array([_INSIDE_WORDS.get(piece, 0) for piece in pieces])
+        self._first, self._last = (
+            np.array([_letter(piece[side]) for piece in pieces]) for side in (0, -1)
+        )
 
     def _loaded(self, prefix: bytes) -> sentencepiece.SentencePieceProcessor:
         """The model, told whether to put a space before a text."""
@@ -243,9 +261,12 @@ class SentencePieceTokenizer:
         """Whether each token of a text starts a word, `[T]`.
 
         In a text of a script without spaces another script starts one: in "我用Python"
-        the pieces "P" and "ython" are a word.
+        the pieces "P" and "ython" are a word. A mark that stands inside of words does not.
         """
         starts = self.word_starts[ids]
+        marks = np.flatnonzero(self._inside_words[ids[1:-1]]) + 1
+        beside = np.minimum(self._last[ids[marks - 1]], self._first[ids[marks + 1]])
+        starts[marks[beside >= self._inside_words[ids[marks]]]] = False
         unspaced = self._unspaced[ids]
         if unspaced.sum() <= LEAST_SHARE_OF_UNSPACED * len(ids):
             return starts

@@ -286,6 +286,12 @@ def test_case_with_a_dot_written_apart(normalizer_of):
     assert made("I\u0307ZMI\u0307R IRMAK Î I\u0302") == "izmir ırmak î î"
 
 
+def test_arabic_marks_as_they_are_printed_alone_stay_in_their_words(normalizer_of):
+    made = normalizer_of(["\u0625\u0646\ufc60 \u0627\u0644\u0648\u0644\ufe76\u062f"], language="ar")
+    word = "\u0625\u0646\u064e\u0651"
+    assert made("\u0625\u0646\ufc60 \u0648\u0644\ufe76\u062f") == f"{word} \u0648\u0644\u064e\u062f"
+
+
 @pytest.mark.parametrize("keep_accents", [True, False])
 def test_text_without_such_characters_has_the_rules_of_albert(keep_accents):
     text = ["He came. " * 4000, "one \u200e, İ"]

@@ -1,9 +1,16 @@
+import numpy as np
 import pytest
 import sentencepiece
 
 from pipeline.core.protobuf import number_field
 from pipeline.vocabulary import tokenizer as vocabulary
-from pipeline.vocabulary.tokenizer import SPACE, load_tokenizer, read_model, starts_word
+from pipeline.vocabulary.tokenizer import (
+    SPACE,
+    load_tokenizer,
+    model_of_pieces,
+    read_model,
+    starts_word,
+)
 from schemas.errors import AlbertError
 from schemas.example import SPECIAL_TOKENS
 
@@ -148,3 +155,30 @@ def test_of_a_file_without_end_no_more_is_read_than_a_model_can_have(monkeypatch
     monkeypatch.setattr(vocabulary, "MAX_MODEL_BYTES", 1 << 20)
     with pytest.raises(AlbertError, match=r"^/dev/zero cannot be read: it is a pipe or a device"):
         read_model("/dev/zero")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "words"),
+    [
+        ("▁прив ' язаному", ["▁прив'язаному"]),
+        ("▁прив ’ язаному", ["▁прив’язаному"]),
+        ("▁col · legi", ["▁col·legi"]),
+        ('▁ארה " ב', ['▁ארה"ב']),
+        ("▁מנכ ״ ל", ["▁מנכ״ל"]),
+        ("▁don ' t", ["▁don", "'t"]),
+        ('▁слово " ▁дом', ["▁слово", '"', "▁дом"]),
+        ("▁слово ' ▁дом", ["▁слово", "'", "▁дом"]),
+        ("▁дом · 3", ["▁дом", "·", "3"]),
+        ("' прив", ["'прив"]),
+    ],
+)
+def test_a_mark_between_letters_is_inside_of_their_word(pieces, words):
+    found = list(dict.fromkeys(pieces.split()))
+    model = model_of_pieces([(piece, 0.0) for piece in (*SPECIAL_TOKENS, *found)], b"")
+    ids = np.array([len(SPECIAL_TOKENS) + found.index(piece) for piece in pieces.split()])
+    shown = pieces.split()
+    starts = load_tokenizer(model).starts(ids).tolist()
+    joined = "".join(
+        f" {piece}" if start else piece for piece, start in zip(shown, starts, strict=True)
+    )
+    assert joined.split() == words
