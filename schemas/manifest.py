@@ -162,7 +162,8 @@ def read_manifest(dataset: str | Path) -> DatasetManifest:
     """Read the manifest of a finished data set."""
     path, config = Path(dataset) / MANIFEST, Path(dataset) / CONFIG
     if not Path(dataset).is_dir():
-        raise SettingError(f"{dataset} is not a folder; give one made by albert make-data.")
+        what = "is not a folder" if Path(dataset).exists() else "does not exist"
+        raise SettingError(f"{dataset} {what}; give a folder made by albert make-data.")
     if path.is_file():
         return parse_manifest(read_json(path), path)
     command = read_json(config).get("command") if config.is_file() else None

@@ -494,7 +494,7 @@ DATA_CASES = [
 ]
 
 TRAINING_CASES = [
-    typed("pretrain --data none --output out", "not a folder"),
+    typed("pretrain --data none --output out", "does not exist"),
     typed(f"{PRETRAIN} --model huge", "file, not huge"),
     typed(f"{PRETRAIN} --set width=3", "its value, FIELD=VALUE"),
     typed(f"{PRETRAIN} --set hidden_size=wide", "int, not 'wide'"),

@@ -140,5 +140,5 @@ def check_same_vocabulary(manifest: DatasetManifest, *, run: Path, data: Path) -
         raise AlbertError(
             f"{data} was made with another vocabulary (sha256 {theirs[:12]}) than "
             f"{run} was trained with ({ours[:12]}); make data with the vocabulary "
-            f"{run / SPM_MODEL}."
+            f"{run / SPM_MODEL}, or measure on its text with albert evaluate --text."
         )

@@ -1,6 +1,7 @@
-"""`albert fill-mask`: the pieces a model expects at the masks of a text."""
+"""`albert fill-mask`: the pieces a model expects at the masks of a text; surprisal."""
 
 import json
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +13,13 @@ from cli.support.console import tell
 from cli.support.options import UserPath, debug_option, json_option
 from cli.support.trained_model import checkpoint_option, open_model, vocabulary_for_text
 from schemas.errors import AlbertError, SettingError
-from schemas.example import MASK, MASK_ID
+from schemas.example import CLS_ID, MASK, MASK_ID, SEP_ID
+from schemas.files import read_bytes
 from schemas.readable import percent
 
 if TYPE_CHECKING:
     from albert_tf.model.pretrainer import AlbertPretrainer
+    from albert_tf.model.trained_model import TrainedModel
     from albert_tf.runs.checkpoints import Which
     from pipeline.vocabulary.tokenizer import Tokenizer
 
@@ -33,6 +36,13 @@ _NO_TEXT = f"Give a text with {MASK} in it, or send texts on standard input, one
     type=click.IntRange(min=1),
     help="Pieces to show for each mask.",
 )
+@click.option(
+    "--score",
+    type=UserPath(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Print the surprisal of each word of a file instead, in bits, with the word as "
+    "the only one that is masked: a text a line, in columns with tabs between.",
+)
 @checkpoint_option
 @json_option("Print one JSON object per text.")
 @debug_option
@@ -40,6 +50,7 @@ def fill_mask(
     model: Path,
     texts: tuple[str, ...],
     top: int,
+    score: Path | None,
     checkpoint: "Which | None",
     as_json: bool,
     debug: bool,
@@ -52,7 +63,9 @@ def fill_mask(
     reported. A piece that begins a word is shown with a leading "▁"; one without it
     continues the word before.
     """
-    if not texts and (not sys.stdin or sys.stdin.isatty()):
+    if score is not None and texts:
+        raise SettingError("--score takes its texts from a file; leave TEXT out.")
+    if not texts and score is None and (not sys.stdin or sys.stdin.isatty()):
         # Nobody sends what would be waited for.
         raise SettingError(_NO_TEXT)
     tokenizer = vocabulary_for_text(model, say=tell)
@@ -64,6 +77,10 @@ def fill_mask(
     lines = Lines(tokenizer, longest=longest)
     from albert_tf.model.trained_model import pretrainer_of
 
+    if score is not None:
+        for line in scored(score, trained, tokenizer, as_json=as_json):
+            click.echo(line)
+        return
     pretrainer = pretrainer_of(trained, is_compiled=False)
     for text, ids in encoded or lines:
         answer = {"text": text, **filled(ids, pretrainer, tokenizer=tokenizer, top=top)}
@@ -110,14 +127,11 @@ def decoded(line: bytes) -> str:
 
 def encode(text: str, tokenizer: "Tokenizer", *, longest: int | None = None) -> list[int]:
     """The token ids of a text; refused if it is longer than a loaded model reads."""
-    from pipeline.encoding.queries import encode_masked, quoted
+    from pipeline.encoding.queries import encode_masked
 
     ids = encode_masked(text, tokenizer)
     if longest is not None and len(ids) > longest:
-        raise AlbertError(
-            f"{quoted(text)} has {len(ids)} tokens with [CLS] and [SEP] and the "
-            f"model reads {longest}; give less text."
-        )
+        raise AlbertError(too_long(text, len(ids), longest))
     return ids
 
 
@@ -135,6 +149,62 @@ def filled(
         for pieces in best
     ]
     return {"filled": tokenizer.decode(ids), "masks": masks}
+
+
+def scored(
+    file: Path, model: "TrainedModel", tokenizer: "Tokenizer", *, as_json: bool
+) -> Iterator[str]:
+    """The surprisal of each word of a file with a text a line, in bits, as lines.
+
+    A token of a word is predicted while it and the rest of its word are masked (Kauf and
+    Ivanova, 2305.10588); the surprisal of a word is the sum of its tokens'.
+    """
+    import numpy as np
+
+    from albert_tf.evaluation.words import Span, WordScorer, word_bounds
+    from albert_tf.model.trained_model import pretrainer_of
+
+    encoded = []
+    for number, line in enumerate(read_bytes(file).splitlines(), start=1):
+        try:
+            text = decoded(line)
+            found = tokenizer.encode_with_offsets(text)
+            if len(found.ids) + 2 > model.max_seq_length:
+                raise AlbertError(too_long(text, len(found.ids) + 2, model.max_seq_length))
+        except AlbertError as error:
+            raise AlbertError(f"{file}, line {number}: {error}") from None
+        encoded.append((text, found))
+    words = []
+    for number, (_, found) in enumerate(encoded):
+        starts = tokenizer.starts(np.array(found.ids, np.int32))
+        starts[:1] = True
+        words += [Span(number, start + 1, end + 1) for start, end in word_bounds(starts)]
+    if not words:
+        raise AlbertError(f"{file} has no words; give a file with a text a line.")
+    rows = [np.array([CLS_ID, *found.ids, SEP_ID], np.int32) for _, found in encoded]
+    losses = WordScorer(pretrainer_of(model)).losses(rows, words)
+    answers: list[dict[str, Any]] = [{"text": text, "words": []} for text, _ in encoded]
+    for span, bits in zip(words, losses / math.log(2), strict=True):
+        text, found = encoded[span.row]
+        word = text[found.starts[span.start - 1] : found.ends[span.end - 2]]
+        answers[span.row]["words"].append({"word": word, "surprisal": float(bits)})
+    if as_json:
+        yield from (json.dumps(answer, ensure_ascii=False) for answer in answers)
+        return
+    yield "line\tword\tsurprisal"
+    for number, answer in enumerate(answers, start=1):
+        for each in answer["words"]:
+            yield f"{number}\t{each['word']}\t{each['surprisal']:.4f}"
+
+
+def too_long(text: str, length: int, longest: int) -> str:
+    """What is said of a text that is longer than a model reads."""
+    from pipeline.encoding.queries import quoted
+
+    return (
+        f"{quoted(text)} has {length} tokens with [CLS] and [SEP] and the "
+        f"model reads {longest}; give less text."
+    )
 
 
 def shown(answer: dict[str, Any]) -> str:

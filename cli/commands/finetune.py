@@ -17,6 +17,7 @@ from cli.support.options import (
     common_options,
     config_options,
     from_anywhere,
+    offered,
     take_config,
 )
 from cli.support.output_folder import Footprint, Identity
@@ -27,6 +28,7 @@ from cli.support.trained_model import (
     read_start,
     vocabulary_for_text,
 )
+from pipeline.tasks.named_tasks import NAMED_TASKS
 from schemas.config import flag_name
 from schemas.errors import SettingError
 from schemas.files import write_text
@@ -48,7 +50,7 @@ from schemas.layout import (
     vocabulary_file,
 )
 from schemas.report import text_lines
-from schemas.task import Kind, TaskExample, TaskRecord, TaskSpec
+from schemas.task import KINDS, Kind, TaskExample, TaskRecord, TaskSpec
 
 if TYPE_CHECKING:
     from albert_tf.finetuning.job import TuningJob
@@ -100,6 +102,7 @@ WEIGHED: tuple[Kind, ...] = ("classify", "tag")
 @click.option(
     "--task",
     required=True,
+    shell_complete=offered(*KINDS, *NAMED_TASKS),
     metavar="KIND|NAME",
     help="classify, multilabel, regress, choose, answer or tag; or a named task, such "
     "as sst-2, squad or c3, whose labels, measures and length are built in.",

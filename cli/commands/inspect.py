@@ -1,33 +1,40 @@
-"""`albert inspect`: what a data set is and whether it is whole; where a run stands."""
+"""`albert inspect`: what a data set, run, export or vocabulary is; how a text is divided."""
 
 import itertools
+import json
+import os
 import shlex
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.support.console import Console
 from cli.support.inputs import data_here, find_given_inputs, input_options, kind_of
-from cli.support.options import UserPath, column_options, debug_option
+from cli.support.options import UserPath, column_options, debug_option, json_option
+from cli.support.trained_model import read_vocabulary
 from pipeline.reading.formats import KINDS
 from schemas.errors import AlbertError, SettingError
-from schemas.layout import EVAL, TRAIN
+from schemas.example import SPACE
+from schemas.files import read_json
+from schemas.layout import EVAL, EXPORT_RECORD, MODEL_CARD, TRAIN
 from schemas.manifest import DatasetManifest, ShardFile, read_manifest
 from schemas.readable import counted
 
+if TYPE_CHECKING:
+    from pipeline.vocabulary.tokenizer import Tokenizer
+
 
 @click.command(epilog="Example:  albert inspect data --examples 2 --verify")
-@click.argument(
-    "paths", metavar="[DATA|RUN|FILE...]", type=UserPath(storage=True, path_type=Path), nargs=-1
-)
+@click.argument("paths", metavar="[FOLDER [TEXT]|FILE...]", nargs=-1)
 @input_options
 @click.option(
     "--task",
     metavar="KIND|NAME",
     help="Show what a model would learn of the files of a task, which are named as for finetune.",
 )
-@column_options("text", "pair", "label", "option")
+@column_options("pair", "label", "option")
 @click.option(
     "--documents",
     default=1,
@@ -62,73 +69,152 @@ from schemas.readable import counted
     is_flag=True,
     help="Hash every file again and check every record against the feature table.",
 )
+@json_option()
 @debug_option
 def inspect(
-    paths: tuple[Path | str, ...],
+    paths: tuple[str, ...],
     task: str | None,
     examples: int,
     split: str,
     epoch: int,
     verify: bool,
     documents: int,
+    as_json: bool,
     debug: bool,
     **values: Any,
 ) -> None:
-    """Show what a data set holds, where a run stands, or how raw text or a task is read.
+    """Show what a data set holds, where a run stands, or how text or a task is read.
 
+    FOLDER is a data set, whose examples are shown, or a run, an export or a vocabulary.
     Of a run it says how far it is, what comes next and when, and what the same command
-    would do. Of a data set it shows examples. Of files given with --wikipedia, --books
-    or --text it shows the first documents: a line for each sentence, with the number of
-    its paragraph before it. Of the files of a task, given with --task, it shows columns,
-    labels, what is left out and why, and three examples as they would be learned.
+    would do. With TEXT it shows how the vocabulary in FOLDER divides that: a line for
+    each word, whose pieces are masked together. Of files given with --wikipedia,
+    --books or --text it shows the first documents: a line for each sentence, with the
+    number of its paragraph before it. Of the files of a task, given with --task, it
+    shows columns, labels, what is left out and why, and three examples as they would be
+    learned.
 
     Masked tokens are in brackets, as [MASK] or whatever replaced them; below, the text
     is restored, with the masked tokens in guillemets.
     """
+    facts: dict[str, Any] = {}
+    lines: Iterable[str]
+    if task is None and (len(paths) > 2 or (paths[1:] and os.path.exists(paths[1]))):
+        raise SettingError("Give one data set or run; several files are those of a --task.")
+    data: Any = UserPath(storage=True, path_type=Path)(paths[0]) if paths else None
     if task is not None:
         from cli.support.task_data import show_task, with_columns
         from pipeline.tasks.named_tasks import task_called
 
-        spec = with_columns(task_called(task), values)
         if not paths:
             raise SettingError(f"Give the files of the task {task}, or its folder.")
-        show_task([*map(str, paths)], spec, say=click.echo)
-        return
-    if len(paths) > 1:
-        raise SettingError("Give one data set or run; several files are those of a --task.")
-    data = paths[0] if paths else None
-    if any(values[kind] for kind in KINDS):
-        show_raw_text(values, data=data, documents=documents)
+        spec = with_columns(task_called(task), values | {"text_column": values["text_key"]})
+        said: list[str] = []
+        files = [os.path.expanduser(path) for path in paths]
+        show_task(files, spec, say=said.append if as_json else click.echo)
+        kind, lines = "task", said
+    elif any(values[kind] for kind in KINDS):
+        from pipeline.reading.read import show_sentences
+
+        if data is not None:
+            raise SettingError(f"Give the data set {data} or raw text, not both.")
+        inputs = find_given_inputs(values, Console(quiet=False)).files
+        shown = (show_sentences(file, documents=documents) for file in inputs)
+        kind, lines = "text", itertools.chain.from_iterable(shown)
     elif data is None:
         raise SettingError(
             "Give a data set, a run, or raw text with --wikipedia, --books or --text."
         )
-    elif isinstance(data, Path) and kind_of(data) == "tuned":
-        quoted = shlex.quote(str(data))
-        click.echo(f"{data}: a fine-tuned model; albert report {quoted} shows its measures.")
-    elif isinstance(data, Path) and kind_of(data) == "run":
-        from albert_tf.runs.run_record import standing
-
-        click.echo("\n".join(standing(data)))
+    elif paths[1:]:
+        kind = "text"
+        facts = divided(data_here(data, Console(quiet=False), choose=lambda _: ()), paths[1])
+        words = [" ".join(word["pieces"]) for word in facts["words"]]
+        lines = [
+            f"read as: {facts['read_as']}",
+            *(f"  {word}" for word in words),
+            "Each line is masked as a whole, alone or with its neighbours (--max-ngram).",
+        ]
     else:
-        show_data_set(data, examples=examples, split=split, epoch=epoch, is_verified=verify)
-
-
-def show_raw_text(values: dict[str, Any], *, data: Path | str | None, documents: int) -> None:
-    """Print the sentences of the first documents of files of raw text."""
-    from pipeline.reading.read import show_sentences
-
-    if data is not None:
-        raise SettingError(f"Give the data set {data} or raw text, not both.")
-    for file in find_given_inputs(values, Console(quiet=False)).files:
-        for line in show_sentences(file, documents=documents):
+        kind = kind_of(data) if isinstance(data, Path) else "data"
+        if kind == "data":
+            lines = data_lines(
+                data, facts, examples=examples, split=split, epoch=epoch, is_verified=verify
+            )
+        else:
+            lines = folder_lines(Path(data), kind, facts)
+    if as_json:
+        lines = list(lines)
+        click.echo(json.dumps({"kind": kind, **facts, "lines": lines}, ensure_ascii=False))
+    else:
+        for line in lines:
             click.echo(line)
 
 
-def show_data_set(
-    data: Path | str, *, examples: int, split: str, epoch: int, is_verified: bool
-) -> None:
-    """Print the card of a data set and some of its examples."""
+def divided(path: Path, text: str) -> dict[str, Any]:
+    """How a vocabulary divides a text: what it reads, and the pieces of each word."""
+    import numpy as np
+
+    from pipeline.encoding.queries import check_text
+
+    check_text(text)
+    tokenizer = read_vocabulary(path.parent if path.is_file() else path)
+    ids = np.array(tokenizer.encode([text])[0], np.int32)
+    places = np.flatnonzero(tokenizer.starts(ids)[1:]) + 1
+    words = [word.tolist() for word in np.split(ids, places)]
+    return {
+        "text": text,
+        "read_as": read_as(text, tokenizer),
+        "words": [{"pieces": [*map(tokenizer.piece, word)], "ids": word} for word in words if word],
+    }
+
+
+def read_as(text: str, tokenizer: "Tokenizer") -> str:
+    """A text as the model sees it."""
+    return tokenizer.normalize(text).replace(SPACE, " ").strip()
+
+
+def folder_lines(folder: Path, kind: str, facts: dict[str, Any]) -> Iterator[str]:
+    """What a run, an export or a vocabulary is.
+
+    Args:
+        facts: Gets what is known of it, for programs.
+    """
+    quoted = shlex.quote(str(folder))
+    if kind == "tuned":
+        yield f"{folder}: a fine-tuned model; albert report {quoted} shows its measures."
+    elif kind == "run":
+        from albert_tf.runs.metrics import read_metrics
+        from albert_tf.runs.run_record import standing
+
+        facts["newest"] = {line["split"]: line for line in read_metrics(folder)}
+        yield from standing(folder)
+    elif kind == "export":
+        facts |= read_json(folder / EXPORT_RECORD)
+        known = {name: facts.get(name, "unknown") for name in ("step", "to", "max_seq_length")}
+        yield (
+            f"{folder}: an export of step {known['step']} for {known['to']}, for sequences of "
+            f"up to {known['max_seq_length']} tokens; {MODEL_CARD} there says more."
+        )
+    else:
+        tokenizer = read_vocabulary(folder.parent if folder.is_file() else folder)
+        facts |= {"size": tokenizer.vocab_size, "sha256": tokenizer.sha256}
+        yield (
+            f"{folder}: a vocabulary of {tokenizer.vocab_size:,} pieces, which reads Café as "
+            f"{read_as('Café', tokenizer)}; albert inspect {quoted} TEXT shows how it divides "
+            "a text."
+        )
+
+
+def data_lines(
+    data: Path | str,
+    facts: dict[str, Any],
+    *,
+    examples: int,
+    split: str,
+    epoch: int,
+    is_verified: bool,
+) -> Iterator[str]:
+    """The card of a data set and some of its examples; `facts` as in `folder_lines`."""
     from pipeline.dataset.local_copy import all_files, first_files
     from pipeline.dataset.manifest import data_card, load_vocabulary, read_examples, show_example
 
@@ -144,15 +230,16 @@ def show_data_set(
     if is_verified:
         check_files(data, manifest, is_copy=is_copy)
     tokenizer = load_vocabulary(data, manifest)
-    click.echo(data_card(manifest))
+    facts["manifest"] = manifest.to_dict()
+    yield data_card(manifest)
     if examples and not any(f.examples for f in manifest.shard_files(split, 0)):
-        click.echo(f"{data} has no examples in its {split} split.")
+        yield f"{data} has no examples in its {split} split."
     records = read_examples(data, manifest, split=split, copy=copy)
     for features in itertools.islice(records, examples):
         task = manifest.config.sentence_task
-        click.echo(show_example(features, tokenizer.piece, task=task) + "\n")
+        yield show_example(features, tokenizer.piece, task=task) + "\n"
     if is_verified:
-        click.echo(f"{data} is whole: {counted(len(manifest.shards), 'file')} verified.")
+        yield f"{data} is whole: {counted(len(manifest.shards), 'file')} verified."
 
 
 def copy_of_epoch(epoch: int, split: str, manifest: DatasetManifest) -> int:

@@ -64,6 +64,10 @@ def report(paths: tuple[Path | str, ...], output: Path, examples: int, debug: bo
             from albert_tf.runs.run_record import read_run
 
             runs.append(read_run(path, title=title))
+        elif kinds[path] != "data":
+            raise SettingError(
+                f"{path}: there is no report of an export or a vocabulary; albert inspect shows it."
+            )
         else:
             from pipeline.dataset.report import dataset_section
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from cli.support.options import Command, UserPath, is_given, is_typed, stacked
+from cli.support.options import Command, UserPath, is_given, is_typed, offered, stacked
 from schemas.architecture import PRESETS, ModelConfig
 from schemas.config import (
     OF_FIRST_WEIGHTS,
@@ -91,6 +91,7 @@ model_options = stacked(
         default="base",
         show_default=True,
         type=UserPath(readable=False),
+        shell_complete=offered(*PRESETS),
         metavar="|".join(PRESETS) + "|FILE.json",
         help="Architecture.",
     ),

@@ -12,7 +12,15 @@ from cli.support.options import UserPath, from_anywhere, stacked
 from pipeline.reading.formats import FORMATS, KINDS, InputFile, LanguageSource
 from pipeline.storage.files import find_local
 from schemas.errors import AlbertError, SettingError
-from schemas.layout import MANIFEST, METRICS, MODEL_CONFIG, TASK
+from schemas.layout import (
+    EXPORT_RECORD,
+    HF_TOKENIZER_CONFIG,
+    MANIFEST,
+    METRICS,
+    MODEL_CONFIG,
+    SPM_MODEL,
+    TASK,
+)
 from schemas.readable import prefixed
 
 if TYPE_CHECKING:
@@ -77,6 +85,8 @@ input_options = stacked(
     ),
     click.option(
         "--text-key",
+        "--text-column",
+        "text_key",
         metavar="NAME",
         help="Column or key of the text in parquet, Arrow, CSV and JSON lines, "
         "as a.b if nested, of each path that names none itself as PATH:KEY  "
@@ -188,14 +198,22 @@ def refuse_stray(arguments: Sequence[str], *, takes_options: bool = True) -> Non
         )
 
 
-def kind_of(path: Path) -> Literal["tuned", "run", "data"]:
-    """What a folder is."""
+def kind_of(path: Path) -> Literal["tuned", "run", "export", "vocabulary", "data"]:
+    """What a folder is, or the file of a vocabulary."""
+    if not os.path.exists(path):
+        raise SettingError(f"{path} does not exist; give the folder of a data set or of a run.")
+    if path.name == SPM_MODEL:
+        return "vocabulary"
     if not os.path.isdir(path):
         raise SettingError(f"{path} is not a folder; give that of a data set or of a run.")
     if (path / TASK).is_file():
         return "tuned"
     if any((path / name).exists() for name in (MODEL_CONFIG, METRICS)):
         return "run"
+    if (path / EXPORT_RECORD).is_file():
+        return "export"
+    if (path / HF_TOKENIZER_CONFIG).is_file():
+        return "vocabulary"
     if not (path / MANIFEST).exists():
         raise AlbertError(
             f"{path} is neither a finished data set of albert make-data nor a run of "

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, get_args
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 from pipeline.storage.files import is_remote
 from schemas import __version__
@@ -101,6 +102,16 @@ class Duration(click.ParamType[float]):
             self.fail(f"{value!r} is not a time; write 90s, 30m or 1h30m.", param, ctx)
         hours, minutes, seconds, bare = (int(part or 0) for part in found.groups())
         return float(3600 * hours + 60 * minutes + seconds + bare)
+
+
+def offered(*names: str) -> Callable[..., list[CompletionItem]]:
+    """What a shell completes a flag to: names, and then files."""
+
+    def complete(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+        found = [CompletionItem(name) for name in names if name.startswith(begun)]
+        return found or [CompletionItem(begun, type="file")]
+
+    return complete
 
 
 def flag_time(seconds: float) -> str:
@@ -330,9 +341,11 @@ _COLUMNS = {
 
 def column_options(*names: str) -> Callable[[Command], Command]:
     """The flags --text-column, --pair-column, --label-column and --option-columns, or some."""
-    flags = {name: f"--{name}-column{'s' if name == 'option' else ''}" for name in names}
+    flags = {name: [f"--{name}-column{'s' if name == 'option' else ''}"] for name in names}
+    # As where text is read to train on.
+    flags.get("text", []).extend(["--text-key", "text_column"])
     return stacked(
-        *(click.option(flag, metavar="NAME", help=_COLUMNS[name]) for name, flag in flags.items())
+        *(click.option(*flag, metavar="NAME", help=_COLUMNS[name]) for name, flag in flags.items())
     )
 
 

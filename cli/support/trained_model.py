@@ -41,12 +41,19 @@ def checkpoint_option(command: Command) -> Command:
     )(command)
 
 
+def check_exists(path: Path) -> None:
+    """Say of a folder that is missing that it is, and not what it lacks."""
+    if not path.exists():
+        raise AlbertError(f"{path} does not exist; give the folder of a model.")
+
+
 def read_vocabulary(path: Path) -> "Tokenizer":
     """The vocabulary of a run or an export, once it is found to be the model's."""
     from albert_tf.runs.run_record import recorded_manifest
     from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
     from pipeline.vocabulary.wordpiece import read_wordpiece
 
+    check_exists(path)
     file = vocabulary_file(path)
     if not file.is_file():
         raise AlbertError(
@@ -130,6 +137,7 @@ def open_tuned(path: Path, *, which: "Which | None", say: Say) -> "tuple[Trained
     """A fine-tuned model with its vocabulary, to read new text with."""
     with silent_stderr():
         from albert_tf.model.trained_model import read_tuned
+    check_exists(path)
     model = read_tuned(path, which=which, say=say)
     tokenizer = vocabulary_for_text(path, say=say)
     check_sizes(tokenizer, model.config, path=path)

@@ -11,6 +11,7 @@ import pytest
 from albert_tf.model.trained_model import mask_probabilities, pretrainer_of, read_trained
 from pipeline.encoding.queries import encode_masked
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
+from schemas.example import CLS_ID, MASK_ID, SEP_ID
 from schemas.readable import percent
 from tests.commands import attempt, run
 from tests.processes import ALBERT
@@ -114,3 +115,46 @@ def test_a_text_without_mask_is_refused_before_any_is_answered(trained):
         1,
         'Error: "nothing here" has no [MASK]; write [MASK] where a token is to be found.\n',
     )
+
+
+def test_the_surprisal_of_a_word_is_that_of_its_pieces_while_the_rest_of_it_is_masked(
+    trained, tmp_path
+):
+    folder, model = trained
+    tokenizer = load_tokenizer(read_model(folder))
+    (tmp_path / "texts").write_text("The xylophone\n\nA value.\n", "utf-8")
+    first, *lines = run("fill-mask", folder, "--score", tmp_path / "texts").splitlines()
+    rows = [line.split("\t") for line in lines]
+    assert first == "line\tword\tsurprisal"
+    assert [row[:2] for row in rows] == [
+        *(["1", "The"], ["1", "xylophone"]),
+        *(["3", "A"], ["3", "value"], ["3", "."]),
+    ]
+    the, *pieces = tokenizer.encode(["The xylophone"])[0]
+    bits = 0.0
+    for number, piece in enumerate(pieces):
+        masked = [CLS_ID, the, *pieces[:number], *[MASK_ID] * (len(pieces) - number), SEP_ID]
+        bits -= np.log2(mask_probabilities(model, masked)[0][piece])
+    assert float(rows[1][2]) == pytest.approx(bits, abs=1e-3)
+    answers = run("fill-mask", folder, "--score", tmp_path / "texts", "--json").splitlines()
+    words = [word for answer in map(json.loads, answers) for word in answer["words"]]
+    assert [f"{word['surprisal']:.4f}" for word in words] == [row[2] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "{path} has no words; give a file with a text a line."),
+        (b"A.\n\xff\n", "{path}, line 2: the text is not UTF-8; convert it first."),
+        (
+            b"a " * 99,
+            '{path}, line 1: "' + "a " * 29 + 'a ..." has 101 tokens with [CLS] and '
+            "[SEP] and the model reads 32; give less text.",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_scored_is_a_sentence(trained, tmp_path, content, sentence):
+    path = tmp_path / "texts"
+    path.write_bytes(content)
+    code, said = attempt("fill-mask", trained[0], "--score", path)
+    assert (code, said.splitlines()[-1]) == (1, f"Error: {sentence.format(path=path)}")

@@ -1,6 +1,11 @@
-"""`albert inspect`: of a run where it stands, of raw text how it is divided."""
+"""`albert inspect`: of a run where it stands, of text how it is divided."""
 
-from tests.commands import LITTLE_MODEL, run
+import json
+
+import pytest
+
+from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
+from tests.commands import LITTLE_MODEL, attempt, run
 from tests.runs import write_records
 
 
@@ -71,3 +76,70 @@ def test_of_a_task_it_shows_what_would_be_learned_without_a_model(tmp_path):
         "  text 1 -> b",
         "  text 2 -> a",
     ]
+
+
+@pytest.mark.parametrize("place", ["vocab", "vocab/spiece.model", "data", "hf", "run"])
+def test_a_text_is_shown_as_the_vocabulary_of_a_folder_divides_it(models, place):
+    tokenizer = load_tokenizer(read_model(models / "vocab"))
+    said = run("inspect", models / place, "Café xylophones.")
+    first, *words, last = said.splitlines()
+    assert first == "read as: cafe xylophones."
+    pieces = list(map(tokenizer.piece, tokenizer.encode(["Café xylophones."])[0]))
+    assert " ".join(words).split() == pieces
+    assert words[0] == "  ▁ c a f e"
+    assert words[-1] == "  ."
+    assert last == "Each line is masked as a whole, alone or with its neighbours (--max-ngram)."
+
+
+def test_a_vocabulary_and_an_export_say_what_they_are(models):
+    assert run("inspect", models / "vocab") == (
+        f"{models}/vocab: a vocabulary of 400 pieces, which reads Café as cafe; albert inspect "
+        f"{models}/vocab TEXT shows how it divides a text.\n"
+    )
+    assert run("inspect", models / "vocab/spiece.model").startswith(
+        f"{models}/vocab/spiece.model: a vocabulary of 400 pieces"
+    )
+    assert run("inspect", models / "hf") == (
+        f"{models}/hf: an export of step 7 for hf, for sequences of up to 32 tokens; README.md "
+        "there says more.\n"
+    )
+    code, said = attempt("report", models / "vocab")
+    assert code == 2
+    assert "there is no report of an export or a vocabulary; albert inspect shows it." in said
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "known"),
+    [
+        (("vocab",), "vocabulary", {"size", "sha256"}),
+        (("vocab", "A text."), "text", {"text", "read_as", "words"}),
+        (("data", "--examples", 1), "data", {"manifest"}),
+        (("run",), "run", {"newest"}),
+        (("tuned",), "tuned", set()),
+    ],
+)
+def test_the_same_is_there_for_programs(models, given, kind, known):
+    name, *flags = given
+    answer = json.loads(run("inspect", models / name, *flags, "--json"))
+    assert answer["kind"] == kind
+    assert known | {"kind", "lines"} == answer.keys()
+    assert "\n".join(answer["lines"]) + "\n" == run("inspect", models / name, *flags)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(("inspect", "none"), ("report", "none"), ("pretrain", "--data", "none")),
+        *(("fill-mask", "none", "A [MASK]."), ("export", "none", "--to", "hf")),
+        *(("predict", "none", "A text."), ("evaluate", "none", "--text", "a")),
+        ("finetune", "none", "--task", "classify", "--train", "a"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_folder_that_is_missing_is_said_to_be(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").write_text("text\tlabel\nGood.\tyes\n")
+    output = ("--output", "out") if command[0] in ("pretrain", "finetune") else ()
+    code, said = attempt(*command, *output)
+    assert code in (1, 2)
+    assert said.splitlines()[-1].startswith("Error: none does not exist; give ")

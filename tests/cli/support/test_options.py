@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 
 from cli.commands import make_data, pretrain
 from cli.main import cli
@@ -142,3 +143,23 @@ def test_every_flag_has_one_topic(command, topics):
     flags = {param.name for param in command.params}
     assert set(named) <= flags
     assert flags - set(named) <= OF_ALL_COMMANDS
+
+
+@pytest.mark.parametrize("command", ["vocab", "make-data", "inspect", "finetune", "evaluate"])
+def test_the_column_of_a_text_has_one_name_in_all_commands(command):
+    flags = [set(param.opts) for param in cli.commands[command].params]
+    assert {"--text-key", "--text-column"} in flags
+
+
+@pytest.mark.parametrize(
+    ("command", "begun", "offers"),
+    [
+        (("pretrain", "--model"), "x", ["xlarge", "xxlarge"]),
+        (("plan", "--model"), "./my", ["./my"]),
+        (("finetune", "run", "--task"), "squad", ["squad", "squad2"]),
+        (("finetune", "run", "--task"), "re", ["regress"]),
+    ],
+)
+def test_a_shell_completes_names_and_files(command, begun, offers):
+    found = ShellComplete(cli, {}, "albert", "").get_completions(list(command), begun)
+    assert [item.value for item in found] == offers
