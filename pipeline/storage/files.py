@@ -57,7 +57,15 @@ def is_folder(path: str) -> bool:
 def find_files(pattern: str) -> list[str]:
     """The files at a path, in a folder or of a glob, in order; hidden ones left out."""
     if is_remote(pattern):
-        return _find_remote(pattern)
+        if is_folder(pattern):
+            found = _list_matching(pattern, "**")
+        elif (entry := _known(pattern)) is not None:
+            found = {pattern: entry}
+        else:
+            found = _list_matching(*_split_glob(pattern))
+        # What the listing says of them is kept. The list of a web server has no sizes.
+        _entries.update({path: entry for path, entry in found.items() if entry.bytes >= 0})
+        return sorted(found)
     if is_folder(pattern):
         return sorted(map(str, _files_in(Path(pattern))))
     if os.path.exists(pattern):
@@ -89,19 +97,6 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 def _is_shown_name(name: str) -> bool:
     return not name.startswith(".")
-
-
-def _find_remote(pattern: str) -> list[str]:
-    """What `find_files` finds on storage; what the listing says of it is kept."""
-    if is_folder(pattern):
-        found = _list_matching(pattern, "**")
-    elif (entry := _known(pattern)) is not None:
-        found = {pattern: entry}
-    else:
-        found = _list_matching(*_split_glob(pattern))
-    # The list of a web server has no sizes.
-    _entries.update({path: entry for path, entry in found.items() if entry.bytes >= 0})
-    return sorted(found)
 
 
 def _split_glob(pattern: str) -> tuple[str, str]:

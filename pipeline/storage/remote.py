@@ -13,7 +13,6 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from schemas.errors import AlbertError
@@ -159,24 +158,21 @@ class _Ranges(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         if not 0 <= self._position - self._start < len(self._held):
-            self._fetch(len(buffer))
+            # Ask for what comes next, more of it the longer the file is read on.
+            is_read_on = self._held and self._position == self._start + len(self._held)
+            more = min(self._ahead * 2, _MAX_BYTES)
+            self._ahead = more if is_read_on else self._first_bytes
+            self._start = self._position
+            if self._start == 0 and self._first_bytes == _FIRST_BYTES:
+                self._held = _first_bytes(self._path, self._entry)
+            else:
+                end = min(self._entry.bytes, self._start + max(len(buffer), self._ahead))
+                self._held = _read_range(self._path, self._entry, start=self._start, end=end)
         start = self._position - self._start
         data = self._held[start : start + len(buffer)]
         buffer[: len(data)] = data
         self._position += len(data)
         return len(data)
-
-    def _fetch(self, wanted: int) -> None:
-        """Ask for what comes next, more of it the longer the file is read on."""
-        is_read_on = self._held and self._position == self._start + len(self._held)
-        more = min(self._ahead * 2, _MAX_BYTES)
-        self._ahead = more if is_read_on else self._first_bytes
-        self._start = self._position
-        if self._start == 0 and self._first_bytes == _FIRST_BYTES:
-            self._held = _first_bytes(self._path, self._entry)
-            return
-        end = min(self._entry.bytes, self._start + max(wanted, self._ahead))
-        self._held = _read_range(self._path, self._entry, start=self._start, end=end)
 
 
 @functools.lru_cache(maxsize=_KEPT)
@@ -222,26 +218,22 @@ def new_file(path: str) -> Iterator[BinaryIO]:
             raise AlbertError(
                 f"{path} cannot be written: {whole}: {error.strerror or error}."
             ) from error
-        _send(whole, path, scheme)
-
-
-def _send(whole: Path, path: str, scheme: Scheme) -> None:
-    client = _client(path)
-    there = _inside(client, path)
-    with explained(path, "written"):
-        if not scheme.has_folders:
-            client.put_file(str(whole), there)
-            return
-        # No two attempts at one file, on whatever machines, may share a name.
-        temporary = f"{there}{TEMPORARY}{uuid.uuid4().hex}"
-        client.makedirs(there.rpartition("/")[0], exist_ok=True)
-        try:
-            client.put_file(str(whole), temporary)
-            _rename(client, temporary, there)
-        except BaseException:
-            with suppress(Exception):
-                client.rm_file(temporary)
-            raise
+        client = _client(path)
+        there = _inside(client, path)
+        with explained(path, "written"):
+            if not scheme.has_folders:
+                client.put_file(str(whole), there)
+                return
+            # No two attempts at one file, on whatever machines, may share a name.
+            temporary = f"{there}{TEMPORARY}{uuid.uuid4().hex}"
+            client.makedirs(there.rpartition("/")[0], exist_ok=True)
+            try:
+                client.put_file(str(whole), temporary)
+                _rename(client, temporary, there)
+            except BaseException:
+                with suppress(Exception):
+                    client.rm_file(temporary)
+                raise
 
 
 def _rename(client: Any, temporary: str, there: str) -> None:
@@ -324,16 +316,12 @@ def explained(path: str, verb: str = "read") -> Iterator[None]:
         raise
     # The clients raise what some ten libraries under them do.
     except Exception as error:
-        reason = _reason(error)
+        # The first line of what it says, or else its name.
+        said = str(getattr(error, "strerror", None) or error).strip()
+        line = " ".join(said.partition("\n")[0].split())
+        reason = line.rstrip(".") or type(error).__name__
         if isinstance(error, FileNotFoundError):
             # Clients name it by their own path, or by the address that they asked.
             is_read = verb == "read"
             reason = "it does not exist" if is_read else "its bucket does not exist"
         raise AlbertError(f"{path} cannot be {verb}: {reason}.") from error
-
-
-def _reason(error: Exception) -> str:
-    """The first line of what an error says, or else its name."""
-    said = str(getattr(error, "strerror", None) or error).strip()
-    line = " ".join(said.partition("\n")[0].split())
-    return line.rstrip(".") or type(error).__name__
