@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @column_options("pair", "label", "option")
 @click.option(
     "--documents",
-    default=1,
+    default=3,
     show_default=True,
     type=click.IntRange(min=1, max=1_000_000),
     help="Documents to show of each file of raw text.",
@@ -89,8 +89,9 @@ def inspect(
     Of a run it says how far it is, what comes next and when, and what the same command
     would do. With TEXT it shows how the vocabulary in FOLDER divides that: a line for
     each word, whose pieces are masked together. Of files given with --wikipedia,
-    --books or --text it shows the first documents: a line for each sentence, with the
-    number of its paragraph before it. Of the files of a task, given with --task, it
+    --books or --text it says which share of their sentences looks unlike text, with the
+    commonest marks there, and shows the first documents: a line for each sentence, with
+    the number of its paragraph before it. Of the files of a task, given with --task, it
     shows columns, labels, what is left out and why, and three examples as they would be
     learned.
 

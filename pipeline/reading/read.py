@@ -8,16 +8,18 @@ are decoded, and what is no text of the document is left out.
 import functools
 import hashlib
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from pipeline.core.documents import Document, Dropped, ReadingCounts, ShardDocument, held_out_id
 from pipeline.reading.formats import FORMATS, FilePart, InputFile, loaded
 from pipeline.reading.plain_text import split_at_markers, with_characters
+from pipeline.reading.refusals import is_unlike_text, odd_marks
 from pipeline.reading.sentences import divide, split_sentences, unlike_language
 from pipeline.storage import files
 from pipeline.storage.lines import decode, read_blocks, read_documents, read_lines, read_raw_lines
-from schemas.readable import counted
+from schemas.readable import counted, percent
 
 # Text that a worker reads at a time: large files are read in parts of about this
 # size, small ones together.
@@ -106,6 +108,8 @@ def _join(sizes: Sequence[int], limit: int) -> Iterator[tuple[int, int, int]]:
 
 Documents = Iterator[Document | Dropped]
 
+# Sentences of a document that are shown, and of a file that are looked at.
+_SHOWN_SENTENCES, _SEEN_SENTENCES = 100, 2000
 # Characters that tell in which script a document is.
 _LOOKED_AT = 2000
 
@@ -136,18 +140,36 @@ def read_texts(chunk: Chunk, *, counts: ReadingCounts) -> Iterator[tuple[Documen
 
 
 def show_sentences(file: InputFile, *, documents: int) -> Iterator[str]:
-    """The first documents of a file as lines for a person, one for each sentence."""
+    """A look at a file for a person: its first documents, a line for each sentence.
+
+    Above them stands how many sentences look unlike text, with the commonest marks.
+    """
     whole = Chunk(0, (FilePart(file, 0, None, file.text_bytes),))
-    texts = itertools.islice(read_texts(whole, counts=ReadingCounts()), documents)
-    for number, (document, language) in enumerate(texts, 1):
+    shown: list[str] = []
+    seen: list[str] = []
+    for number, (document, language) in enumerate(read_texts(whole, counts=ReadingCounts()), 1):
         paragraphs = split_sentences(document, language=language)
-        sentences = sum(map(len, paragraphs))
-        yield (
-            f"{file.path}, document {number}: {counted(len(paragraphs), 'paragraph')}, "
-            f"{counted(sentences, 'sentence')}"
-        )
-        for place, paragraph in enumerate(paragraphs, 1):
-            yield from (f"  {place}. {sentence}" for sentence in paragraph)
+        sentences = [*itertools.chain.from_iterable(paragraphs)]
+        seen += sentences
+        if number <= documents:
+            shown.append(
+                f"{file.path}, document {number}: {counted(len(paragraphs), 'paragraph')}, "
+                f"{counted(len(sentences), 'sentence')}"
+            )
+            lines = [f"  {n}. {each}" for n, one in enumerate(paragraphs, 1) for each in one]
+            shown += lines[:_SHOWN_SENTENCES]
+            if more := len(lines) - _SHOWN_SENTENCES:
+                shown += [f"  and {counted(more, 'more sentence')}"] * (more > 0)
+        if number >= documents and len(seen) >= _SEEN_SENTENCES:
+            break
+    marks = Counter(mark for sentence in seen for mark in {*odd_marks(sentence)})
+    unlike = sum(map(is_unlike_text, seen))
+    most = ", ".join(f'"{mark:.40}" {counted(n, "time")}' for mark, n in marks.most_common(3))
+    yield (
+        f"{file.path}: {percent(unlike / max(1, len(seen)))} of {counted(len(seen), 'sentence')} "
+        f"look unlike text{f'; marks that are no words: {most}' if most else ''}"
+    )
+    yield from shown
 
 
 def shard_documents(

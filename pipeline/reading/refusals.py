@@ -387,13 +387,18 @@ def refuse_lines(kind: Kind, text: bytes, *, path: str) -> None:
     if len(raw) < _FEWEST_LINES:
         return
     _refuse_signs(kind, "markup", raw, path=path)
-    if found := odd_mark(raw):
+    refuse_odd_marks(raw, path=path, otherwise=as_it_stands(kind))
+    _refuse_signs(kind, "lines", raw, path=path)
+
+
+def refuse_odd_marks(lines: list[str], *, path: str, otherwise: str) -> None:
+    """Refuse lines of which most have marks that are no words."""
+    if len(lines) >= _FEWEST_LINES and (found := odd_mark(lines)):
         mark, number = found
         raise UnusableFile(
-            f"{path} has marks that are no words in {number} of {len(raw)} lines, most often "
-            f'"{mark:.40}"; give its text without them, or {as_it_stands(kind)}.'
+            f"{path} has marks that are no words in {number} of {len(lines)} lines, most often "
+            f'"{mark:.40}"; give its text without them, or {otherwise}.'
         )
-    _refuse_signs(kind, "lines", raw, path=path)
 
 
 def _refuse_signs(kind: Kind, place: str, lines: list[str], *, path: str) -> None:
@@ -422,6 +427,16 @@ def odd_marks(line: str) -> Iterator[str]:
     """
     for found in _ODD.finditer(_ADDRESS.sub("", line)):
         yield found[0].strip()
+
+
+def is_unlike_text(line: str) -> bool:
+    """Whether a line has marks that are no words, or mostly digits and punctuation.
+
+    >>> is_unlike_text("He came in 1914."), is_unlike_text("12.5 | 33 | -"), is_unlike_text("a|b")
+    (False, True, True)
+    """
+    others = sum(unicodedata.category(c)[0] not in "LMZ" for c in line)
+    return 2 * others > len(line) or any(odd_marks(line))
 
 
 def odd_mark(lines: list[str]) -> tuple[str, int] | None:

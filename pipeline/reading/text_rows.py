@@ -12,10 +12,11 @@ from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
 from pipeline.core.writing_systems import ends_sentence, is_unspaced_text
 from pipeline.reading.column_files import ColumnTable, DamagedTable
 from pipeline.reading.content import unpacked_name
-from pipeline.reading.formats import FilePart, InputFile, Kind
+from pipeline.reading.formats import FORMATS, FilePart, InputFile, Kind
 from pipeline.reading.head import HEAD_BYTES, Head, UnusableFile, is_columnar
 from pipeline.reading.marked_text import read_bookcorpus, starts_document
 from pipeline.reading.plain_text import book_document, find_footer, prose_document
+from pipeline.reading.refusals import SHOWN_LINES, refuse_odd_marks
 from pipeline.reading.sentences import DEFAULT_LANGUAGE, LANGUAGE_FIELDS, language_of_record
 from pipeline.reading.tables import (
     Quoting,
@@ -414,11 +415,8 @@ def inspect_jsonl(
     keys = sorted({key for record in records for key in list_keys(record)})
     key = _choose_key(file, keys, text_key, name="key")
     texts = [text for record in records if (text := find_text(record, key))]
-    _refuse_numbers(file, texts, key=key)
-    if not is_forced and file.kind == "books" and are_sentences(texts):
-        file = file._replace(format="jsonl-sentences")
-    languages = set(map(language_of_record, records))
-    return with_language(file._replace(text_key=key), languages)
+    file = _with_texts(file, texts, key=key, is_forced=is_forced)
+    return with_language(file, set(map(language_of_record, records)))
 
 
 def inspect_csv(file: InputFile, head: Head, *, text_key: str | None, is_forced: bool) -> InputFile:
@@ -437,9 +435,8 @@ def inspect_csv(file: InputFile, head: Head, *, text_key: str | None, is_forced:
     rows = read_csv([head.data], quoting=quoting, key=key)
     records = [row for row in islice(rows, _SAMPLE_ROWS) if isinstance(row, dict)]
     texts = [text for record in records if (text := find_text(record, key))]
-    _refuse_numbers(file, texts, key=key)
-    languages = set(map(language_of_record, records))
-    return with_language(file._replace(text_key=key, quoting=quoting), languages)
+    file = _with_texts(file._replace(quoting=quoting), texts, key=key, is_forced=is_forced)
+    return with_language(file, set(map(language_of_record, records)))
 
 
 def _is_cell(name: str) -> bool:
@@ -463,22 +460,32 @@ def inspect_parquet(
         found = [
             row._replace(text=row.text[:HEAD_BYTES]) for row in rows if isinstance(row, TextRow)
         ]
-    _refuse_numbers(file, [row.text for row in found], key=key)
-    is_sentences = are_sentences([row.text for row in found])
-    if not is_forced and file.kind == "books" and is_sentences:
-        file = file._replace(format="parquet-sentences")
-    file = file._replace(text_key=key, text_bytes=sum(sizes), group_bytes=sizes)
+    file = file._replace(text_bytes=sum(sizes), group_bytes=sizes)
+    file = _with_texts(file, [row.text for row in found], key=key, is_forced=is_forced)
     return with_language(file, {row.language for row in found})
 
 
-def _refuse_numbers(file: InputFile, texts: list[str], *, key: str) -> None:
-    """Refuse a column of numbers that is named like one of texts."""
+def _with_texts(file: InputFile, texts: list[str], *, key: str, is_forced: bool) -> InputFile:
+    """A file with the key of its texts, and whether they are sentences.
+
+    A column of numbers that is named like one of texts is refused, and so are texts
+    most of which have marks that are no words.
+    """
     joined = "".join(texts)
     if any(map(str.isdecimal, joined)) and not any(map(str.isalpha, joined)):
         raise AlbertError(
             f"--{file.kind}: {file.path} has numbers alone under {json.dumps(key)}; "
             "say with --text-key where the text is."
         )
+    if not is_forced and file.kind != "wikipedia":
+        ends = map(with_line_ends, texts)
+        lines = (line for text in ends for line in text.split("\n") if line.strip())
+        otherwise = f"say --input-format {file.format} to read it as it stands"
+        refuse_odd_marks([*islice(lines, SHOWN_LINES)], path=file.path, otherwise=otherwise)
+    if not is_forced and file.kind == "books" and f"{file.format}-sentences" in FORMATS:
+        suffix = "-sentences" if are_sentences(texts) else ""
+        file = file._replace(format=file.format + suffix)
+    return file._replace(text_key=key)
 
 
 def _choose_key(

@@ -46,6 +46,7 @@ def test_of_raw_text_the_first_documents_are_shown_by_the_sentence(tmp_path):
     path.write_text('{"text": "He came. She left.\\nWhy?"}\n{"text": "More."}\n')
     said = run("inspect", "--text", path, "--documents", 1).splitlines()
     assert said[1:] == [
+        f"{path}: 0% of 4 sentences look unlike text",
         f"{path}, document 1: 2 paragraphs, 3 sentences",
         "  1. He came.",
         "  1. She left.",

@@ -173,11 +173,28 @@ def test_what_programs_leave_beside_texts_in_a_folder_is_passed_over(tmp_path):
 def test_the_sentences_of_a_file_are_shown_as_they_were_divided(tmp_path):
     path = written(tmp_path, "a.jsonl", '{"text": "He came. She left.\\nWhy?"}\n')
     assert list(show_sentences(find(path), documents=3)) == [
+        f"{path}: 0% of 3 sentences look unlike text",
         f"{path}, document 1: 2 paragraphs, 3 sentences",
         "  1. He came.",
         "  1. She left.",
         "  2. Why?",
     ]
+
+
+def test_what_looks_unlike_text_is_shown_with_its_commonest_marks(tmp_path):
+    text = "He came.\n\n<pb:1>\n\nShe left <pb:2>.\n\n12.5\n\n" + "It rained.\n\n" * 6
+    file = find(written(tmp_path, "a.txt", text), input_format="prose")
+    assert next(show_sentences(file, documents=1)) == (
+        f"{file.path}: 30.0% of 10 sentences look unlike text; marks that are no words: "
+        '"<pb:1>" 1 time, "<pb:2>" 1 time'
+    )
+
+
+def test_a_long_document_is_shown_by_its_first_sentences(tmp_path):
+    path = written(tmp_path, "a.txt", "He came. She left.\n\n" * 60)
+    _, title, *lines = show_sentences(find(path), documents=1)
+    assert title.endswith("60 paragraphs, 120 sentences")
+    assert (len(lines), lines[-1]) == (101, "  and 20 more sentences")
 
 
 def test_a_row_of_csv_that_never_ends_is_left_out(tmp_path, monkeypatch):
@@ -818,3 +835,19 @@ def test_columns_of_json_with_numbers_for_keys_are_told(tmp_path):
 def test_strings_and_objects_with_a_text_are_one_text(value, paragraphs, tmp_path):
     path = written(tmp_path, "a.jsonl", json.dumps({"text": value}))
     assert read(path) == ("jsonl", [paragraphs])
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [rf"\v {n} He came." for n in range(9)],
+        [f"<p>He came {n}.</p>\n<p>Why?</p>" for n in range(9)],
+        [f"He/PRP came/VBD home/NN {n}/CD" for n in range(9)],
+    ],
+)
+def test_marks_in_most_records_are_said_and_read_where_a_person_says_so(texts, tmp_path):
+    rows = "".join(json.dumps({"text": text}) + "\n" for text in texts)
+    path = written(tmp_path, "a.jsonl", rows)
+    with pytest.raises(AlbertError, match="say --input-format jsonl to read it as it stands"):
+        find(path)
+    assert len(documents_of(find(path, input_format="jsonl"))) == 9
