@@ -33,7 +33,7 @@ from cli.commands.vocab import vocab
 from cli.commands.worker import worker
 from cli.support.console import tell
 from schemas import __version__
-from schemas.errors import ENDING, AlbertError
+from schemas.errors import ENDING, FORM, AlbertError
 from schemas.readable import in_a_line, printable
 
 INTERRUPTED, TERMINATED = 130, 143
@@ -248,7 +248,10 @@ def _is_for_want_of_memory(error: Exception) -> bool:
 def _fail(sentence: str, *, code: int = 1) -> int:
     if "--debug" in sys.argv:
         tell(traceback.format_exc())
-    tell(f"Error: {in_a_line(sentence)}")
+    sentence, form, rows = sentence.partition(f"{FORM}\n")
+    tell(f"Error: {in_a_line(sentence)}{form.strip()}")
+    for row in rows.splitlines():
+        tell(f"  {in_a_line(row)}")
     return code
 
 

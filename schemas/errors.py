@@ -10,8 +10,15 @@ import signal
 ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU)
 
 
+# What stands between a sentence and the rows of a file that would be read, a line each.
+FORM = "; the form that is read:"
+
+
 class AlbertError(Exception):
-    """The work failed; the message is the one sentence shown at the terminal."""
+    """The work failed; the message is the one sentence shown at the terminal.
+
+    The rows of a form that is read may follow it.
+    """
 
     exit_code = 1
 

@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cli.support.console import Say
 from pipeline.encoding.encoding import encode_examples, question_room
-from pipeline.tasks.task_files import (
-    TaskFile,
-    TaskPaths,
-    by_parts,
-    find_task_files,
-    read_task_file,
-    with_first_option,
-)
+from pipeline.tasks.task_files import TaskFile, TaskPaths, by_parts, find_task_files, read_task_file
 from pipeline.tasks.training_data import (
     check_examples,
     hold_out,
@@ -80,9 +73,6 @@ def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
         for role, files in zip(_ROLES, paths, strict=True):
             for path in files:
                 say(f"{path}: {role}")
-    labelled = [*paths.train, *paths.evaluation]
-    if spec.name == "choose" and len(labelled) > 1:
-        spec = with_first_option(spec, labelled)
     train: list[TaskExample] = []
     for path in paths.train:
         examples, spec = _read(path, spec, say=say)

@@ -12,6 +12,7 @@ from typing import Any
 from pipeline.tasks.named_tasks import wanted
 from pipeline.tasks.table_files import Table
 from schemas.errors import AlbertError, SettingError
+from schemas.readable import listed
 from schemas.task import Columns, Kind
 
 # Of texts that only look like JSON or Python.
@@ -121,6 +122,8 @@ _IDS = ("index", "idx", "id", "guid")
 # Columns that say which part of a data set a row is of, and how many parts there may be.
 _SPLITS = ("split", "set", "subset", "partition", "fold", "is_valid", "is_test")
 _MANY_PARTS = 12
+# Columns that a message names.
+_MANY_NAMES = 20
 _OPTION_LISTS = ("options", "choices", "choice", "endings")
 _OPTION = re.compile(
     r"(?:ending|option|choice|answer)[ _]?(?:[0-9]{1,2}|[a-j])|[a-j]", re.IGNORECASE
@@ -175,7 +178,7 @@ def find_columns(table: Table, kind: Kind, *, given: Columns, is_labelled: bool)
     if kind == "choose" and not options:
         raise SettingError(
             f"{table.path} has no columns of options that are known by name; it has "
-            f"{_listed(table.columns)}; name one with lists, or one for each option, with "
+            f"{_named(table.columns)}; name one with lists, or one for each option, with "
             f"--option-columns A,B,C{wanted(kind)}"
         )
     return found
@@ -201,7 +204,7 @@ def remarks_on_columns(table: Table, kind: Kind, *, found: Columns) -> Iterator[
                 "one part; write each part to a file of its own"
             )
     if rest:
-        yield f"columns that are not read: {_listed(rest)}"
+        yield f"columns that are not read: {_named(rest)}"
 
 
 def label_names(columns: Container[str], label: str) -> list[str]:
@@ -265,7 +268,7 @@ def _require(table: Table, *names: str | None, flag: str = "") -> None:
         return
     remedy = f"rename one{', or say which it is with ' if flag else ''}{flag}"
     raise SettingError(
-        f"{table.path} has no column {missing[0]!r:.60}; it has {_listed(table.columns)}; {remedy}."
+        f"{table.path} has no column {missing[0]!r:.60}; it has {_named(table.columns)}; {remedy}."
     )
 
 
@@ -283,11 +286,10 @@ def _unclear(table: Table, what: str, *, kind: Kind) -> SettingError:
     elif what == "label" and kind == "multilabel":
         remedy += ", which takes several names with commas between"
     return SettingError(
-        f"{table.path}: the columns {_listed(table.columns)} do not show which one is "
+        f"{table.path}: the columns {_named(table.columns)} do not show which one is "
         f"the {names[what]}; {remedy}{wanted(kind)}"
     )
 
 
-def _listed(columns: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in columns)
-    return f"{shown[:200]} ..." if len(shown) > 200 else shown
+def _named(columns: Sequence[str]) -> str:
+    return listed(map(repr, columns), most=_MANY_NAMES)

@@ -83,13 +83,18 @@ def read_conll(
         blocks = [[line for line in b if not _UD_EXTRA.fullmatch(line[1][place])] for b in blocks]
     if not blocks:
         return [], ()
-    if not has_tags and not names:
-        _check_columns(blocks, path=path, has_tabs="\t" in text)
+    width = len(blocks[0][0][1])
+    is_running = not names and width > 1 and "\t" not in text and {*map(len, blocks)} == {1}
+    if not has_tags and is_running:
+        raise AlbertError(
+            f"{path} has no sentence of two lines; give one word a line, or send running text to "
+            "standard input, one text a line."
+        )
     is_ontonotes = _ONTONOTES.search(text) is not None
     word, tag = _places(blocks, columns, names, path=path, is_ontonotes=is_ontonotes)
     if not has_tags or (tag == word and columns.label is None):
         tag = word
-    is_equal = has_tags and not names and columns.label is None
+    is_equal = not names and columns.label is None
     _check_lines(blocks, (word, tag), is_equal=is_equal, path=path)
     if columns.text is None:
         _check_words(blocks, (word, tag), path=path)
@@ -338,10 +343,12 @@ def _check_lines(blocks: Sequence[_Block], places: _Places, *, is_equal: bool, p
                     f"{'tag' if tag > word else 'word'} is; correct the line{wanted('tag')}"
                 )
             if is_equal and len(cells) != len(block[0][1]):
+                remedy = "say which column has the tags with --label-column"
+                if tag == word:
+                    remedy = "send running text to standard input, one text a line"
                 raise AlbertError(
                     f"{place} has {counted(len(cells), 'column')} and the first of its "
-                    f"sentence has {len(block[0][1])}; correct the line, or say which column "
-                    f"has the tags with --label-column{wanted('tag')}"
+                    f"sentence has {len(block[0][1])}; correct it, or {remedy}{wanted('tag')}"
                 )
             if tag == word:
                 continue
@@ -355,20 +362,6 @@ def _check_lines(blocks: Sequence[_Block], places: _Places, *, is_equal: bool, p
                     f"{place}: {cells[tag]!r:.60} in column {tag + 1} is no tag; correct it, or "
                     f"say which column has the tags with --label-column{wanted('tag')}"
                 )
-
-
-def _check_columns(blocks: Sequence[_Block], *, path: str, has_tabs: bool) -> None:
-    """Refuse running text: only the first word of each line would be read."""
-    width = len(blocks[0][0][1])
-    remedy = "give one word a line, or send running text to standard input, one text a line."
-    for number, cells in itertools.chain.from_iterable(blocks):
-        if len(cells) != width:
-            raise AlbertError(
-                f"{path}, line {number} has {counted(len(cells), 'column')} and the "
-                f"first has {width}; {remedy}"
-            )
-    if width > 1 and not has_tabs and all(len(block) == 1 for block in blocks):
-        raise AlbertError(f"{path} has no sentence of two lines; {remedy}")
 
 
 def _check_words(blocks: Sequence[_Block], places: _Places, *, path: str) -> None:

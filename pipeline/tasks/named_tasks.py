@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from schemas.errors import SettingError
+from schemas.errors import FORM, SettingError
 from schemas.files import json_text
 from schemas.task import KINDS, Kind, Metric, TaskExample, TaskSpec
 
@@ -179,7 +179,7 @@ text,score
 
 def wanted(kind: Kind) -> str:
     """How a refusal ends: with rows of the form that is read."""
-    return f"; the form that is read:\n{_WANTED[kind]}"
+    return f"{FORM}\n{_WANTED[kind]}"
 
 
 _GLUE_HEADER = "index\tprediction\n"

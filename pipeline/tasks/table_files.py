@@ -188,7 +188,12 @@ def parse_parquet(data: bytes, path: str, *, are_named: bool = True) -> Table:
     _check_unpacked(sum(table.group_bytes), packed=len(data), path=path)
     groups = range(len(table.group_bytes))
     records = itertools.chain.from_iterable(map(table.records, groups))
-    names = _label_names(table.metadata) if are_named else {}
+    # As the library `datasets` writes them.
+    info: Any = parse_record(table.metadata.get(b"huggingface", b"").decode("utf-8", "replace"))
+    for key in ("info", "features"):
+        info = info.get(key) if isinstance(info, dict) else None
+    features = info if are_named and isinstance(info, dict) else {}
+    names = {column: found for column, each in features.items() if (found := _names_of(each))}
     rows, size = [], 0
     for number, record in enumerate(records):
         cells = cleaned(record)
@@ -213,31 +218,18 @@ def _characters(value: Any) -> int:
     return sum(map(_characters, value)) if isinstance(value, list) else 0
 
 
-def _label_names(metadata: dict[bytes, bytes]) -> dict[str, list[str]]:
-    """The names of the labels of each column, which the library `datasets` writes."""
-    info = parse_record(metadata.get(b"huggingface", b"").decode("utf-8", "replace"))
-    described = (info or {}).get("info")
-    features = described.get("features") if isinstance(described, dict) else None
-    if not isinstance(features, dict):
-        return {}
-    found = {column: _names_of(feature) for column, feature in features.items()}
-    return {column: names for column, names in found.items() if names}
-
-
 def _names_of(feature: Any) -> list[str]:
     """The names that a column, or the lists in it, have for their numbers.
 
     >>> _names_of([{"names": ["bad", "good"], "_type": "ClassLabel"}])
     ['bad', 'good']
     """
-    while isinstance(feature, list) and feature:
-        feature = feature[0]
+    if isinstance(feature, list):
+        return _names_of(feature[0]) if feature else []
     if not isinstance(feature, dict):
         return []
     names = feature.get("names")
-    if isinstance(names, list) and all(isinstance(each, str) for each in names):
-        return names
-    return _names_of(feature.get("feature"))
+    return [*map(str, names)] if isinstance(names, list) else _names_of(feature.get("feature"))
 
 
 def _named(value: Any, names: list[str]) -> Any:

@@ -96,19 +96,6 @@ def read_task_file(path: str, task: TaskSpec, *, is_labelled: bool = True) -> Ta
     return file
 
 
-def with_first_option(task: TaskSpec, paths: Sequence[str]) -> TaskSpec:
-    """The task with the number of its first option, which any of its files may tell."""
-    read, numbers = task, list[int | None]()
-    for path in paths:
-        columns = read_task_file(path, read).columns
-        numbers.append(columns.first_option)
-        columns = dataclasses.replace(columns, first_option=None)
-        read = dataclasses.replace(read, columns=columns)
-    first = max((number for number in numbers if number is not None), default=None)
-    columns = dataclasses.replace(task.columns, first_option=first)
-    return dataclasses.replace(task, columns=columns)
-
-
 def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     counts: Counter[str] = Counter()
     if is_folder(path):

@@ -144,3 +144,18 @@ def test_a_folder_that_is_missing_is_said_to_be(tmp_path, monkeypatch, command):
     code, said = attempt(*command, *output)
     assert code in (1, 2)
     assert said.splitlines()[-1].startswith("Error: none does not exist; give ")
+
+
+def test_a_file_of_another_form_is_refused_with_rows_of_the_one_that_is_read(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("I came home late,glad\nI left,sad\n")
+    code, said = attempt("inspect", "--task", "classify", path)
+    assert code == 2
+    assert said.splitlines() == [
+        f"Error: {path}: the columns 'I came home late', 'glad' do not show which one is the "
+        "text; name it with --text-column; if these are no names, put a line of names above the "
+        "first row; the form that is read:",
+        "  text,label",
+        '  "The plot is thin.",negative',
+        '  "I loved it, all of it.",positive',
+    ]

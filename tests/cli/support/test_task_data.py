@@ -7,6 +7,7 @@ import pytest
 from cli.support.task_data import read_labelled, read_task, say_divided, say_lost, with_columns
 from pipeline.tasks.named_tasks import task_called
 from pipeline.tasks.task_files import TaskPaths
+from schemas.errors import AlbertError
 from schemas.example import UNK_ID
 from schemas.task import Answer, EncodedExample, TaskExample, TaskRecord, TaskRows, TokenSequence
 
@@ -90,25 +91,23 @@ def test_from_what_options_are_counted_is_said_where_answers_are_numbers(tmp_pat
     assert said == [f"{start}option0, option1; options numbered from 0", f"{start}option0, option1"]
 
 
-@pytest.mark.parametrize("trained", [2, 1], ids=["training", "evaluation"])
-def test_all_files_together_tell_from_what_options_are_counted(tmp_path, trained):
+def test_a_file_that_counts_options_otherwise_than_the_first_is_refused(tmp_path):
     # The last option is right in the second file alone.
-    right = {"1.csv": "12", "2.csv": "3", "3.csv": "1"}
-    for name, numbers in right.items():
+    files = []
+    for name, numbers in (("1.csv", "12"), ("2.csv", "3")):
         rows = "".join(f"a,b,c,d,{number}\n" for number in numbers)
         (tmp_path / name).write_text(f"article,option0,option1,option2,label\n{rows}")
-    files = [str(tmp_path / name) for name in right]
-    paths = TaskPaths(train=files[:trained], evaluation=files[trained:], test=())
-    first = files[0]
+        files.append(str(tmp_path / name))
     said = []
-    data = read_task(paths, task_called("choose"), say=said.append)
-    assert [example.choice for example in data.train + data.held_out] == [0, 1, 2, 0]
-    roles = ["to train on"] * trained + ["to choose the best by"] * (3 - trained)
-    assert said[:3] == [f"{file}: {role}" for file, role in zip(files, roles, strict=True)]
-    assert said[3] == (
-        f"{first}: 2 examples; text from article; label from label; options from "
-        "option0, option1, option2; options numbered from 1"
-    )
+    paths = TaskPaths(train=files[:1], evaluation=files[1:])
+    with pytest.raises(AlbertError, match="counts the options from 1, and the other files of"):
+        read_task(paths, task_called("choose"), say=said.append)
+    assert said == [
+        f"{files[0]}: to train on",
+        f"{files[1]}: to choose the best by",
+        f"{files[0]}: 2 examples; text from article; label from label; options from option0, "
+        "option1, option2; options numbered from 0",
+    ]
 
 
 # A file of each kind, and the last lines of the screen that shows it.

@@ -99,9 +99,9 @@ def test_running_text_is_not_taken_for_columns(tmp_path):
     content = "Ada ran home.\nMary sang.\n"
     with pytest.raises(AlbertError) as error:
         read(tmp_path, content, task="tag", is_labelled=False)
-    assert str(error.value) == (
-        f"{tmp_path}/file, line 2 has 2 columns and the first has 3; give one word a "
-        "line, or send running text to standard input, one text a line."
+    assert str(error.value).startswith(
+        f"{tmp_path}/file, line 2 has 2 columns and the first of its sentence has 3; correct "
+        "it, or send running text to standard input, one text a line; the form that is read:"
     )
     with pytest.raises(AlbertError, match="file has no sentence of two lines; give"):
         read(tmp_path, "Ada ran home.\n", task="tag", is_labelled=False)

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.tasks.named_tasks import task_called
 from pipeline.tasks.published import MOVED, NOT_FOUND
-from pipeline.tasks.task_files import find_task_files, read_task_file, with_first_option
+from pipeline.tasks.task_files import find_task_files, read_task_file
 from schemas.errors import AlbertError, SettingError
 from schemas.task import Answer
 from tests.pipeline.tasks.task_file import read
@@ -149,15 +149,6 @@ def test_a_number_that_the_training_file_cannot_have_is_refused(tmp_path):
             f"from {1 - first}, and the other files of the task count from {first}; "
             "correct one of them."
         )
-
-
-def test_any_file_may_tell_from_what_options_are_counted(tmp_path):
-    (tmp_path / "1.csv").write_text(f"{HEADER}a,b,c,d,1\na,b,c,d,2\n")
-    (tmp_path / "2.csv").write_text(f"{HEADER}a,b,c,d,3\n")
-    paths = [str(tmp_path / "1.csv"), str(tmp_path / "2.csv")]
-    task = task_called("choose")
-    assert with_first_option(task, paths).columns.first_option == 1
-    assert with_first_option(task, paths[:1]).columns.first_option == 0
 
 
 def test_a_file_gives_either_numbers_of_options_or_options(tmp_path):
