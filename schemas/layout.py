@@ -36,10 +36,11 @@ SIDECAR_FILES = f"{SIDECARS}/*.json"
 WORK = ".work"
 CHUNK_MARKS = f"{WORK}/split-*.json"
 LINE_MARKS = f"{WORK}/split-*.lines"
-# Of a chunk: its documents, a look at them, what is kept of them to find near-copies,
-# the mark that it has been read; its lines, and the mark that they have been counted.
+# Of a chunk: its documents, a look at them, what is kept of them to find near-copies and
+# held-out text, the mark that it has been read; its lines, and the mark that they have
+# been counted.
 ChunkFile = Literal[
-    "documents", "look", "signatures.npy", "sketches.npy", "json", "lines.npy", "lines"
+    "documents", "look", "signatures.npy", "sketches.npy", "runs", "json", "lines.npy", "lines"
 ]
 # What a job on a cluster writes, so that workers elsewhere know the folder again.
 SUBMITTED = f"{WORK}/submitted"

@@ -68,8 +68,8 @@ def test_an_unexpected_error_is_one_sentence_too(small, tmp_path, monkeypatch):
 def test_ctrl_c_ends_a_job_with_130_and_no_data_set(small, tmp_path):
     program = (
         "import os, signal, sys\n"
-        "import pipeline.job.make_data as job\n"
-        "job.run_here = lambda *_, **__: os.kill(os.getpid(), signal.SIGINT)\n"
+        "import pipeline.job.beam as beam\n"
+        "beam.run_here = lambda *_, **__: os.kill(os.getpid(), signal.SIGINT)\n"
         "from cli.main import cli\n"
         "cli(sys.argv[1:])\n"
     )

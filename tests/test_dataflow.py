@@ -57,12 +57,13 @@ def test_the_graph_is_one_chain_of_standard_steps(job):
     assert [(s.unique_name.removeprefix("MakeData/"), s.spec.urn) for s in steps] == [
         ("Chunks", "beam:transform:pickled_python:v1"),
         ("Spread", "beam:transform:reshuffle:v1"),
-        ("ReadChunk", "beam:transform:pardo:v1"),
+        ("read_on_cluster", "beam:transform:pardo:v1"),
         ("AddGone", "beam:transform:generic_composite:v1"),
-        ("ByShard", "beam:transform:group_by_key:v1"),
-        ("BuildGroup", "beam:transform:pardo:v1"),
-        ("AllShards", "beam:transform:group_by_key:v1"),
-        ("WriteManifest", "beam:transform:pardo:v1"),
+        ("by_task", "beam:transform:pardo:v1"),
+        ("ByTask", "beam:transform:group_by_key:v1"),
+        ("do_group", "beam:transform:pardo:v1"),
+        ("AllTasks", "beam:transform:group_by_key:v1"),
+        ("finish", "beam:transform:pardo:v1"),
     ]
     for before, after in itertools.pairwise(steps):
         assert list(before.outputs.values()) == list(after.inputs.values())

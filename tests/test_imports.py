@@ -24,7 +24,10 @@ COMMAND = (
             {"apache_beam", "keras", "numpy", "sentencepiece", "tensorflow"},
         ),
         (COMMAND.format(["plan"]), {"apache_beam", "keras", "numpy", "tensorflow"}),
-        ("import pipeline.job.make_data, pipeline.vocabulary.training", {"keras", "tensorflow"}),
+        (
+            "import pipeline.job.make_data, pipeline.vocabulary.training",
+            {"apache_beam", "keras", "tensorflow"},
+        ),
         ("import pipeline.reading.read", {"apache_beam", "fsspec", "pyarrow"}),
         ("import pipeline.reading.formats", {"fsspec", "numpy", "pyarrow", "zstandard"}),
         (

@@ -30,7 +30,6 @@ from pipeline.reading.formats import KINDS
 from pipeline.storage import files
 from schemas.config import DataConfig
 from schemas.errors import AlbertError, SettingError
-from schemas.files import parse_json
 from schemas.layout import (
     CHUNK_MARKS,
     DATA_CARD,
@@ -44,7 +43,7 @@ from schemas.layout import (
     WORK,
 )
 from schemas.locks import lock
-from schemas.manifest import parse_manifest
+from schemas.manifest import DatasetManifest
 
 if TYPE_CHECKING:
     from pipeline.job.plan import Job
@@ -60,7 +59,7 @@ LEAST_MEMORY = 700_000_000
 
 def has_all_shards(folder: Path | str, _: output_folder.Identity) -> bool:
     """Whether a data set is there with all its files."""
-    from pipeline.job.spill import is_whole_dataset
+    from pipeline.job.resume import is_whole_dataset
 
     return is_whole_dataset(folder)
 
@@ -184,10 +183,9 @@ def make_data(
             dry_run(task.job, runner)
             console.say("Beam has checked the job; nothing was submitted (--dry_run).")
             return
-        if not make(task, runner=runner, overwrite=overwrite, console=console):
+        manifest = make(task, runner=runner, overwrite=overwrite, console=console)
+        if manifest is None:
             return
-    path = files.join(task.output, MANIFEST)
-    manifest = parse_manifest(parse_json(files.read_whole(path), path), task.output)
     for line in closing_lines(manifest, task.output, time.monotonic() - start):
         console.say(line)
 
@@ -314,9 +312,12 @@ def gather(
     )
 
 
-def make(task: Task, *, runner: "Runner | None", overwrite: bool, console: Console) -> bool:
-    """Make the data set in its folder; whether there was anything to do."""
-    from pipeline.job.spill import chunks_folder, forget_work
+def make(
+    task: Task, *, runner: "Runner | None", overwrite: bool, console: Console
+) -> DatasetManifest | None:
+    """Make the data set in its folder; None if there was nothing to do."""
+    from pipeline.job.plan import chunks_folder
+    from pipeline.job.resume import forget_work
     from pipeline.job.worker_processes import WorkerProcesses
 
     output, job = task.output, task.job
@@ -338,7 +339,7 @@ def make(task: Task, *, runner: "Runner | None", overwrite: bool, console: Conso
             # The job may have been killed after its manifest, before its end.
             forget_work(output, is_here=runner is None)
             console.say(f"{output} is finished already; nothing to do.")
-            return False
+            return None
         workers = None
         if runner is None and task.workers > 1:
             # Before Beam is imported, so that they start meanwhile.
@@ -346,10 +347,10 @@ def make(task: Task, *, runner: "Runner | None", overwrite: bool, console: Conso
         from pipeline.job.make_data import make_dataset
 
         shown = shown_progress(job, console)
-        make_dataset(job, workers=workers, runner=runner, shown=shown)
+        manifest = make_dataset(job, workers=workers, runner=runner, shown=shown)
         if runner is not None and isinstance(output, str):
             forget_cache(chunks_folder(output))
-    return True
+    return manifest
 
 
 def forget_cache(folder: Path) -> None:

@@ -81,7 +81,7 @@ def shown_progress(job: "Job", console: Console) -> Iterator[None]:
 
     They move twice a second, by what another thread sees of the output.
     """
-    from pipeline.job.spill import ProgressReader
+    from pipeline.job.resume import ProgressReader
 
     reader = ProgressReader(job.output, work=job.shared_folder)
     shards = len(job.shards.shard_numbers())

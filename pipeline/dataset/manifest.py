@@ -54,14 +54,14 @@ def write_dataset(
     *,
     output: str | Path,
     look: dict[str, Any] | None = None,
-) -> None:
+) -> DatasetManifest:
     """Write the data card and then, as the last file of all, the manifest."""
     manifest = make_manifest(plan, sidecars, read_counts, look=look)
     if not manifest.splits[TRAIN]["copies"][0]["examples"]:
         if near := manifest.dropped.get(NEAR_COPY["hold-out"]):
             raise NothingToTrainOn(
-                f"No document is left to train on: {near:,} nearly equal held-out "
-                "ones; give more documents, or less to be held out."
+                f"No document is left to train on: {near:,} hold text that is held "
+                "out too; give more documents, or less to be held out."
             )
         if held_out := manifest.splits[EVAL]["documents"]:
             raise NothingToTrainOn(
@@ -74,6 +74,7 @@ def write_dataset(
         )
     write_whole(join(output, DATA_CARD), data_card(manifest))
     write_whole(join(output, MANIFEST), json_text(manifest.to_dict()))
+    return manifest
 
 
 def write_held_out(

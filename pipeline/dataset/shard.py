@@ -186,7 +186,7 @@ DUPLICATE, NO_TEXT = "duplicate document", "document without text"
 ONE_WORD = "document of one word"
 NEAR_COPY: dict[NearDuplicates, str] = {
     "keep": "",
-    "hold-out": "near-copy of a held-out document",
+    "hold-out": "document with held-out text",
     "drop": "near-copy of another document",
 }
 REASONS = (DUPLICATE, NO_TEXT, ONE_WORD, *NEAR_COPY.values())

@@ -8,11 +8,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from pipeline.core.documents import ReadingCounts, ShardDocument
+from pipeline.core.documents import ReadingCounts, ShardDocument, number_of
 from pipeline.dataset.shard import Shard, write_shard
 from pipeline.noise.look import Looker, bounds_for, sum_up
 from pipeline.reading.formats import FilePart, InputFile
-from pipeline.reading.read import Chunk, plan_chunks, read_texts
+from pipeline.reading.read import Chunk, hash_document, plan_chunks, read_texts, shard_documents
 from pipeline.storage.files import open_binary
 from pipeline.storage.lines import decompressed, read_blocks
 from pipeline.vocabulary.tokenizer import Tokenizer
@@ -178,8 +178,10 @@ def read_sample(
     with scratch_folder("plan") as folder:
         for chunk in chunks[::step][:PLACES]:
             parts = tuple(_beginning(part, folder) for part in chunk.parts)
-            texts = read_texts(Chunk(0, parts), counts=ReadingCounts())
-            documents += looker.watch(texts)
+            for document, language in read_texts(Chunk(0, parts), counts=ReadingCounts()):
+                document_id = hash_document(document)
+                looker.see(number_of(document_id), document)
+                documents += shard_documents(document, language=language, document_id=document_id)
             sample_bytes += sum(part.text_bytes for part in parts)
     return documents, sample_bytes
 

@@ -1,52 +1,53 @@
-"""The Beam chain: chunks -> documents by shard -> shards -> manifest.
+"""A data set made of recognised text: read, brought together by shard, built, described.
 
-One linear chain without side inputs, tagged outputs or Beam's own file readers behaves
-the same on every runner. On one machine Beam's in-process runner carries it and opens
-no port; what has work for many cores is handed to worker processes, all elements of a
-step at once. On a cluster the same steps compute where the engine calls them.
+The whole way is here but for Beam, which calls what is below (`pipeline.job.beam`):
+worker processes import this module without it, for it takes longer to import than all
+the rest. Documents are shuffled, never examples: through files on one machine
+(`spill_chunk`, `list_tasks`, `do_task`), by the engine's own grouping on a cluster
+(`read_on_cluster`, `by_task`, `do_group`). The bytes are the same either way.
 """
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, SupportsIndex
-from weakref import WeakValueDictionary
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
-import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.runners.runner import PipelineResult
-from apache_beam.transforms.window import GlobalWindows
-
-from pipeline.dataset.shard import tool_versions
-from pipeline.job import repeats, spill, steps
-from pipeline.job.plan import Job
-from pipeline.job.runners import (
-    Runner,
-    engine_of,
-    explained_errors,
-    is_own,
-    mark_of,
-    marked_output,
-    nothing_left_of_nothing,
-    run_there,
-    submit,
-    write_mark,
-)
+from pipeline.core.documents import PASSED_OVER, ReadingCounts, ShardDocument, number_of
+from pipeline.dataset.manifest import write_dataset
+from pipeline.dataset.shard import NEAR_COPY, write_shard
+from pipeline.job import repeats, resume, spill
+from pipeline.job.plan import Job, Task
+from pipeline.job.repeats import Read, Signed
 from pipeline.job.worker_processes import WorkerProcesses
-from pipeline.storage import files as storage
+from pipeline.noise import decontamination
+from pipeline.noise.filters import OTHER_LANGUAGE, clean, language_of, removed_whole
+from pipeline.noise.look import Looker, bounds_for, sum_up
+from pipeline.noise.near_copies import signature, word_hashes
+from pipeline.reading.read import Chunk, hash_document, read_texts, shard_documents
+from pipeline.storage import files
+from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.errors import AlbertError
-from schemas.files import TEMPORARY
-from schemas.layout import REMOVED_FILES, SPM_MODEL, SUBMITTED, WORK
+from schemas.files import TEMPORARY, json_text, parse_json, read_json, write_json
+from schemas.layout import MANIFEST, SPM_MODEL, chunk_file, removed_file, sidecar_file
+from schemas.manifest import DatasetManifest, parse_manifest
+
+if TYPE_CHECKING:
+    from apache_beam.runners.runner import PipelineResult
+
+    from pipeline.job.runners import Runner
+
+Result = tuple[None, dict[str, Any]]
 
 
 def make_dataset(
     job: Job,
     *,
     workers: WorkerProcesses | None = None,
-    runner: Runner | None = None,
+    runner: "Runner | None" = None,
     shown: contextlib.AbstractContextManager[None] | None = None,
-) -> None:
+) -> DatasetManifest:
     """Make a data set, or finish one that was interrupted: what is finished is kept.
 
     Of one without a document to train on (`NothingToTrainOn`) nothing is left.
@@ -56,214 +57,269 @@ def make_dataset(
         runner: The cluster, whose engine shuffles; None for this machine.
         shown: What shows how far the job is, once what is of no use to it is gone.
     """
+    from pipeline.job import beam, runners
+
     if runner:
-        job = dataclasses.replace(job, shuffle="engine", mark=mark_of(job, runner))
-    transform = chain(job, workers)
-    forget_useless(job)
-    with storage.new_file(storage.join(job.output, SPM_MODEL)) as file:
+        job = dataclasses.replace(job, shuffle="engine", mark=runners.mark_of(job, runner))
+    on_cluster = beam.cluster_chain(
+        job, read=read_on_cluster, by_task=by_task, do=do_group, finish=finish_on_cluster
+    )
+    resume.forget_useless(job, is_own=runners.is_own(job))
+    with files.new_file(files.join(job.output, SPM_MODEL)) as file:
         file.write(job.model)
     with shown or contextlib.nullcontext():
         if runner:
-            write_mark(job.output, job.mark)
-            run_there(transform, job, runner)
+            runners.write_mark(job.output, job.mark)
+            runners.run_there(on_cluster, job, runner)
+        elif job.shuffle == "engine":
+            beam.run_chain(on_cluster, job)
         else:
-            run_here(transform, job, workers)
+            with runners.nothing_left_of_nothing(job):
+                results = beam.run_here(
+                    job, workers, read=spill_chunk, tasks=list_tasks, do=do_task
+                )
+                manifest = write_manifest(results, job)
+    if job.shuffle == "engine":
+        path = files.join(job.output, MANIFEST)
+        manifest = parse_manifest(parse_json(files.read_whole(path), path), path)
     # The files of a command that was run meanwhile are not for this one to remove.
-    if is_own(job):
-        spill.forget_work(job.output, is_here=not job.mark)
+    if runners.is_own(job):
+        resume.forget_work(job.output, is_here=not job.mark)
         # What killed workers were writing.
-        for path in storage.find_below(job.output, f"**/*{TEMPORARY}*"):
-            storage.remove(path)
+        for path in files.find_below(job.output, f"**/*{TEMPORARY}*"):
+            files.remove(path)
+    return manifest
 
 
-def dry_run(job: Job, runner: Runner) -> PipelineResult:
+def dry_run(job: Job, runner: "Runner") -> "PipelineResult":
     """Have Beam check a job for a cluster, which does not get it."""
+    from pipeline.job import beam, runners
+
     job = dataclasses.replace(job, shuffle="engine")
-    with engine_of(runner) as engine:
-        return submit(chain(job), job, runner, engine)
-
-
-def forget_useless(job: Job) -> None:
-    """Remove what others left that is of no use to a job, and would count as done."""
-    spill.forget_incomplete(job.output, fingerprint=job.fingerprint)
-    # Of a job that Dataflow still runs, and refuses again, nothing is taken away.
-    if job.mark and is_own(job):
-        return
-    if job.removed:
-        for pattern in (REMOVED_FILES, f"{REMOVED_FILES}{TEMPORARY}*"):
-            for path in storage.find_below(job.removed, pattern):
-                storage.remove(path)
-    work = storage.join(job.output, WORK)
-    if job.shuffle == "engine" or storage.is_remote(job.output):
-        storage.remove(work)
-    else:
-        # Workers that a cluster may still have end without its mark.
-        storage.remove(storage.join(job.output, SUBMITTED))
-    if job.shuffle == "files":
-        fingerprints = {chunk.number: job.fingerprint_of(chunk) for chunk in job.chunks}
-        spill.forget_unfinished(fingerprints, output=job.waiting_folder)
-
-
-def chain(job: Job, workers: WorkerProcesses | None = None) -> beam.PTransform:
-    """The whole job: chunks -> documents by shard -> files -> manifest."""
-    start = "Chunks" >> beam.Create(job.chunks) | "Spread" >> beam.Reshuffle()
-    # A graph has each step's job several times: packing its model takes time, and
-    # Dataflow takes a graph of up to 10 MB.
-    small = dataclasses.replace(job, chunks=())
-    modelless = dataclasses.replace(job, model=b"")
-    bare = dataclasses.replace(modelless, chunks=())
-    if job.dataset.config.max_line_repeats:
-        start |= "DropRepeated" >> find_repeated_lines(modelless, workers)
-    if job.shuffle == "files":
-        sidecars = (
-            start
-            | "SpillChunk" >> beam.ParDo(Step(steps.spill_chunk, bare, workers))
-            | "AllChunks" >> beam.GroupByKey()
-            | "ListShards" >> beam.ParDo(Step(steps.list_shards, modelless))
-            | "SpreadShards" >> beam.Reshuffle()
-            | "BuildShard" >> beam.ParDo(Step(steps.build_shard, job, workers))
-        )
-    else:
-        elements = start | "ReadChunk" >> beam.ParDo(Step(steps.read_for_engine, bare))
-        if job.near_duplicates:
-            elements |= "AddGone" >> AddGone(bare)
-        sidecars = (
-            elements
-            | "ByShard" >> beam.GroupByKey()
-            | "BuildGroup" >> beam.ParDo(Step(steps.build_group, small))
-        )
-    return (
-        sidecars
-        | "AllShards" >> beam.GroupByKey()
-        | "WriteManifest" >> beam.ParDo(Step(steps.write_manifest, bare))
+    chain = beam.cluster_chain(
+        job, read=read_on_cluster, by_task=by_task, do=do_group, finish=finish_on_cluster
     )
+    with runners.engine_of(runner) as engine:
+        return runners.submit(chain, job, runner, engine)
 
 
-class Step(beam.DoFn):
-    """A step of the job, which computes at once or in worker processes."""
+def read_chunk(chunk: Chunk, job: Job) -> Iterator[ShardDocument | Signed | Read]:
+    """The documents of a chunk, dropped or cleaned, divided, looked at and signed.
 
-    def __init__(
-        self,
-        compute: Callable[[Any, Job], Iterable[Any]],
-        job: Job,
-        workers: WorkerProcesses | None = None,
-    ) -> None:
-        self._compute, self._job, self._workers = compute, job, workers
-        self._has_tools = False
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        """By its name where all is done here: what Beam pickles it packs tightly."""
-        if self._job.shuffle == "engine":
-            return super().__reduce_ex__(protocol)
-        _steps_here[id(self)] = self
-        return _step_here, (id(self),)
-
-    def start_bundle(self) -> None:
-        """Refuse to work with tools that may give other bytes for the same text.
-
-        Not when a worker is set up: Beam's Java would wait for minutes.
-        """
-        self._marked = marked_output(self._job.output, self._job.mark)
-        if not self._has_tools:
-            config = self._job.dataset.config
-            here = tool_versions(config, tells_languages=True)
-            for tool, version in self._job.versions.items():
-                if here.get(tool) != version:
-                    found = f"{tool} {here[tool]}" if tool in here else f"no {tool}"
-                    raise AlbertError(
-                        f"A worker has {found}, but the job was made with {version}; "
-                        "build the workers' image from the same version of this "
-                        "program, with the same extras."
-                    )
-            self._has_tools = True
-        # What the workers are to do.
-        self._elements: list[Any] = []
-
-    def process(self, element: Any) -> Iterator[Any]:
-        """What the step makes of an element, unless workers do it."""
-        if self._workers is not None:
-            self._elements.append(element)
-            return
-        self._marked.check()
-        for result in self._compute(element, self._job):
-            yield result
-            self._marked.check()
-
-    def finish_bundle(self) -> Iterator[Any]:
-        """What the workers make of all elements; in process they are one bundle."""
-        if self._workers is not None:
-            results = self._workers.map(self._compute, self._elements)
-            yield from map(GlobalWindows.windowed_value, results)
-
-
-_steps_here: "WeakValueDictionary[int, Step]" = WeakValueDictionary()
-
-
-def _step_here(name: int) -> Step:
-    return _steps_here[name]
-
-
-def run_here(transform: beam.PTransform, job: Job, workers: WorkerProcesses | None) -> None:
-    """Run a job on this machine until it ends; an interrupt is raised as what it is."""
-    with nothing_left_of_nothing(job), explained_errors(job):
-        if workers is not None:
-            workers.tell(job)
-        # Never the DirectRunner, which would first download another from the network.
-        pipeline = beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([]))
-        _ = pipeline | "MakeData" >> transform
-        pipeline.run()
-
-
-def find_repeated_lines(job: Job, workers: WorkerProcesses | None) -> beam.PTransform:
-    """Chunks -> chunks, once it is known which lines stand in too many documents."""
-    if job.shuffle == "files":
-        counted = "CountLines" >> beam.ParDo(Step(repeats.write_lines, job, workers))
-        find = repeats.find_repeated
-    else:
-        bare = dataclasses.replace(job, chunks=())
-        counted = (
-            "CountLines" >> beam.ParDo(Step(repeats.lines_for_engine, bare))
-            | "ByLine" >> beam.GroupByKey()
-            | "Repeated" >> beam.ParDo(Step(repeats.repeated_line, bare))
-        )
-        find = repeats.keep_repeated
-    return (
-        counted
-        | "AllLines" >> beam.GroupByKey()
-        | "KeepRepeated" >> beam.ParDo(Step(find, job))
-        | "SpreadAgain" >> beam.Reshuffle()
-    )
-
-
-@beam.ptransform_fn
-def AddGone(elements: beam.PCollection, job: Job) -> beam.PCollection:
-    """Documents and counts as they were read, once it is known which documents go.
-
-    Ids are grouped by band, then each is brought together with those it meets.
+    A document comes in parts if it is long. A text that comes a million times is signed
+    once; what has been counted comes last.
     """
+    config, repeated = job.dataset.config, repeats.read_repeated(job)
+    is_held_out, counts = job.shards.is_held_out, ReadingCounts()
+    looker = Looker(bounds_for(job.text_bytes))
+    runs, signed = list[decontamination.Runs](), set[int]()
+    for document, language in read_texts(chunk, counts=counts):
+        left, removed = clean(document, config, repeated=repeated)
+        for one in removed:
+            if one.became is not None:
+                counts.changed[one.reason] += 1
+            elif one.reason != OTHER_LANGUAGE or one.paragraph == 0:
+                counts.dropped[one.reason] += 1
+        if left is None:
+            continue
+        document_id = hash_document(left)
+        number = number_of(document_id)
+        looker.see(number, left)
+        parts = list(shard_documents(left, language=language, document_id=document_id))
+        yield from parts
+        words = word_hashes("\n".join(part.text for part in parts))
+        of_eight = decontamination.runs_of(words)
+        looker.see_runs(number, of_eight)
+        if job.near_duplicates and number not in signed and (made := signature(words)):
+            signed.add(number)
+            kept = decontamination.kept_runs(number, of_eight, is_held_out=is_held_out(number))
+            runs.append(kept)
+            yield Signed(number, made)
+    # Files, not elements: engines join what has one key, and Flink refuses a record that is
+    # larger than one of its buffers, as a look may be.
+    with files.new_file(job.shared_file(chunk_file(chunk.number, "look"))) as file:
+        file.write(json.dumps(looker.result()).encode())
+    if job.near_duplicates:
+        with files.new_file(job.shared_file(chunk_file(chunk.number, "runs"))) as file:
+            decontamination.join_runs(runs).save(file)
+    yield Read(chunk.number, counts.to_dict())
 
-    def step(compute: Callable[[Any, Job], Iterable[Any]]) -> beam.PTransform:
-        return compute.__name__ >> beam.ParDo(Step(compute, job))
 
-    signed = elements | step(repeats.signed_documents)
-    met = (
-        signed
-        | step(repeats.bands_of)
-        | "ByBand" >> beam.GroupByKey()
-        | step(repeats.pairs_of_band)
-    )
-    for name, compute in (("First", repeats.meetings), ("Second", repeats.near_copies)):
-        met = (
-            (signed, met)
-            | f"With{name}" >> beam.Flatten()
-            | f"By{name}" >> beam.GroupByKey()
-            | step(compute)
+def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
+    """A chunk becomes a file of documents by shard, unless there is one already."""
+    folder, number = job.waiting_folder, chunk.number
+    fingerprint = job.fingerprint_of(chunk)
+    if not resume.is_finished(number, output=folder, fingerprint=fingerprint):
+        signed, counts = list[Signed](), dict[str, Any]()
+        with spill.new_spill(number, plan=job.shards, output=folder) as waiting:
+            for found in read_chunk(chunk, job):
+                match found:
+                    case ShardDocument():
+                        waiting.add(found)
+                    case Signed():
+                        signed.append(found)
+                    case Read():
+                        counts = found.counts
+        if job.near_duplicates:
+            repeats.write_signatures(signed, number, output=folder)
+        mark = {
+            "fingerprint": fingerprint,
+            "text_bytes": chunk.text_bytes,
+            "file_bytes": waiting.bytes,
+            "counts": counts,
+        }
+        write_json(folder / chunk_file(number, "json"), mark)
+    yield None, number
+
+
+def read_on_cluster(
+    chunk: Chunk, job: Job
+) -> Iterator[ShardDocument | Signed | Read | Chunk | Task]:
+    """What is in a chunk, for the engine to bring together, and a mark for the bar.
+
+    The chunk itself comes first where what is removed of it is written.
+    """
+    if job.removed:
+        yield chunk
+    if chunk.number == 0:
+        # Every shard is written, even one without documents.
+        yield from (Task("shard", shard) for shard in job.shards.shard_numbers())
+    for found in read_chunk(chunk, job):
+        yield found
+        if isinstance(found, Read):
+            mark = {"text_bytes": chunk.text_bytes, "counts": found.counts}
+            path = files.join(job.output, chunk_file(chunk.number, "json"))
+            files.write_whole(path, json_text(mark))
+
+
+def list_tasks(chunks: tuple[None, Iterable[int]], job: Job) -> Iterator[Task]:
+    """What is to be done once all chunks have been read, and it is known what goes."""
+    if job.near_duplicates:
+        repeats.write_gone(repeats.near_pairs(job), chunks[1], job)
+    yield Task("counts")
+    yield from (Task("shard", number) for number in job.shards.shard_numbers())
+    if job.removed:
+        yield from (Task("removed", chunk.number) for chunk in job.chunks)
+
+
+def by_task(
+    found: ShardDocument | Signed | Read | Chunk | Task, job: Job
+) -> Iterator[tuple[tuple[str, int], tuple[Any, ...]]]:
+    """What was read under what is to be done with it, as plain tuples."""
+    match found:
+        case ShardDocument():
+            yield ("shard", job.shards.shard_of(found.id)), tuple(found)
+        case Read():
+            yield ("counts", 0), tuple(found)
+        case Chunk():
+            yield ("removed", found.number), (found,)
+        case Task():
+            # It only makes a group of its own, or waits.
+            yield (found.kind, found.number), ()
+
+
+def do_task(task: Task, job: Job) -> Iterator[Result]:
+    """Do what is to be done with what waits in the files of all chunks."""
+    folder = job.waiting_folder
+    values: Iterable[tuple[Any, ...]]
+    match task.kind:
+        case "counts":
+            marks = (folder / chunk_file(chunk.number, "json") for chunk in job.chunks)
+            values = ((n, read_json(mark)["counts"]) for n, mark in enumerate(marks))
+        case "removed":
+            values = [(job.chunks[task.number],)]
+        case "shard":
+            values = spill.read_spills(len(job.chunks), task.number, output=folder)
+    yield from do_group(((task.kind, task.number), values), job)
+
+
+def do_group(
+    group: tuple[tuple[str, int], Iterable[tuple[Any, ...]]], job: Job
+) -> Iterator[Result]:
+    """Build a shard of its documents, add up what was counted, or write what is removed."""
+    (kind, number), values = group
+    found = filter(None, values)
+    if kind == "shard":
+        yield None, build_shard(itertools.starmap(ShardDocument, found), number, job)
+    elif kind == "removed":
+        for (chunk,) in found:
+            write_removed(chunk, job)
+    else:
+        yield None, add_up(dict(found), job)
+
+
+def build_shard(documents: Iterable[ShardDocument], number: int, job: Job) -> dict[str, Any]:
+    """The sidecar of a shard, which is made unless an earlier attempt left it."""
+    shard = job.shards.shard(number)
+    path = files.join(job.output, sidecar_file(shard.split, shard.index))
+    sidecar: dict[str, Any] = {}
+    with contextlib.suppress(AlbertError):
+        sidecar = parse_json(files.read_whole(path), path)
+    if sidecar.get("fingerprint") != job.fingerprint:
+        sidecar = {"fingerprint": job.fingerprint} | write_shard(
+            documents,
+            shard,
+            tokenizer=load_tokenizer(job.model),
+            config=job.dataset.config,
+            output=job.output,
+            gone=repeats.read_gone(job),
         )
-    known = (
-        (met, elements | step(repeats.no_near_copies))
-        | "AndNone" >> beam.Flatten()
-        | "AllCopies" >> beam.GroupByKey()
-        | step(repeats.keep_gone)
+        # Written last: where it is, the files of the shard are whole.
+        files.write_whole(path, json_text(sidecar))
+    return sidecar
+
+
+def add_up(by_chunk: dict[int, dict[str, Any]], job: Job) -> dict[str, Any]:
+    """What reading the chunks counted, and the look at the text."""
+    counts = ReadingCounts()
+    for counted in by_chunk.values():
+        counts.add(ReadingCounts.from_dict(counted))
+    looks = (job.shared_file(chunk_file(chunk, "look")) for chunk in by_chunk)
+    look = sum_up(
+        files.each_of(lambda path: parse_json(files.read_whole(path), path), looks),
+        bounds_for(job.text_bytes),
+        is_held_out=job.shards.is_held_out,
+        gone=repeats.read_gone(job),
+        most_repeats=job.dataset.config.max_line_repeats,
+        language_of=language_of if "py3langid" in job.versions else None,
     )
-    read = elements | step(repeats.all_but_signed)
-    return (read, known) | "AndGone" >> beam.Flatten()
+    return {"read": counts.to_dict(), "look": look}
+
+
+def write_removed(chunk: Chunk, job: Job) -> None:
+    """Write the paragraphs of a chunk that the data set lacks or has otherwise."""
+    config, lines = job.dataset.config, list[str]()
+    repeated, gone = repeats.read_repeated(job), repeats.read_gone(job)
+    for document, _ in read_texts(chunk, counts=ReadingCounts()):
+        left, removed = clean(document, config, repeated=repeated)
+        if left and job.near_duplicates and number_of(hash_document(left)) in gone:
+            went = {one.paragraph for one in removed if one.became is None}
+            rest = removed_whole(document, NEAR_COPY[job.near_duplicates])
+            removed = tuple(one for one in removed if one.became is None)
+            removed += tuple(one for one in rest if one.paragraph not in went)
+        name = hash_document(document).hex()
+        in_order = sorted(removed, key=lambda one: one.paragraph)
+        records = (one.record(name) for one in in_order)
+        lines += (json.dumps(one, ensure_ascii=False) + "\n" for one in records)
+    if lines:
+        with files.new_file(files.join(job.removed, removed_file(chunk.number))) as file:
+            file.write("".join(lines).encode("utf-8", "backslashreplace"))
+
+
+def finish_on_cluster(results: tuple[None, Iterable[dict[str, Any]]], job: Job) -> Iterator[None]:
+    """On a cluster: all sidecars become the manifest."""
+    write_manifest(results[1], job)
+    yield
+
+
+def write_manifest(results: Iterable[dict[str, Any]], job: Job) -> DatasetManifest:
+    """All sidecars and counts become the manifest, the last file of the data set."""
+    sidecars, counts, look = [], ReadingCounts(), {}
+    counts.dropped[PASSED_OVER] = job.passed_over
+    for result in results:
+        if "read" in result:
+            counts.add(ReadingCounts.from_dict(result["read"]))
+            look = result["look"]
+        else:
+            sidecars.append(result)
+    return write_dataset(job.dataset, sidecars, counts, look=look, output=job.output)

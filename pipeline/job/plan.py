@@ -1,22 +1,39 @@
 """A job before it runs, and what decides it."""
 
 import dataclasses
+import hashlib
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from pipeline.dataset.local_copy import cache_folder
 from pipeline.dataset.shard import DatasetPlan, ShardPlan, plan_dataset, plan_shards, tool_versions
-from pipeline.job import spill
 from pipeline.noise.near_copies import Choice
 from pipeline.reading.formats import InputFile
 from pipeline.reading.read import CHUNK_BYTES, Chunk, plan_chunks
-from pipeline.storage.files import join
+from pipeline.storage.files import is_remote, join
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.config import ResolvedDataConfig
 
-# What reading counted has this key, where documents have the number of their shard.
-COUNTS = -1
-# What is kept of documents to find their near-copies has this one.
-SIGNED = -2
+
+class Task(NamedTuple):
+    """What is done once all is read: a shard, the counts, what is removed of a chunk."""
+
+    kind: Literal["shard", "counts", "removed"]
+    number: int = 0
+
+
+def chunks_folder(output: str | Path) -> Path:
+    """Where the chunks of a data set wait.
+
+    >>> chunks_folder("data")
+    PosixPath('data')
+    >>> chunks_folder("s3://bucket/data").name
+    'make-data-397b84d867d3f09b'
+    """
+    if not is_remote(str(output)):
+        return Path(output)
+    name = hashlib.sha256(str(output).encode()).hexdigest()[:16]
+    return cache_folder() / f"make-data-{name}"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -52,7 +69,7 @@ class Job:
     @property
     def waiting_folder(self) -> Path:
         """Where documents wait for their shard."""
-        return spill.chunks_folder(self.output)
+        return chunks_folder(self.output)
 
     @property
     def shared_folder(self) -> str:

@@ -23,12 +23,12 @@ import numpy as np
 
 from pipeline.core.documents import ReadingCounts, number_of
 from pipeline.core.draws import Keys
-from pipeline.job import spill
-from pipeline.job.plan import COUNTS, SIGNED, Job
-from pipeline.noise.filters import line_number, read_clean
+from pipeline.job import resume
+from pipeline.job.plan import Job, Task
+from pipeline.noise.decontamination import HeldOutRuns, Runs
+from pipeline.noise.filters import clean, line_number
 from pipeline.noise.near_copies import (
     BANDS,
-    Choice,
     Pair,
     Signature,
     Sketch,
@@ -37,8 +37,8 @@ from pipeline.noise.near_copies import (
     pairs_to_check,
     which_go,
 )
-from pipeline.reading.read import Chunk, hash_document
-from pipeline.storage.files import new_file, read_whole
+from pipeline.reading.read import Chunk, hash_document, read_texts
+from pipeline.storage.files import each_of, new_file, read_whole
 from schemas.files import whole_file, write_json
 from schemas.layout import NEAR_DUPLICATES, REPEATED_LINES, chunk_file
 
@@ -53,6 +53,13 @@ class Signed(NamedTuple):
 
     id: int
     signature: Signature
+
+
+class Read(NamedTuple):
+    """What has been counted in a chunk, which has been read."""
+
+    chunk: int
+    counts: dict[str, Any]
 
 
 def write_signatures(documents: list[Signed], chunk: int, *, output: Path) -> None:
@@ -103,11 +110,10 @@ class _Signatures:
         return sketches[start:end]
 
 
-def write_gone(choice: Choice, job: Job) -> None:
-    """Find the documents of all chunks that go, and write which they are."""
+def near_pairs(job: Job) -> Iterator[Pair]:
+    """The pairs of near-copies among the documents of all chunks, from files."""
     signatures = _Signatures(len(job.chunks), output=job.waiting_folder)
-    plan = job.shards
-    pairs: set[Pair] = set()
+    plan, choice, pairs = job.shards, job.near_duplicates or "drop", set[Pair]()
     for band in range(BANDS):
         keys, ids = signatures.row(2 + band), signatures.ids
         if choice == "hold-out":
@@ -116,23 +122,31 @@ def write_gone(choice: Choice, job: Job) -> None:
         for group in groups_by_key(keys):
             found = ids[group].tolist()
             pairs.update(pairs_to_check(found, choice, is_held_out=plan.is_held_out))
-    near = (pair for pair in pairs if are_near(*map(signatures.sketch, pair)))
-    _write_numbers(which_go(near, choice), NEAR_DUPLICATES, job)
+    return (pair for pair in pairs if are_near(*map(signatures.sketch, pair)))
 
 
-def all_but_signed(
-    element: tuple[int, tuple[Any, ...]], _: Job
-) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """What is for a shard, and the counts."""
-    if element[0] != SIGNED:
-        yield element
+def write_gone(near: Iterable[Pair], chunks: Iterable[int], job: Job) -> None:
+    """Write which documents go: near-copies, and what holds text that is held out.
+
+    Args:
+        chunks: All of them, by their numbers; each has left a file of runs of words.
+    """
+    gone = which_go(near, job.near_duplicates) if job.near_duplicates else set[int]()
+    if job.shards.eval_bound:
+        paths = [job.shared_file(chunk_file(chunk, "runs")) for chunk in sorted(set(chunks))]
+        held_out = HeldOutRuns(each_of(_read_runs, paths), bound=job.shards.eval_bound)
+        gone.update(*map(held_out.found_in, each_of(_read_runs, paths)))
+    _write_numbers(gone, NEAR_DUPLICATES, job)
 
 
-def signed_documents(element: tuple[int, tuple[Any, ...]], _: Job) -> Iterator[tuple[int, Signed]]:
+def _read_runs(path: str) -> Runs:
+    return Runs.load(io.BytesIO(read_whole(path)))
+
+
+def signed_documents(found: object, _: Job) -> Iterator[tuple[int, Signed]]:
     """Signed documents by their ids."""
-    if element[0] == SIGNED:
-        document = Signed(*element[1])
-        yield document.id, document
+    if isinstance(found, Signed):
+        yield found.id, found
 
 
 def bands_of(element: tuple[int, Signed], _: Job) -> Iterator[tuple[int, int]]:
@@ -170,20 +184,22 @@ def near_copies(group: tuple[int, Iterable[Signed]], _: Job) -> Iterator[tuple[N
             yield None, (other.id, number)
 
 
-def no_near_copies(element: tuple[int, tuple[Any, ...]], _: Job) -> Iterator[tuple[None, None]]:
-    """No pair, so that what goes is written even if it is nothing."""
-    if element[0] == COUNTS:
-        yield None, None
+def chunks_read(found: object, _: Job) -> Iterator[tuple[None, int]]:
+    """The number of a chunk that was read, beside all pairs of near-copies."""
+    if isinstance(found, Read):
+        yield None, found.chunk
 
 
-def keep_gone(
-    group: tuple[None, Iterable[Pair | None]], job: Job
-) -> Iterator[tuple[int, tuple[()]]]:
-    """The documents that go become a file, for which all shards wait."""
-    if job.near_duplicates:
-        gone = which_go(filter(None, group[1]), job.near_duplicates)
-        _write_numbers(gone, NEAR_DUPLICATES, job)
-    yield COUNTS, ()
+def keep_gone(group: tuple[None, Iterable[Pair | int]], job: Job) -> Iterator[Task]:
+    """The documents that go become a file, for which all that is to be done waits."""
+    pairs, chunks = list[Pair](), list[int]()
+    for one in group[1]:
+        if isinstance(one, int):
+            chunks.append(one)
+        else:
+            pairs.append(one)
+    write_gone(pairs, chunks, job)
+    yield Task("counts")
 
 
 def read_gone(job: Job) -> frozenset[int]:
@@ -195,8 +211,10 @@ def read_gone(job: Job) -> frozenset[int]:
 
 def _lines_of(chunk: Chunk, job: Job) -> Iterator[tuple[int, int]]:
     """Each line of a chunk with the number of each document that has it, once."""
-    texts = read_clean(chunk, job.dataset.config, counts=ReadingCounts())
-    for document, _ in texts:
+    for read, _ in read_texts(chunk, counts=ReadingCounts()):
+        document, _ = clean(read, job.dataset.config)
+        if document is None:
+            continue
         number = number_of(hash_document(document))
         for line in dict.fromkeys(map(line_number, document.paragraphs)):
             yield line, number
@@ -209,7 +227,7 @@ def write_lines(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
     """
     folder, number = job.waiting_folder, chunk.number
     fingerprint = job.fingerprint_of(chunk)
-    if not spill.is_finished(
+    if not resume.is_finished(
         number, output=folder, fingerprint=fingerprint, mark="lines", file="lines.npy"
     ):
         numbers = itertools.chain.from_iterable(_lines_of(chunk, job))

@@ -46,7 +46,7 @@ from apache_beam.runners.portability.portable_runner import JobServiceHandle, Po
 from apache_beam.runners.runner import PipelineResult, PipelineRunner, create_runner
 
 from pipeline.dataset.manifest import NothingToTrainOn
-from pipeline.job import spill
+from pipeline.job import resume
 from pipeline.job.cluster_worker import THIS_MACHINE, worker_pool
 from pipeline.job.plan import Job
 from pipeline.storage.files import exists, is_remote, join, read_whole, remove, write_whole
@@ -556,7 +556,7 @@ def nothing_left_of_nothing(job: Job) -> Iterator[None]:
         yield
     except NothingToTrainOn:
         if is_own(job):
-            spill.forget_work(job.output, is_here=not job.mark)
+            resume.forget_work(job.output, is_here=not job.mark)
             for name in (TRAIN, EVAL, SIDECARS):
                 remove(join(job.output, name))
         raise

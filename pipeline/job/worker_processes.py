@@ -7,6 +7,7 @@ its parent, however that ends. One that ends by itself ends the job: there is no
 wait for, because workers leave nothing half-written under a final name.
 """
 
+import importlib
 import logging
 import os
 import pickle
@@ -23,6 +24,8 @@ from schemas.errors import AlbertError
 
 # -P: what lies in the current folder must not stand in for our modules.
 _COMMAND = ("-P", "-m", "pipeline.job.worker_processes")
+# What workers compute; it imports this module.
+_WORK = "pipeline.job.make_data"
 
 Process = subprocess.Popen[bytes]
 # What a worker calls: with an element and the job, for the results.
@@ -120,7 +123,7 @@ def _work() -> None:
     for stream in (0, 1):
         os.dup2(nowhere, stream)
     # Imported here rather than with the first request, while the parent imports Beam.
-    import pipeline.job.steps  # noqa: F401
+    importlib.import_module(_WORK)
 
     try:
         job = pickle.load(requests)

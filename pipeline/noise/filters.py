@@ -2,12 +2,11 @@
 
 import functools
 import importlib.util
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from typing import Any, NamedTuple
 
-from pipeline.core.documents import Document, ReadingCounts
+from pipeline.core.documents import Document
 from pipeline.noise.look import line_key
-from pipeline.reading.read import Chunk, read_texts
 from schemas.config import DataConfig
 from schemas.errors import SettingError
 
@@ -119,25 +118,6 @@ def clean(
         return document, ()
     left = document._replace(paragraphs=tuple(kept)) if kept else None
     return left, tuple(removed)
-
-
-def read_clean(
-    chunk: Chunk,
-    config: DataConfig,
-    *,
-    counts: ReadingCounts,
-    repeated: frozenset[int] = frozenset(),
-) -> Iterator[tuple[Document, str]]:
-    """What is left of the documents of a chunk; what is removed is counted."""
-    for document, language in read_texts(chunk, counts=counts):
-        left, removed = clean(document, config, repeated=repeated)
-        for one in removed:
-            if one.became is not None:
-                counts.changed[one.reason] += 1
-            elif one.reason != OTHER_LANGUAGE or one.paragraph == 0:
-                counts.dropped[one.reason] += 1
-        if left:
-            yield left, language
 
 
 def line_number(line: str) -> int:

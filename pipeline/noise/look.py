@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.core.documents import Document, ShardDocument, number_of
-from pipeline.core.draws import Keys, draw, draws
+from pipeline.core.documents import Document
+from pipeline.core.draws import Keys, draw
 from pipeline.core.writing_systems import ends_sentence, script_of
-from pipeline.noise.near_copies import are_first, distinct, ngrams
-from pipeline.reading.read import hash_document, shard_documents
+from pipeline.noise.near_copies import are_first, distinct
 from schemas.readable import counted, percent
 
 # Text that is looked at, and of a long document.
@@ -30,12 +29,10 @@ LEAST_DOCUMENTS = 20
 # Characters of a text that are shown, and that tell its language.
 SHOWN_CHARACTERS, LANGUAGE_CHARACTERS = 100, 400
 
-# Held-out text stands in the training text where this many words in a row do.
-SHINGLE = 8
 # Shingles of training text that are remembered, about, and what a word takes.
 MAX_SHINGLES, WORD_BYTES = 400_000, 6
 
-_SAMPLED, _SHINGLES = 101, 102
+_SAMPLED = 101
 
 
 class Bounds(NamedTuple):
@@ -70,13 +67,6 @@ class Looker:
         # The number of its document and the hash of each, `[2, S]`.
         self._shingles: list[Keys] = []
 
-    def watch(self, texts: Iterable[tuple[Document, str]]) -> Iterator[ShardDocument]:
-        """Look at documents, each with its language, and divide them."""
-        for document, language in texts:
-            document_id = hash_document(document)
-            self.see(number_of(document_id), document)
-            yield from shard_documents(document, language=language, document_id=document_id)
-
     def see(self, number: int, document: Document) -> None:
         """Look at the document of a number."""
         characters = sum(map(len, document.paragraphs))
@@ -99,15 +89,13 @@ class Looker:
         if place not in self._sampled:
             self._sampled[place] = look_at(document)
 
-    def see_words(self, number: int, words: Keys) -> None:
-        """Remember some runs of a document's words, by their hashes `[W]`."""
-        if len(words) >= SHINGLE:
-            shingles = draws(ngrams(words, SHINGLE), _SHINGLES)
-            if self._bounds.shingles < 1 << 64:
-                shingles = shingles[shingles < np.uint64(self._bounds.shingles)]
-            shingles = distinct(shingles)
-            numbers = np.full(len(shingles), number, np.uint64)
-            self._shingles.append(np.stack([numbers, shingles]))
+    def see_runs(self, number: int, runs: Keys) -> None:
+        """Remember some of a document's runs of eight words, by their hashes `[S]`."""
+        if self._bounds.shingles < 1 << 64:
+            runs = runs[runs < np.uint64(self._bounds.shingles)]
+        if len(runs):
+            runs = distinct(runs)
+            self._shingles.append(np.stack([np.full(len(runs), number, np.uint64), runs]))
 
     def result(self) -> dict[str, Any]:
         """What was seen, as a JSON object."""
@@ -570,7 +558,7 @@ def _noise(look: Mapping[str, Any]) -> Iterator[str]:
         )
     now, before = look.get("held_out_share", 0), look.get("held_out_share_before", 0)
     if max(now, before) >= LEAST:
-        went = f" ({percent(before)} before near-copies went)" if before > now else ""
+        went = f" ({percent(before)} before documents with it went)" if before > now else ""
         copies.append(f"{percent(now)} of the held-out text is in the training text too{went}")
     if copies:
         yield "; ".join(copies)
@@ -595,7 +583,7 @@ def look_facts(look: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     named = {
         "repeated_share": f"text in lines of more than {more_than:,} documents",
         "near_copy_share": "text in documents that nearly equal another",
-        "held_out_share_before": f"{runs}, near-copies included",
+        "held_out_share_before": f"{runs}, before documents with them went",
         "held_out_share": runs,
         "html_share": "documents with HTML",
         "mojibake_share": "documents with letters of a wrong encoding",

@@ -24,7 +24,7 @@ from pipeline.core.documents import ReadingCounts, left_out, number_of
 from pipeline.core.draws import Keys, draws, happens, hash_key
 from pipeline.core.machine import end_with_parent
 from pipeline.noise.look import Bounds, Looker, bounds_for, sum_up
-from pipeline.reading.read import Chunk, read_texts
+from pipeline.reading.read import Chunk, hash_document, read_texts, shard_documents
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError
 
@@ -112,16 +112,19 @@ def sample_chunk(
     train, held_out = Sample(size), Sample(MAX_HELD_OUT)
     train.bound = bound
     counts, looker, numbers = ReadingCounts(), Looker(looked_at), list[int]()
-    for document in looker.watch(read_texts(chunk, counts=counts)):
-        numbers = lowest([*numbers, number_of(document.id)])
-        on_read(len(document.text.encode("utf-8", errors="replace")))
-        lines = document.text.split("\n")
-        counts.sentences += len(lines)
-        keys = sentence_keys(document.id, len(lines), seed=seed)
-        is_held_out = happens(draws(keys, 0), HELD_OUT_SHARE).tolist()
-        pairs = list(zip(keys.tolist(), lines, strict=True))
-        held_out.add(itertools.compress(pairs, is_held_out))
-        train.add(itertools.compress(pairs, map(operator.not_, is_held_out)))
+    for document, language in read_texts(chunk, counts=counts):
+        document_id = hash_document(document)
+        numbers = lowest([*numbers, number_of(document_id)])
+        looker.see(number_of(document_id), document)
+        for part in shard_documents(document, language=language, document_id=document_id):
+            on_read(len(part.text.encode("utf-8", errors="replace")))
+            lines = part.text.split("\n")
+            counts.sentences += len(lines)
+            keys = sentence_keys(part.id, len(lines), seed=seed)
+            is_held_out = happens(draws(keys, 0), HELD_OUT_SHARE).tolist()
+            pairs = list(zip(keys.tolist(), lines, strict=True))
+            held_out.add(itertools.compress(pairs, is_held_out))
+            train.add(itertools.compress(pairs, map(operator.not_, is_held_out)))
     look = looker.result()
     return ChunkSample(train.items(), held_out.items(), counts, look, numbers)
 

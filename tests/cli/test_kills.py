@@ -25,7 +25,7 @@ KILLS = int(os.environ.get("ALBERT_KILLS", "5"))
 
 # Without the modules that start threads.
 IMPORTED = (
-    *("cli.main", "pipeline.job.make_data", "pipeline.vocabulary.writing"),
+    *("cli.main", "pipeline.job.beam", "pipeline.job.make_data", "pipeline.vocabulary.writing"),
     *("albert_tf.training.pretraining", "albert_tf.finetuning.finetune"),
     *("albert_tf.convert.huggingface", "albert_tf.convert.reading"),
 )

@@ -13,7 +13,7 @@ from cli.commands.make_data import forget_cache
 from cli.support import console
 from cli.support.data_summary import eval_advice
 from pipeline.job import estimate
-from pipeline.job.spill import chunks_folder
+from pipeline.job.plan import chunks_folder
 from schemas.files import read_json
 from schemas.locks import lock
 from schemas.manifest import read_manifest

@@ -12,7 +12,7 @@ from cli.commands.make_data import MAKE_DATA
 from cli.commands.vocab import VOCAB
 from cli.support import output_folder
 from cli.support.resolve import PRETRAIN
-from pipeline.job.spill import is_whole_dataset
+from pipeline.job.resume import is_whole_dataset
 from pipeline.storage import files, remote
 from schemas.config import DataConfig
 from schemas.errors import AlbertError, SettingError

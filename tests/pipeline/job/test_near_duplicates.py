@@ -6,8 +6,9 @@ from collections import Counter
 
 import pytest
 
-from pipeline.job import steps
-from pipeline.job.plan import SIGNED, plan_job
+from pipeline.job.make_data import read_chunk
+from pipeline.job.plan import plan_job
+from pipeline.job.repeats import Signed
 from pipeline.reading.inputs import find_held_out, find_inputs
 from schemas.config import DataConfig
 from schemas.manifest import read_manifest
@@ -93,7 +94,7 @@ def test_of_each_set_of_near_copies_one_stays(made):
 
 def test_no_document_to_train_on_nearly_equals_a_held_out_one(made):
     (_, kept), (_, manifest) = made["keep"], made["hold-out"]
-    gone = manifest.dropped["near-copy of a held-out document"]
+    gone = manifest.dropped["document with held-out text"]
     assert manifest.splits["eval"] == kept.splits["eval"]
     assert manifest.splits["train"]["documents"] == (kept.splits["train"]["documents"] - gone)
     assert 0 < gone < 11
@@ -123,8 +124,7 @@ def test_a_text_that_comes_many_times_is_grouped_once_for_each_chunk(documents, 
     found = find_inputs({"text": (str(path),)})
     job = plan_job(found, config("drop"), model=model, output=tmp_path / "data")
     (chunk,) = job.chunks
-    keys = Counter(key for key, _ in steps.read_for_engine(chunk, job))
-    assert keys[SIGNED] == 2
+    assert sum(isinstance(found, Signed) for found in read_chunk(chunk, job)) == 2
 
 
 def test_keep_changes_nothing_where_there_are_no_near_copies(documents, model, tmp_path):
@@ -162,7 +162,7 @@ def test_text_given_to_be_held_out_takes_its_near_copies_out_of_training(
         eval_fraction=0,
     )
     # The ten that were copied, one copy, and one that is held out as it is.
-    assert manifest.dropped == {"near-copy of a held-out document": 12}
+    assert manifest.dropped == {"document with held-out text": 12}
     assert manifest.splits["eval"]["documents"] == 12
     assert manifest.splits["train"]["documents"] == 9
     described = [one for one in manifest.inputs if one.get("split") == "eval"]

@@ -6,10 +6,12 @@ import random
 
 import pytest
 
-from pipeline.job import repeats, steps
+from pipeline.core.documents import ReadingCounts
+from pipeline.job import make_data, repeats
 from pipeline.noise import filters
 from pipeline.noise.filters import OTHER_LANGUAGE, REPEATED
 from pipeline.reading.inputs import find_inputs
+from pipeline.reading.read import hash_document, read_texts
 from schemas.config import DataConfig
 from schemas.files import TEMPORARY
 from schemas.manifest import read_manifest
@@ -62,8 +64,8 @@ def test_kept_and_removed_together_are_the_input(made):
     output, job, removed = made
     read, kept = [], []
     for chunk in job.chunks:
-        for document, _ in steps.read_texts(chunk, counts=steps.ReadingCounts()):
-            name = steps.hash_document(document).hex()
+        for document, _ in read_texts(chunk, counts=ReadingCounts()):
+            name = hash_document(document).hex()
             read += ((name, *one) for one in enumerate(document.paragraphs))
     gone = {(one["document"], one["paragraph"], one["text"]) for one in removed}
     assert gone < set(read)
@@ -129,9 +131,11 @@ def test_documents_of_other_languages_go(made, texts, model, tmp_path, monkeypat
 
 def test_on_a_cluster_what_is_removed_of_each_chunk_is_work_of_its_own(made):
     _, job, _ = made
-    firsts = [next(steps.read_for_engine(chunk, job)) for chunk in job.chunks]
+    firsts = [next(make_data.read_on_cluster(chunk, job)) for chunk in job.chunks]
     assert len(firsts) > 2
-    assert firsts == [(steps.REMOVED - chunk.number, (chunk,)) for chunk in job.chunks]
+    assert firsts == list(job.chunks)
+    tasks = [next(make_data.by_task(chunk, job)) for chunk in firsts]
+    assert tasks == [(("removed", chunk.number), (chunk,)) for chunk in job.chunks]
 
 
 def test_lines_that_were_counted_are_not_counted_again(made, texts, model, tmp_path, monkeypatch):

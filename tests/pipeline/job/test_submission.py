@@ -97,7 +97,7 @@ def test_a_job_that_dataflow_still_runs_keeps_what_it_needs(
         found.extend(path.name for path in (tmp_path / "d/.work").iterdir())
         raise AlbertError("Refused.")
 
-    monkeypatch.setattr(make_data, "run_there", refuse)
+    monkeypatch.setattr(runners, "run_there", refuse)
     write_mark(str(job.output), job.fingerprint)
     (tmp_path / "d" / REPEATED_LINES).write_bytes(b"")
     with pytest.raises(AlbertError, match=r"Refused\."):

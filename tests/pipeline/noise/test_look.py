@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pipeline.core.documents import Document
+from pipeline.noise.decontamination import runs_of
 from pipeline.noise.look import (
     LEAST_DOCUMENTS,
     Bounds,
@@ -37,7 +38,7 @@ def looked_at(parts, bounds, **options):
         looker = Looker(bounds)
         for number, document in part:
             looker.see(number, document)
-            looker.see_words(number, word_hashes("\n".join(document.paragraphs)))
+            looker.see_runs(number, runs_of(word_hashes("\n".join(document.paragraphs))))
         results.append(looker.result())
     options.setdefault("is_held_out", lambda number: number % (5 << 36) == 0)
     return sum_up(results, bounds, **options)

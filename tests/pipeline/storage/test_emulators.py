@@ -7,8 +7,7 @@ import logging
 
 import pytest
 
-from pipeline.job import steps
-from pipeline.job.make_data import make_dataset
+from pipeline.job import make_data
 from pipeline.job.plan import plan_job
 from pipeline.reading.inputs import find_inputs
 from pipeline.storage import files, remote
@@ -255,17 +254,17 @@ def test_a_job_with_an_empty_shard_that_is_interrupted_writes_the_local_bytes(
         given = (f"{root}/one/", f"{root}/two/*.txt")
         inputs[root] = find_inputs({"books": given})
     here = inputs[str(tmp_path)]
-    make_dataset(plan_job(here, CONFIG, model=model, output=tmp_path / "data"))
+    make_data.make_dataset(plan_job(here, CONFIG, model=model, output=tmp_path / "data"))
     local = hashes(f"{tmp_path}/data")
     assert len(local) == 5
     assert (tmp_path / "data/eval/copy-00/part-00000-of-00001.tfrecord").stat().st_size == 0
 
     def make():
         job = plan_job(inputs[place], CONFIG, model=model, output=f"{place}/data")
-        make_dataset(dataclasses.replace(job, shuffle="engine"))
+        make_data.make_dataset(dataclasses.replace(job, shuffle="engine"))
 
     built = []
-    write_shard = steps.write_shard
+    write_shard = make_data.write_shard
 
     def stop_at_the_second(documents, shard, **settings):
         built.append(shard)
@@ -273,7 +272,7 @@ def test_a_job_with_an_empty_shard_that_is_interrupted_writes_the_local_bytes(
             raise AlbertError("no more")
         return write_shard(documents, shard, **settings)
 
-    monkeypatch.setattr(steps, "write_shard", stop_at_the_second)
+    monkeypatch.setattr(make_data, "write_shard", stop_at_the_second)
     with pytest.raises(AlbertError, match="no more"):
         make()
     assert not files.exists(f"{place}/data/manifest.json")

@@ -1,0 +1,175 @@
+"""Beam: the chain of a job on this machine, and on a cluster.
+
+One linear chain without side inputs, tagged outputs or Beam's own file readers behaves
+the same on every runner. On one machine Beam's in-process runner carries it and opens
+no port; what has work for many cores is handed to worker processes, all elements of a
+step at once. On a cluster the same functions compute where the engine calls them.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, SupportsIndex
+from weakref import WeakValueDictionary
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.transforms.window import GlobalWindows
+
+from pipeline.dataset.shard import tool_versions
+from pipeline.job import repeats
+from pipeline.job.plan import Job
+from pipeline.job.runners import explained_errors, marked_output, nothing_left_of_nothing
+from pipeline.job.worker_processes import WorkerProcesses
+from schemas.errors import AlbertError
+
+# What a step does with an element.
+Compute = Callable[[Any, Job], Iterable[Any]]
+
+
+def run_here(
+    job: Job, workers: WorkerProcesses | None, *, read: Compute, tasks: Compute, do: Compute
+) -> list[Any]:
+    """Read all chunks, list the tasks and do them; what each gives."""
+    results: list[Any] = []
+
+    def keep(result: tuple[None, Any], _: Job) -> Iterable[Any]:
+        results.append(result[1])
+        return ()
+
+    def each(compute: Compute) -> beam.PTransform:
+        return compute.__name__ >> beam.ParDo(Step(compute, job, workers))
+
+    def of_all(compute: Compute) -> beam.PTransform:
+        step = beam.GroupByKey() | beam.ParDo(Step(compute, job)) | beam.Reshuffle()
+        return compute.__name__ >> step
+
+    chain = "Chunks" >> beam.Create(job.chunks) | "Spread" >> beam.Reshuffle()
+    if job.dataset.config.max_line_repeats:
+        chain |= each(repeats.write_lines) | of_all(repeats.find_repeated)
+    chain |= each(read) | of_all(tasks) | each(do) | "Keep" >> beam.ParDo(Step(keep, job))
+    if workers is not None:
+        workers.tell(job)
+    run_chain(chain, job)
+    return results
+
+
+def run_chain(chain: beam.PTransform, job: Job) -> None:
+    """Run a chain in this process until it ends; an interrupt is raised as what it is."""
+    with nothing_left_of_nothing(job), explained_errors(job):
+        # Never the DirectRunner, which would first download another from the network.
+        pipeline = beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([]))
+        _ = pipeline | "MakeData" >> chain
+        pipeline.run()
+
+
+class Step(beam.DoFn):
+    """A step on this machine, which computes at once or in worker processes."""
+
+    def __init__(self, compute: Compute, job: Job, workers: WorkerProcesses | None = None) -> None:
+        self._compute, self._job, self._workers = compute, job, workers
+
+    def __reduce_ex__(self, _: SupportsIndex) -> Any:
+        """By its name, for all is done here: what Beam pickles it packs tightly."""
+        _steps_here[id(self)] = self
+        return _step_here, (id(self),)
+
+    def start_bundle(self) -> None:
+        """In this process all elements are one bundle; here are what workers do."""
+        self._elements: list[Any] = []
+
+    def process(self, element: Any) -> Iterable[Any]:
+        """What the step makes of an element, unless workers do it."""
+        if self._workers is None:
+            return self._compute(element, self._job)
+        self._elements.append(element)
+        return ()
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """What the workers make of all elements."""
+        if self._workers is not None:
+            results = self._workers.map(self._compute, self._elements)
+            yield from map(GlobalWindows.windowed_value, results)
+
+
+_steps_here: "WeakValueDictionary[int, Step]" = WeakValueDictionary()
+
+
+def _step_here(name: int) -> Step:
+    return _steps_here[name]
+
+
+def cluster_chain(
+    job: Job, *, read: Compute, by_task: Compute, do: Compute, finish: Compute
+) -> beam.PTransform:
+    """The job for an engine: chunks -> documents by shard -> files -> manifest."""
+    # A graph has each step's job several times: packing its model takes time, and
+    # Dataflow takes a graph of up to 10 MB.
+    small = dataclasses.replace(job, chunks=())
+    bare = dataclasses.replace(small, model=b"")
+
+    def each(compute: Compute, told: Job = bare) -> beam.PTransform:
+        return compute.__name__ >> beam.ParDo(ClusterStep(compute, told))
+
+    chain = "Chunks" >> beam.Create(job.chunks) | "Spread" >> beam.Reshuffle()
+    if job.dataset.config.max_line_repeats:
+        modelless = dataclasses.replace(job, model=b"")
+        chain |= each(repeats.lines_for_engine) | "ByLine" >> beam.GroupByKey()
+        chain |= each(repeats.repeated_line) | "AllLines" >> beam.GroupByKey()
+        chain |= each(repeats.keep_repeated, modelless) | "SpreadAgain" >> beam.Reshuffle()
+    chain |= each(read)
+    if job.near_duplicates:
+        chain |= "AddGone" >> AddGone(each)
+    chain |= each(by_task) | "ByTask" >> beam.GroupByKey() | each(do, small)
+    return chain | "AllTasks" >> beam.GroupByKey() | each(finish)
+
+
+class ClusterStep(beam.DoFn):
+    """A step wherever an engine has it computed, which refuses what is not its command's."""
+
+    def __init__(self, compute: Compute, job: Job) -> None:
+        self._compute, self._job = compute, job
+        self._has_tools = False
+
+    def start_bundle(self) -> None:
+        """Refuse to work with tools that may give other bytes for the same text.
+
+        Not when a worker is set up: Beam's Java would wait for minutes.
+        """
+        self._marked = marked_output(self._job.output, self._job.mark)
+        if self._has_tools:
+            return
+        here = tool_versions(self._job.dataset.config, tells_languages=True)
+        for tool, version in self._job.versions.items():
+            if here.get(tool) != version:
+                found = f"{tool} {here[tool]}" if tool in here else f"no {tool}"
+                raise AlbertError(
+                    f"A worker has {found}, but the job was made with {version}; "
+                    "build the workers' image from the same version of this "
+                    "program, with the same extras."
+                )
+        self._has_tools = True
+
+    def process(self, element: Any) -> Iterator[Any]:
+        """What the step makes of an element, for as long as the job is wanted."""
+        self._marked.check()
+        for result in self._compute(element, self._job):
+            yield result
+            self._marked.check()
+
+
+@beam.ptransform_fn
+def AddGone(found: beam.PCollection, each: Callable[[Compute], beam.PTransform]) -> Any:
+    """What was read, and a task that waits until it is known which documents go.
+
+    Ids are grouped by band, then each is brought together with those it meets.
+    """
+    signed = found | each(repeats.signed_documents)
+    bands = signed | each(repeats.bands_of)
+    met = bands | "ByBand" >> beam.GroupByKey() | each(repeats.pairs_of_band)
+    for name, compute in (("First", repeats.meetings), ("Second", repeats.near_copies)):
+        met = (signed, met) | f"With{name}" >> beam.Flatten()
+        met = met | f"By{name}" >> beam.GroupByKey() | each(compute)
+    known = (met, found | each(repeats.chunks_read)) | "AndChunks" >> beam.Flatten()
+    known = known | "AllCopies" >> beam.GroupByKey() | each(repeats.keep_gone)
+    return (found, known) | "AndGone" >> beam.Flatten()

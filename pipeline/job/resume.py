@@ -1,0 +1,192 @@
+"""What of a data set is finished, so that a job which goes on does not make it again.
+
+Wherever a worker runs, it leaves a mark for every chunk that it has read and a sidecar
+for every shard that it has made. Both say which files are whole, and how large they
+are; where one is missing or has another size, they do not count. A job that goes on and
+the progress bar read them.
+"""
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pipeline.job.plan import Job, chunks_folder
+from pipeline.storage.files import (
+    each_of,
+    exists,
+    file_name,
+    file_size,
+    find_below,
+    is_remote,
+    join,
+    read_whole,
+    remove,
+    sizes_below,
+)
+from schemas.errors import AlbertError
+from schemas.files import TEMPORARY, parse_json, read_json
+from schemas.layout import (
+    CHUNK_MARKS,
+    DATA_CARD,
+    MANIFEST,
+    REMOVED_FILES,
+    SIDECAR_FILES,
+    SIDECARS,
+    SPM_MODEL,
+    SUBMITTED,
+    WORK,
+    ChunkFile,
+    chunk_file,
+)
+from schemas.manifest import parse_manifest
+
+# What reading a mark or a sidecar raises that is damaged; what it tells is made again.
+_DAMAGED = (AlbertError, KeyError, TypeError, AttributeError)
+
+
+def is_finished(
+    chunk: int,
+    *,
+    output: Path,
+    fingerprint: str,
+    mark: ChunkFile = "json",
+    file: ChunkFile = "documents",
+) -> bool:
+    """Whether work on a chunk has left a mark of this fingerprint and a whole file."""
+    try:
+        said = read_json(output / chunk_file(chunk, mark))
+        size = (output / chunk_file(chunk, file)).stat().st_size
+    except (AlbertError, OSError):
+        return False
+    return said.get("fingerprint") == fingerprint and said.get("file_bytes") == size
+
+
+def is_whole_dataset(output: str | Path) -> bool:
+    """Whether a data set is finished and every file of it is there in its size."""
+    path = join(output, MANIFEST)
+    if not exists(path):
+        return False
+    sizes = sizes_below(output)
+    manifest = parse_manifest(parse_json(read_whole(path), path), path)
+    shards = ({"name": shard.name, "bytes": shard.bytes} for shard in manifest.shards)
+    return {SPM_MODEL, DATA_CARD} <= sizes.keys() and _are_there(shards, sizes)
+
+
+def forget_useless(job: Job, *, is_own: bool) -> None:
+    """Remove what others left that is of no use to a job, and would count as done.
+
+    That is the manifest; sidecars of shards that lack a file or are others'; marks of
+    chunks that are not whole or of another job, and what killed workers were writing.
+
+    Args:
+        is_own: Whether the output has the mark of the job.
+    """
+    remove(join(job.output, MANIFEST))
+    sizes = sizes_below(job.output)
+    sidecars = [join(job.output, name) for name in sizes if name.startswith(f"{SIDECARS}/")]
+
+    def is_whole(path: str) -> bool:
+        try:
+            sidecar = parse_json(read_whole(path), path)
+            is_of_job = sidecar["fingerprint"] == job.fingerprint
+            return is_of_job and _are_there(sidecar["files"], sizes)
+        except _DAMAGED:
+            return False
+
+    for sidecar, is_kept in zip(sidecars, each_of(is_whole, sidecars), strict=True):
+        if not is_kept:
+            remove(sidecar)
+    # Of a job that Dataflow still runs, and refuses again, nothing is taken away.
+    if job.mark and is_own:
+        return
+    if job.removed:
+        for pattern in (REMOVED_FILES, f"{REMOVED_FILES}{TEMPORARY}*"):
+            for path in find_below(job.removed, pattern):
+                remove(path)
+    work = join(job.output, WORK)
+    if job.shuffle == "engine" or is_remote(job.output):
+        remove(work)
+    else:
+        # Workers that a cluster may still have end without its mark.
+        remove(join(job.output, SUBMITTED))
+    if job.shuffle == "files":
+        folder = job.waiting_folder
+        kept = {
+            Path(chunk_file(chunk.number, "json")).name
+            for chunk in job.chunks
+            if is_finished(chunk.number, output=folder, fingerprint=job.fingerprint_of(chunk))
+        }
+        marks = (path for path in find_below(folder, CHUNK_MARKS) if file_name(path) not in kept)
+        for path in (*marks, *find_below(folder, f"{WORK}/*{TEMPORARY}*")):
+            remove(path)
+
+
+def _are_there(files: Iterable[Mapping[str, Any]], sizes: Mapping[str, int]) -> bool:
+    return all(sizes.get(file["name"]) == file["bytes"] for file in files)
+
+
+def forget_work(output: str | Path, *, is_here: bool) -> None:
+    """Remove what only a job that makes a data set needs.
+
+    Args:
+        is_here: Whether it is one of this machine, which holds the folder of chunks.
+    """
+    remove(join(output, WORK))
+    if is_here and is_remote(str(output)):
+        # A network file system keeps a folder as long as its lock file is open.
+        with contextlib.suppress(AlbertError):
+            remove(str(chunks_folder(output)))
+
+
+class Progress(NamedTuple):
+    """How much is done."""
+
+    read_bytes: int = 0
+    documents: int = 0
+    shards: int = 0
+    examples: int = 0
+    written_bytes: int = 0
+
+
+class ProgressReader:
+    """Reads the marks and sidecars of a running job, each once.
+
+    Args:
+        work: Where the marks of chunks are.
+    """
+
+    def __init__(self, output: str | Path, *, work: str | Path) -> None:
+        self._output, self._work = str(output), str(work)
+        self._seen: dict[str, Progress] = {}
+        self._last = Progress()
+
+    def poll(self) -> Progress:
+        """What is done so far."""
+        # Storage may be out of reach for a moment, and a job that ends removes marks.
+        with contextlib.suppress(AlbertError, OSError):
+            marks = find_below(self._work, CHUNK_MARKS)
+            for path in (*marks, *find_below(self._output, SIDECAR_FILES)):
+                if path not in self._seen:
+                    mark = parse_json(read_whole(path), path)
+                    self._seen[path] = Progress()
+                    with contextlib.suppress(*_DAMAGED, ValueError):
+                        self._seen[path] = _said(mark)
+            # Some of the chunks that are being read may be large.
+            halves = f"{WORK}/*{TEMPORARY}*"
+            unfinished = [] if is_remote(self._work) else find_below(self._work, halves)
+            reading = Progress(read_bytes=sum(map(file_size, unfinished)))
+            done = zip(reading, *self._seen.values(), strict=True)
+            self._last = Progress(*map(sum, done))
+        return self._last
+
+
+def _said(mark: Mapping[str, Any]) -> Progress:
+    """What a mark or a sidecar says; any of _DAMAGED or a ValueError if it is damaged."""
+    if "counts" in mark:
+        documents = int(mark["counts"]["documents"])
+        return Progress(read_bytes=int(mark["text_bytes"]), documents=documents)
+    examples, written = (
+        sum(int(file[key]) for file in mark["files"]) for key in ("examples", "bytes")
+    )
+    return Progress(shards=1, examples=examples, written_bytes=written)

@@ -1,0 +1,94 @@
+"""What of a data set is finished, by the marks of chunks and the sidecars of shards."""
+
+import os
+
+import pytest
+
+from pipeline.job import resume
+from pipeline.job.plan import chunks_folder
+from pipeline.job.resume import Progress, ProgressReader
+from pipeline.storage.files import write_whole
+from schemas.files import json_text, write_json
+from schemas.layout import chunk_file
+
+
+def test_a_folder_of_chunks_that_stays_is_no_failure_of_its_job(memory, tmp_path, monkeypatch):
+    def refuse(path, **_):
+        raise OSError(39, "Directory not empty", path)
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    memory["memory://bucket/data/.work/split-00000.json"] = b"{}"
+    path = chunks_folder("memory://bucket/data") / chunk_file(0, "documents")
+    path.parent.mkdir(parents=True)
+    path.touch()
+    monkeypatch.setattr(os, "rmdir", refuse)
+    resume.forget_work("memory://bucket/data", is_here=True)
+    assert not memory
+    assert not path.exists()
+
+
+def test_a_chunk_is_finished_for_its_own_job_and_with_its_whole_file(tmp_path):
+    def is_finished(fingerprint):
+        return resume.is_finished(0, output=tmp_path, fingerprint=fingerprint)
+
+    assert not is_finished("a")
+    path = tmp_path / chunk_file(0, "documents")
+    path.parent.mkdir()
+    path.write_bytes(b"documents")
+    write_json(tmp_path / chunk_file(0, "json"), {"fingerprint": "a", "file_bytes": 9})
+    assert is_finished("a")
+    assert not is_finished("b")
+    path.write_bytes(path.read_bytes()[:-1])
+    assert not is_finished("a")
+    path.unlink()
+    assert not is_finished("a")
+
+
+FILES = [{"examples": 7, "bytes": 700}, {"examples": 8, "bytes": 800}]
+
+
+@pytest.mark.parametrize("place", ["here [1]", "memory://bucket/data"])
+def test_finished_splits_and_shards_are_counted_once_wherever_they_are(place, tmp_path, memory):
+    output = str(tmp_path / place) if "://" not in place else place
+    reader = ProgressReader(output, work=output)
+    assert reader.poll() == Progress()
+    mark = {"text_bytes": 1000, "counts": {"documents": 3}}
+    write_whole(f"{output}/.work/split-00000.json", json_text(mark))
+    write_whole(f"{output}/shards/train-00000.json", json_text({"files": FILES}))
+    expected = Progress(read_bytes=1000, documents=3, shards=1, examples=15, written_bytes=1500)
+    assert reader.poll() == expected
+    assert reader.poll() == expected
+    write_whole(f"{output}/.work/split-00001.json", json_text(mark))
+    assert reader.poll().documents == 6
+
+
+def test_a_mark_that_is_no_json_yet_is_looked_at_again(tmp_path):
+    reader = ProgressReader(tmp_path, work=tmp_path)
+    path = tmp_path / "shards/train-00000.json"
+    path.parent.mkdir()
+    path.write_text("{")
+    assert reader.poll().shards == 0
+    write_whole(str(path), json_text({"files": FILES}))
+    assert reader.poll().shards == 1
+
+
+def test_a_split_that_is_being_read_counts_with_what_was_written_of_it(tmp_path):
+    (tmp_path / ".work").mkdir()
+    (tmp_path / ".work/split-00000.documents.tmp-4711").write_bytes(bytes(700))
+    assert ProgressReader(tmp_path, work=tmp_path).poll() == Progress(read_bytes=700)
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        {},
+        {"text_bytes": "all", "counts": {"documents": 3}},
+        {"text_bytes": 7},
+        {"files": [7]},
+        {"files": [{"examples": 7}]},
+    ],
+)
+def test_a_mark_of_another_form_counts_as_nothing(tmp_path, mark):
+    write_whole(f"{tmp_path}/shards/train-00000.json", json_text(mark))
+    write_whole(f"{tmp_path}/shards/train-00001.json", json_text({"files": FILES}))
+    assert ProgressReader(tmp_path, work=tmp_path).poll().shards == 1

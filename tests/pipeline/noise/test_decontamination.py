@@ -1,0 +1,105 @@
+"""Documents that hold text of the held-out split, by their runs of eight words."""
+
+import io
+import random
+
+import numpy as np
+import pytest
+
+from pipeline.noise import decontamination
+from pipeline.noise.decontamination import HeldOutRuns, Runs, join_runs, kept_runs, runs_of
+from pipeline.noise.near_copies import word_hashes
+
+BOUND = 100
+
+
+def words(seed, count):
+    draws = random.Random(seed)
+    return [f"w{draws.randrange(10_000)}" for _ in range(count)]
+
+
+def with_changes(text, one_in):
+    """A copy of which a word in so many is another."""
+    draws = random.Random(one_in)
+    return [f"x{n}" if draws.randrange(one_in) == 0 else word for n, word in enumerate(text)]
+
+
+def runs(documents):
+    return join_runs(
+        kept_runs(number, runs_of(word_hashes(" ".join(text))), is_held_out=number < BOUND)
+        for number, text in documents.items()
+    )
+
+
+def gone(held_out, trained_on):
+    """Which of the texts to train on go."""
+    documents = dict(enumerate(held_out)) | dict(enumerate(trained_on, BOUND))
+    found = runs(documents)
+    return {n - BOUND for n in HeldOutRuns([found], bound=BOUND).found_in(found)}
+
+
+HELD_OUT = words(1, 600)
+
+
+@pytest.mark.parametrize(
+    ("text", "goes"),
+    [
+        (HELD_OUT, True),
+        (with_changes(HELD_OUT, 50), True),
+        (with_changes(HELD_OUT, 10), True),
+        (with_changes(HELD_OUT, 3), False),
+        (HELD_OUT[:100] + words(2, 350), True),
+        (HELD_OUT[:100] + words(2, 700), False),
+        # A long text with a fifth of a held-out one, and with less.
+        (words(3, 9_000) + HELD_OUT[:200] + words(4, 9_000), True),
+        (words(3, 9_000) + HELD_OUT[:60] + words(4, 9_000), False),
+        (words(5, 600), False),
+        (HELD_OUT[:8], True),
+        (HELD_OUT[:7], False),
+        ([], False),
+    ],
+    ids=[
+        *("itself", "a word in 50 changed", "a word in 10 changed", "a word in 3 changed"),
+        *("a fifth of it and more", "less than a fifth", "within a novel", "quoted in a novel"),
+        *("another text", "one run", "less than a run", "no word"),
+    ],
+)
+def test_a_text_goes_by_what_it_holds_of_the_held_out_split(text, goes):
+    assert gone([HELD_OUT, words(6, 600)], [words(7, 50), text]) == ({1} if goes else set())
+
+
+def test_a_proverb_that_a_novel_quotes_does_not_take_it_away():
+    proverb = words(1, 10)
+    assert gone([proverb], [words(2, 5000) + proverb + words(3, 5000), proverb]) == {1}
+
+
+def test_a_text_of_many_held_out_ones_goes():
+    short = [words(seed, 60) for seed in range(20)]
+    assert gone(short, [[word for text in short for word in text[:20]]]) == {0}
+
+
+def test_order_chunks_and_a_bound_of_memory_change_nothing(monkeypatch):
+    held_out = {n: words(n, 300) for n in range(20)}
+    copies = {BOUND + n: with_changes(text, 40) for n, text in held_out.items() if n % 2}
+    others = {BOUND + n: words(BOUND + n, 400) for n in range(0, 20, 2)}
+    documents = held_out | copies | others
+    numbers = list(documents)
+    for most in (1 << 24, 1000):
+        monkeypatch.setattr(decontamination, "MOST_RUNS", most)
+        for seed in range(3):
+            random.Random(seed).shuffle(numbers)
+            chunks = [runs({n: documents[n] for n in numbers[part::3]}) for part in range(3)]
+            found = HeldOutRuns(iter(chunks), bound=BOUND)
+            assert set().union(*map(found.found_in, chunks)) == copies.keys()
+
+
+def test_runs_are_read_as_they_were_written():
+    written, file = runs({1: words(1, 30), BOUND: words(2, 5000), BOUND + 1: []}), io.BytesIO()
+    written.save(file)
+    file.seek(0)
+    for before, after in zip(written, Runs.load(file), strict=True):
+        np.testing.assert_array_equal(after, before)
+
+
+def test_without_held_out_text_nothing_goes():
+    assert gone([], [words(1, 50)]) == set()
