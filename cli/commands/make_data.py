@@ -287,12 +287,15 @@ def gather(
         raise SettingError(f"--vocab: {error}") from None
     if warning := normalization_warning(model, vocab=values["vocab"]):
         console.say(f"Warning: {warning}")
+    since = time.time()
     found, passed_over = find_given_inputs(values, console)
     read_bytes = sum(file.text_bytes for file in found if not file.is_held_out)
     resolved = config.resolved(input_bytes=read_bytes)
     for line in derived_settings(config, resolved):
         console.say(line)
-    job = plan_job(found, resolved, model=model, output=output, passed_over=passed_over)
+    job = plan_job(
+        found, resolved, model=model, output=output, passed_over=passed_over, since=since
+    )
     busy = busy_workers(job.text_bytes, copies=resolved.stored_copies)
     vocab = from_anywhere(values["vocab"])
     given = {**input_settings(values), "vocab": vocab, **dataclasses.asdict(config)}

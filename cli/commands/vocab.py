@@ -110,7 +110,7 @@ def vocab(output: Path, workers: int, overwrite: bool, quiet: bool, **values: An
     from pipeline.vocabulary.training import suited_size, train_vocabulary
     from pipeline.vocabulary.writing import vocabulary_manifest, write_vocabulary
 
-    start, console = time.monotonic(), Console(quiet=quiet)
+    start, since, console = time.monotonic(), time.time(), Console(quiet=quiet)
     check_address_space(LEAST_MEMORY)
     values.pop("debug")
     asked = values["vocab_size"]
@@ -134,7 +134,9 @@ def vocab(output: Path, workers: int, overwrite: bool, quiet: bool, **values: An
         chunks = plan_chunks(given.files)
         total = sum(chunk.text_bytes for chunk in chunks)
         with console.start("reading", total=total, unit="B") as bar:
-            text = sample_sentences(chunks, config, workers=workers, on_progress=bar.to)
+            text = sample_sentences(
+                chunks, config, workers=workers, since=since, on_progress=bar.to
+            )
         text.counts.dropped[PASSED_OVER] += given.passed_over
         if is_auto := asked == AUTO:
             config = dataclasses.replace(config, vocab_size=suited_size(text.train))

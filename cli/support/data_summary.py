@@ -175,7 +175,13 @@ def eval_advice(manifest: DatasetManifest) -> str:
     share = more and math.ceil(10_000 * (fraction + (1 - fraction) * more)) / 10_000
     if not more or not share or share > GREATEST_SHARE:
         which = "one of these or another" if manifest.inputs[1:] else "not this one"
-        return f"{said} --eval-text FILE, which holds out a file of your own, {which}."
+        said += f" --eval-text FILE, which holds out a file of your own, {which}"
+        if documents + train["documents"] == 1:
+            said += (
+                "; or, if the file holds several documents, put a line <|endoftext|> between "
+                "them, so that some can be held out"
+            )
+        return f"{said}."
     documents += round(more * train["documents"])
     examples += round(more * train["documents"] * of_each)
     return (

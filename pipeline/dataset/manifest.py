@@ -1,7 +1,9 @@
 """The manifest and the data card of a data set: what decides it, what it holds, checked."""
 
 import hashlib
+import html
 import itertools
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -284,13 +286,13 @@ def _input_row(described: dict[str, Any]) -> str:
 
 
 def _cell(text: str) -> str:
-    r"""A text as a cell of a table: in one line, without what a terminal obeys.
+    r"""A text as a cell of a table: in one line, neither markup nor what a terminal obeys.
 
-    >>> print(_cell("a|b\n\x1b[31mc"))
-    a\|b��[31mc
+    >>> print(_cell("a|b\n\x1b[31mc"), _cell("<img src=x> [a](b) `c`"))
+    a\|b��\[31mc &lt;img src=x&gt; \[a\](b) \`c\`
     """
     shown = "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
-    return shown.replace("|", "\\|")
+    return re.sub(r"[\\`*\[\]|]", r"\\\g<0>", html.escape(shown, quote=False))
 
 
 def _count_table(title: str, counts: dict[str, int]) -> list[str]:

@@ -19,7 +19,12 @@ from apache_beam.transforms.window import GlobalWindows
 from pipeline.dataset.shard import tool_versions
 from pipeline.job import repeats
 from pipeline.job.plan import Job
-from pipeline.job.runners import explained_errors, marked_output, nothing_left_of_nothing
+from pipeline.job.runners import (
+    explained_errors,
+    marked_output,
+    nothing_left_of_nothing,
+    pipeline_of,
+)
 from pipeline.job.worker_processes import WorkerProcesses
 from schemas.errors import AlbertError
 
@@ -58,9 +63,7 @@ def run_chain(chain: beam.PTransform, job: Job) -> None:
     """Run a chain in this process until it ends; an interrupt is raised as what it is."""
     with nothing_left_of_nothing(job), explained_errors(job):
         # Never the DirectRunner, which would first download another from the network.
-        pipeline = beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([]))
-        _ = pipeline | "MakeData" >> chain
-        pipeline.run()
+        pipeline_of(chain, FnApiRunner(), PipelineOptions([])).run()
 
 
 class Step(beam.DoFn):
@@ -99,7 +102,7 @@ def _step_here(name: int) -> Step:
     return _steps_here[name]
 
 
-def cluster_chain(
+def chain_for_engine(
     job: Job, *, read: Compute, by_task: Compute, do: Compute, finish: Compute
 ) -> beam.PTransform:
     """The job for an engine: chunks -> documents by shard -> files -> manifest."""

@@ -25,6 +25,7 @@ from pipeline.noise import decontamination
 from pipeline.noise.filters import OTHER_LANGUAGE, clean, language_of, removed_whole
 from pipeline.noise.look import Looker, bounds_for, sum_up
 from pipeline.noise.near_copies import signature, word_hashes
+from pipeline.reading.inputs import refuse_changed
 from pipeline.reading.read import Chunk, hash_document, read_texts, shard_documents
 from pipeline.storage import files
 from pipeline.vocabulary.tokenizer import load_tokenizer
@@ -61,18 +62,15 @@ def make_dataset(
 
     if runner:
         job = dataclasses.replace(job, shuffle="engine", mark=runners.mark_of(job, runner))
-    on_cluster = beam.cluster_chain(
-        job, read=read_on_cluster, by_task=by_task, do=do_group, finish=finish_on_cluster
-    )
     resume.forget_useless(job, is_own=runners.is_own(job))
     with files.new_file(files.join(job.output, SPM_MODEL)) as file:
         file.write(job.model)
     with shown or contextlib.nullcontext():
         if runner:
             runners.write_mark(job.output, job.mark)
-            runners.run_there(on_cluster, job, runner)
+            runners.run_there(cluster_chain(job), job, runner)
         elif job.shuffle == "engine":
-            beam.run_chain(on_cluster, job)
+            beam.run_chain(cluster_chain(job), job)
         else:
             with runners.nothing_left_of_nothing(job):
                 results = beam.run_here(
@@ -93,14 +91,20 @@ def make_dataset(
 
 def dry_run(job: Job, runner: "Runner") -> "PipelineResult":
     """Have Beam check a job for a cluster, which does not get it."""
-    from pipeline.job import beam, runners
+    from pipeline.job import runners
 
     job = dataclasses.replace(job, shuffle="engine")
-    chain = beam.cluster_chain(
+    with runners.engine_of(runner) as engine:
+        return runners.submit(cluster_chain(job), job, runner, engine)
+
+
+def cluster_chain(job: Job) -> Any:
+    """The chain of Beam's that does the same with an engine's shuffle."""
+    from pipeline.job.beam import chain_for_engine
+
+    return chain_for_engine(
         job, read=read_on_cluster, by_task=by_task, do=do_group, finish=finish_on_cluster
     )
-    with runners.engine_of(runner) as engine:
-        return runners.submit(chain, job, runner, engine)
 
 
 def read_chunk(chunk: Chunk, job: Job) -> Iterator[ShardDocument | Signed | Read]:
@@ -135,6 +139,7 @@ def read_chunk(chunk: Chunk, job: Job) -> Iterator[ShardDocument | Signed | Read
             kept = decontamination.kept_runs(number, of_eight, is_held_out=is_held_out(number))
             runs.append(kept)
             yield Signed(number, made)
+    refuse_changed((part.file for part in chunk.parts), since=job.since)
     # Files, not elements: engines join what has one key, and Flink refuses a record that is
     # larger than one of its buffers, as a look may be.
     with files.new_file(job.shared_file(chunk_file(chunk.number, "look"))) as file:
@@ -314,6 +319,8 @@ def finish_on_cluster(results: tuple[None, Iterable[dict[str, Any]]], job: Job) 
 
 def write_manifest(results: Iterable[dict[str, Any]], job: Job) -> DatasetManifest:
     """All sidecars and counts become the manifest, the last file of the data set."""
+    inputs = {part.file.path: part.file for chunk in job.chunks for part in chunk.parts}
+    refuse_changed(inputs.values(), since=job.since)
     sidecars, counts, look = [], ReadingCounts(), {}
     counts.dropped[PASSED_OVER] = job.passed_over
     for result in results:

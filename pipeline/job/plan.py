@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import math
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -46,6 +47,7 @@ class Job:
         versions: Of the tools on the machine that made the job.
         near_duplicates: Which near-copies go, if any.
         passed_over: Files of the inputs that are not read.
+        since: When the inputs were looked at first; what changes later is refused.
         shuffle: Whether documents wait in files or in the engine; the bytes are the
             same, but only files keep memory constant here and survive an interruption.
         mark: What a job on a cluster has written to its output; see `submission`.
@@ -62,6 +64,7 @@ class Job:
     near_duplicates: Choice | None = None
     text_bytes: int = 0
     passed_over: int = 0
+    since: float = math.inf
     shuffle: Literal["files", "engine"] = "files"
     mark: str = ""
     removed: str = ""
@@ -95,12 +98,14 @@ def plan_job(
     model: bytes,
     output: str | Path,
     passed_over: int = 0,
+    since: float = math.inf,
     chunk_bytes: int = CHUNK_BYTES,
 ) -> Job:
     """The job that makes a data set of recognised inputs.
 
     Args:
         passed_over: Files that were found and are not among `files`, to be counted.
+        since: When they were looked at first.
         chunk_bytes: Text that one worker reads at a time.
     """
     dataset = plan_dataset(config, files, tokenizer=load_tokenizer(model))
@@ -120,4 +125,5 @@ def plan_job(
         model=model,
         text_bytes=sum(file.text_bytes for file in files),
         passed_over=passed_over,
+        since=since,
     )

@@ -20,6 +20,7 @@ import json
 import logging
 import re
 import secrets
+import shutil
 import socket
 import threading
 import time
@@ -471,9 +472,18 @@ def submit(
     # nobody waits for any more is not started twice.
     cloud.job_name = cloud.job_name or f"albert-make-data-{job.fingerprint[:12]}"
     with explained_errors(job, runner):
-        pipeline = beam.Pipeline(runner=engine, options=runner.options)
-        _ = pipeline | "MakeData" >> transform
-        return pipeline.run()
+        return pipeline_of(transform, engine, runner.options).run()
+
+
+def pipeline_of(
+    transform: beam.PTransform, engine: PipelineRunner, options: PipelineOptions
+) -> beam.Pipeline:
+    """A pipeline that leaves nothing on this machine if it is killed."""
+    pipeline = beam.Pipeline(runner=engine, options=options)
+    # Only transforms in other languages use it.
+    shutil.rmtree(pipeline.local_tempdir, ignore_errors=True)
+    _ = pipeline | "MakeData" >> transform
+    return pipeline
 
 
 def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> None:

@@ -96,6 +96,16 @@ def find_inputs(
     return sorted(found.values(), key=lambda file: (file.kind, file.sha256, file.path))
 
 
+def refuse_changed(found: Iterable[InputFile], *, since: float) -> None:
+    """Refuse files that are no more what they were when they were looked at."""
+    for file in found:
+        if not files.is_unchanged(file.path, size=file.bytes, sha256=file.sha256, since=since):
+            raise AlbertError(
+                f"{file.path} was changed while it was read; run the same command again when "
+                "nothing writes to it."
+            )
+
+
 def real_path(file: InputFile) -> str:
     """One path for a file, however it is spelled."""
     return file.path if files.is_remote(file.path) else os.path.realpath(file.path)

@@ -246,6 +246,18 @@ def file_hash(path: str, *, on_bytes: Callable[[int], None] = lambda _: None) ->
         return digest.hexdigest()
 
 
+def is_unchanged(path: str, *, size: int, sha256: str, since: float) -> bool:
+    """Whether a file is what it was: as storage says, or by its times, else by its hash."""
+    if is_remote(path):
+        entry = remote.find_entry(path)
+        return entry is not None and f"{_CHECKSUM}{entry.checksum}" == sha256
+    with _explained(path):
+        found = Path(path).stat()
+    if found.st_size != size or max(found.st_mtime, found.st_ctime) < since:
+        return found.st_size == size
+    return file_hash(path) == sha256
+
+
 def read_whole(path: str) -> bytes:
     """All bytes of a file."""
     if is_remote(path):

@@ -9,6 +9,7 @@ import contextlib
 import functools
 import heapq
 import itertools
+import math
 import multiprocessing
 import operator
 import os
@@ -24,6 +25,7 @@ from pipeline.core.documents import ReadingCounts, left_out, number_of
 from pipeline.core.draws import Keys, draws, happens, hash_key
 from pipeline.core.machine import end_with_parent
 from pipeline.noise.look import Bounds, Looker, bounds_for, sum_up
+from pipeline.reading.inputs import refuse_changed
 from pipeline.reading.read import Chunk, hash_document, read_texts, shard_documents
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError
@@ -178,11 +180,13 @@ def sample_sentences(
     config: VocabConfig,
     *,
     workers: int,
+    since: float = math.inf,
     on_progress: Callable[[int], None] = lambda text_bytes: None,
 ) -> SampledText:
     """A sample of the sentences of all chunks, in the order of their keys.
 
     Args:
+        since: When the files were looked at first; what changes later is refused.
         on_progress: Called every half second with the bytes of text that were read,
             about; at the end these are all that the chunks were estimated to have.
     """
@@ -211,6 +215,7 @@ def sample_sentences(
                 looks.append(result.look)
                 numbers = lowest([*numbers, *result.first_held_out])
             on_progress(done + text_being_read(running.values(), read_bytes))
+    refuse_changed((part.file for chunk in chunks for part in chunk.parts), since=since)
     sentences = train.texts()
     if not sentences:
         reasons = left_out(counts.dropped)

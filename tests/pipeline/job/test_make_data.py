@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -289,6 +290,41 @@ def test_a_worker_with_other_tools_is_refused(texts, model, tmp_path, monkeypatc
         AlbertError, match=r"^A worker has sentencex 0.1, but the job was made with 1"
     ):
         run(texts, model, tmp_path / "d", shuffle="engine")
+
+
+@pytest.mark.parametrize(
+    ("shuffle", "name"), [("files", "read_texts"), ("engine", "read_texts"), ("files", "add_up")]
+)
+def test_text_that_is_changed_meanwhile_makes_no_data_set(
+    texts, model, tmp_path, monkeypatch, shuffle, name
+):
+    paths = [shutil.copy(path, tmp_path) for path in texts]
+    found = find_inputs({"books": tuple(paths)})
+
+    before = getattr(make_data, name)
+
+    def change(*given, **others):
+        with open(paths[0], "a") as file:
+            file.write("More.\n")
+        return before(*given, **others)
+
+    monkeypatch.setattr(make_data, name, change)
+    settings = {"model": model, "config": CONFIG, "since": time.time(), "shuffle": shuffle}
+    with pytest.raises(AlbertError) as error:
+        run_job(found, tmp_path / "d", **settings)
+    assert str(error.value) == (
+        f"{paths[0]} was changed while it was read; run the same command again when nothing "
+        "writes to it."
+    )
+    assert not (tmp_path / "d/manifest.json").exists()
+    monkeypatch.undo()
+    assert run(paths, model, tmp_path / "d")["manifest.json"]
+
+
+def test_text_that_is_only_touched_is_what_it_was(files, texts, model, tmp_path):
+    found = find_inputs({"books": tuple(texts)})
+    run_job(found, tmp_path / "d", model=model, config=CONFIG, since=0.0)
+    assert (tmp_path / "d/manifest.json").read_bytes() == files["manifest.json"]
 
 
 def test_another_seed_gives_other_records_of_the_same_text(files, texts, model, tmp_path):

@@ -100,6 +100,24 @@ def test_no_document_to_train_on_nearly_equals_a_held_out_one(made):
     assert 0 < gone < 11
 
 
+@pytest.mark.parametrize("shuffle", ["files", "engine"])
+@pytest.mark.parametrize("choice", ["hold-out", "drop"])
+def test_held_out_text_with_a_word_in_fifty_changed_leaves_the_training_text(
+    documents, model, tmp_path, choice, shuffle
+):
+    draws = random.Random(5)
+    own = documents[:20]
+
+    def changed(text):
+        return " ".join("other" if draws.random() < 0.02 else word for word in text.split())
+
+    copies = [changed(text) for text in own for _ in range(3)]
+    _, manifest = run(own + copies, model, tmp_path / "a", choice=choice, shuffle=shuffle)
+    assert manifest.text["held_out_share_before"] > 0.5
+    assert manifest.text["held_out_share"] == 0
+    assert manifest.splits["train"]["documents"] > 3
+
+
 # How a job may be run, which shall not show.
 WAYS = {
     "files": {"files": 3, "workers": 2, "chunk_bytes": 2000},
