@@ -463,7 +463,7 @@ class TrainConfig:
     )
     checkpoint_every: int | None = option(
         None,
-        "Steps between checkpoints  [default: every 30 minutes]",
+        "Steps between checkpoints  [default: after a minute, then every 30]",
         minimum=1,
         changes_result=False,
     )

@@ -63,13 +63,13 @@ def rounded(number: float, *, digits: int = 3) -> str:
 def duration(seconds: float) -> str:
     """A duration in the two units that matter; below 10 s in two digits.
 
-    >>> [duration(s) for s in (0.0321, 7.44, 10.2, 130, 7300, 200000)]
-    ['0.032 s', '7.4 s', '10 s', '2 min 10 s', '2 h 1 min', '2 d 7 h']
+    >>> [duration(s) for s in (0.0321, 7.44, 10.2, 130, 7300, 200000, 1e8)]
+    ['0.032 s', '7.4 s', '10 s', '2 min 10 s', '2 h 1 min', '2 d 7 h', '3 y 62 d']
     """
     if abs(seconds) < 9.95:
         return f"{seconds:.2g} s"
     whole = round(seconds)
-    units = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
+    units = (("y", 365 * 86400), ("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
     for (name, size), (smaller_name, smaller) in itertools.pairwise(units):
         if whole >= size:
             return f"{whole // size} {name} {whole % size // smaller} {smaller_name}"

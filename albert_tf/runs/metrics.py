@@ -455,7 +455,23 @@ def sentences(evaluation: Metrics) -> Iterator[str]:
                 f"counting; {LEAST_JUDGED} or more can."
             )
         else:
-            yield verdict(bits["model_minus_neighbours"])
+            difference = bits["model_minus_neighbours"]
+            yield verdict(difference)
+            ours, theirs = (of["mlm_loss"] for of in (evaluation, counting["neighbours"]))
+            is_better = difference["high"] < 0
+            if None not in (ours, theirs) and is_better != (ours < theirs):
+                yield (
+                    f"Its masked-LM loss says otherwise ({ours:.3f}, counting {theirs:.3f}): that "
+                    "is of single tokens, with many masked at once, so that counting often misses "
+                    "a neighbour. The verdict is of whole words, each masked alone with all of the "
+                    "text around it in sight."
+                )
+            if not is_better:
+                yield (
+                    "A longer run would do better: another --output with --init-from this run "
+                    "and --budget, or, where its loss no longer falls, more text or a larger "
+                    "model."
+                )
     if pairs := evaluation.get("minimal_pairs"):
         shown = _share_text(pairs["accuracy"], pairs["pairs"])
         yield f"Minimal pairs: {shown} of {pairs['pairs']:,} right."

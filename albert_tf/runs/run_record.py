@@ -7,10 +7,12 @@ file that was edited or damaged is refused once, in the same words.
 """
 
 import dataclasses
+import fcntl
 import itertools
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 from typing import Any, TypeVar
 
 from albert_tf.runs.checkpoints import newest_state
@@ -40,6 +42,7 @@ from schemas.layout import (
     EXPORT_RECORD,
     HF_TOKENIZER_CONFIG,
     LENGTH_BEFORE,
+    LOCK,
     MODEL_CONFIG,
     TASK,
     TASK_EVALUATION,
@@ -245,9 +248,10 @@ def standing(run: Path) -> Iterator[str]:
     state = newest_state(run)
     saved = state["step"] if state else 0
     # A run that is stopped is saved between two lines of metrics.
+    is_live = _is_being_written(run)
     yield (
-        f"{run}: step {max(step, saved):,} of {config.steps:,}, in batches of "
-        f"{config.batch_size:,}; {model.shape}."
+        f"{run}: {'running, ' * is_live}step {max(step, saved):,} of {config.steps:,}, in "
+        f"batches of {config.batch_size:,}; {model.shape}."
     )
     if trained:
         yield f"training:  {metrics_text(trained[-1])}"
@@ -259,17 +263,36 @@ def standing(run: Path) -> Iterator[str]:
         yield f"best:      {metrics_text(best)}"
     if warning := collapse_warning(evaluations):
         yield warning
-    yield from _next(run, config, step=step, saved=saved, lines=lines)
+    yield from _next(run, config, step=step, saved=saved, lines=lines, is_live=is_live)
+
+
+def _is_being_written(run: Path) -> bool:
+    """Whether a process holds the folder of a run, which trains then."""
+    try:
+        with (run / LOCK).open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def _next(
-    run: Path, config: ResolvedTrainConfig, *, step: int, saved: int, lines: list[Metrics]
+    run: Path,
+    config: ResolvedTrainConfig,
+    *,
+    step: int,
+    saved: int,
+    lines: list[Metrics],
+    is_live: bool,
 ) -> Iterator[str]:
     """What comes next and how long it takes, and what the same command would do.
 
     Args:
         step: Of the newest line of metrics.
         saved: Of the newest checkpoint, 0 if there is none.
+        is_live: Whether it runs.
     """
     if saved >= config.steps:
         yield (
@@ -277,27 +300,31 @@ def _next(
             f"run goes on from its weights with --init-from {shlex.quote(str(run))}."
         )
         return
+    # A run that is stopped goes on from its checkpoint.
+    steps_left = config.steps - (max(step, saved) if is_live else saved)
     seconds = _step_seconds(lines)
-    left = f"about {duration((config.steps - saved) * seconds)}" if seconds else ""
-    steps = f"left: {counted(config.steps - saved, 'step')}"
+    left = f"about {duration(steps_left * seconds)}" if seconds else ""
+    steps = f"left: {counted(steps_left, 'step')}"
     yield f"{steps}, {left}." if left else f"{steps}."
     for name, every in (("evaluation", config.eval_every), ("checkpoint", config.checkpoint_every)):
         if every:
             after = min(config.steps, every * (step // every + 1))
             yield f"The next {name} comes after step {after:,}."
+    killed = " if it were killed" if is_live else ""
     if saved:
         lost = f", and do {step - saved:,} steps again" if step > saved else ""
-        yield f"The same command would go on from step {saved:,}{lost}."
+        yield f"The same command would go on from step {saved:,}{lost}{killed}."
     else:
-        yield "No checkpoint is whole: the same command would begin at the first step."
+        yield f"No checkpoint is whole: the same command would begin at the first step{killed}."
 
 
 def _step_seconds(lines: list[Metrics]) -> float | None:
-    """Seconds a step takes, evaluations included, by a run's newest lines.
+    """Seconds a step takes, by the median of a run's newest lines: some may have compiled.
 
     None of fewer than two lines; where a run was continued, its clock starts anew.
 
-    >>> _step_seconds([{"step": 1, "seconds": 9.0}, {"step": 5, "seconds": 17.0}])
+    >>> times = {1: 9.0, 5: 17.0, 9: 95.0, 13: 103.0}
+    >>> _step_seconds([{"step": step, "seconds": times[step]} for step in times])
     2.0
     """
     pairs = [
@@ -305,9 +332,7 @@ def _step_seconds(lines: list[Metrics]) -> float | None:
         for before, after in itertools.pairwise(lines[-_RECENT:])
         if before.get("seconds") is not None and after.get("seconds") is not None
     ]
-    forward = [(t, n) for t, n in pairs if t >= 0 and n >= 0]
-    steps = sum(n for _, n in forward)
-    return sum(t for t, _ in forward) / steps if steps else None
+    return median([t / n for t, n in pairs if t >= 0 and n > 0] or [0.0]) or None
 
 
 # The key under which the record of an export holds what `task.json` says.

@@ -32,8 +32,8 @@ from schemas.config import ResolvedTrainConfig
 from schemas.errors import ENDING, AlbertError
 from schemas.readable import duration
 
-# Between checkpoints when --checkpoint-every is not given.
-CHECKPOINT_SECONDS = 30 * 60
+# Up to the first checkpoint, and between others, when --checkpoint-every is not given.
+FIRST_SECONDS, CHECKPOINT_SECONDS = 60, 30 * 60
 
 
 Reason = Literal["interrupted", "terminated", "max-time"]
@@ -133,7 +133,7 @@ class Saver:
 
     Args:
         state: Where the run stands; at this step it is saved already.
-        every: Steps between checkpoints; None for every half hour.
+        every: Steps between checkpoints; None for one after a minute and every half hour.
         is_writer: Whether this host writes them; the others only know of them.
 
     Attributes:
@@ -178,7 +178,8 @@ class Saver:
     def save_when_due(self) -> None:
         """Save every so many steps or minutes."""
         if self._every is None:
-            is_due = time.monotonic() - self._saved_at >= CHECKPOINT_SECONDS
+            most = CHECKPOINT_SECONDS if self.saved_step else FIRST_SECONDS
+            is_due = time.monotonic() - self._saved_at >= most
         else:
             is_due = self._state.step % self._every == 0
         if is_due:

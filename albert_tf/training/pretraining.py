@@ -16,6 +16,7 @@ from albert_tf.data.on_the_fly import Landmark, Landmarks
 from albert_tf.model.pretrainer import Batch
 from albert_tf.model.unpadding import Fill, fill_of, unpadded
 from albert_tf.planning.budget import PAUSES, pause_after, refilled
+from albert_tf.planning.cost import HIDING, accelerators_shown
 from albert_tf.runs.checkpoints import newest_step
 from albert_tf.runs.metrics import QUIET, Progress, Sums, means
 from albert_tf.training.evaluate import HeldOutEvaluations, MetricsLog
@@ -30,11 +31,6 @@ from schemas.readable import duration
 
 # About this many lines of training metrics in a run.
 NUM_LINES = 1000
-
-# What Linux shows of GPUs and TPUs, even if no library can use them.
-ACCELERATORS = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/accel0", "/dev/vfio/0")
-# Variables by which somebody hides them.
-_HIDING = frozenset(("CUDA_VISIBLE_DEVICES", "JAX_PLATFORMS"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -222,9 +218,8 @@ class Pretraining:
 
     def prepare(self, batch: Batch) -> None:
         """Compile and time the step, and say how long the run will take."""
-        is_there = any(map(os.path.exists, ACCELERATORS))
-        is_hidden = not _HIDING.isdisjoint(os.environ)
-        if is_there and not is_hidden and None in self.steps.memory():
+        is_hidden = not os.environ.keys().isdisjoint(HIDING)
+        if accelerators_shown() and not is_hidden and None in self.steps.memory():
             self.progress.say(
                 "Note: the CPU trains: this machine has a GPU or TPU that "
                 f"{keras.backend.backend()} does not see, most likely for want of its "

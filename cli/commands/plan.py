@@ -17,6 +17,7 @@ from cli.support.asked import (
     check_budget_steps,
     model_options,
     resolve_model,
+    take_jax,
     useful,
 )
 from cli.support.budget import budget_lines, budget_table, choose
@@ -136,6 +137,7 @@ def figures_of(data: Path | None, values: dict[str, Any], *, is_measured: bool) 
 
 def plan_budget(data: Path, values: dict[str, Any], *, data_as_given: str, as_json: bool) -> None:
     """Tell what a budget is best spent on, and the command that does it."""
+    take_jax(Console(quiet=as_json))
     from albert_tf.data.data_check import check_data, check_settings_fit
 
     check_budget_steps()

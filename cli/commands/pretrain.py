@@ -2,7 +2,6 @@
 
 import dataclasses
 import shlex
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from cli.support.asked import (
     check_beside_budget,
     model_options,
     recipe_option,
+    take_jax,
 )
 from cli.support.console import Console, silent_stderr
 from cli.support.inputs import data_here
@@ -34,22 +34,19 @@ from cli.support.options import (
     is_typed,
     take_config,
 )
-from cli.support.resolve import PRETRAIN, identity_of, resolve, settings_of
+from cli.support.resolve import PRETRAIN, check_duration, identity_of, resolve, settings_of
 from cli.support.several_hosts import host_options
 from cli.support.trained_model import plain_vocabulary
 from schemas.architecture import ModelConfig
 from schemas.config import ResolvedTrainConfig, TrainConfig, config_from_dict, flag_name
 from schemas.errors import AlbertError, SettingError
-from schemas.layout import EVAL, TRAIN
+from schemas.layout import EVAL, METRICS, TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
 
 if TYPE_CHECKING:
     from albert_tf.hosts.hosts import Hosts
     from albert_tf.training.pretraining import Deadline, TrainResult
     from albert_tf.training.run import ResolvedRun
-
-# A run of more than this is not begun without a word.
-LONG_SECONDS = 7 * 86_400
 
 # The flags by topic, in the order of a person's questions.
 TOPICS = {
@@ -112,10 +109,7 @@ TOPICS = {
     "1h30m; at least one step is done.",
 )
 @click.option(
-    "--yes",
-    "may_be_long",
-    is_flag=True,
-    help="Start a run in a terminal even if it would take more than a week.",
+    "--yes", "may_be_long", is_flag=True, help="Start a run even if it would take more than a week."
 )
 @host_options
 @common_options
@@ -135,6 +129,7 @@ def pretrain(
     which changes only rounding and what dropout drops, and other --steps if --schedule
     allows it.
     """
+    take_jax(Console(quiet=quiet))
     from albert_tf.hosts.hosts import host_setting
 
     place = host_setting(coordinator=coordinator, num_hosts=num_hosts, host_index=host_index)
@@ -187,6 +182,11 @@ def lead(
     with silent_stderr():
         from albert_tf.runs.checkpoints import newest_step
     goes_on = newest_step(asked.output) is not None and not overwrite
+    if not (goes_on or overwrite) and (asked.output / METRICS).is_file():
+        console.say(
+            f"{asked.output} was begun and has no checkpoint yet: it begins again at the first "
+            "step."
+        )
     asked, run = resolve(asked, goes_on=goes_on, hosts=hosts, console=console)
     with output_folder.claim(
         asked.output,
@@ -292,30 +292,6 @@ def train(
             ),
             progress=console,
         )
-
-
-def check_duration(seconds: float, asked: Asked, *, is_alone: bool, console: Console) -> None:
-    """Ask for --yes in a terminal before a run of more than a week; else say it.
-
-    Args:
-        seconds: About what the run will take.
-        is_alone: Whether no other host trains along, which would be left waiting.
-    """
-    if seconds <= LONG_SECONDS or asked.may_be_long or asked.budget is not None:
-        return
-    days = float(f"{seconds / 86_400:.2g}")
-    long = f"this run would take about {days:,.0f} days on this machine"
-    shorter = (
-        "with --budget 1h, and without --model, --recipe and --steps, it is what suits an hour"
-    )
-    if is_alone and is_watched():
-        raise SettingError(f"{long}; give --yes to start it all the same; {shorter}.")
-    console.say(f"Note: {long}; {shorter}.")
-
-
-def is_watched() -> bool:
-    """Whether somebody is at a terminal, who can be asked."""
-    return bool(sys.stdin and sys.stdin.isatty() and sys.stderr.isatty())
 
 
 def notes(config: TrainConfig, manifest: DatasetManifest) -> Iterator[str]:

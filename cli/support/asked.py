@@ -1,12 +1,16 @@
 """What is asked of a run: --model and --set, --recipe and --budget, its settings."""
 
+import ctypes.util
 import dataclasses
+import importlib.metadata
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
+from cli.support.console import Console
 from cli.support.options import Command, UserPath, is_given, is_typed, offered, stacked
 from schemas.architecture import PRESETS, ModelConfig
 from schemas.config import (
@@ -155,6 +159,29 @@ def parse_override(override: str) -> tuple[str, Any]:
         return name, kind(text) if kind in (int, float) else text
     except ValueError:
         raise SettingError(f"--set {name} must be of type {kind.__name__}, not {text!r}.") from None
+
+
+def take_jax(console: Console) -> None:
+    """Have JAX train where it sees a GPU and TensorFlow does not, unless somebody chose.
+
+    To be called before either is imported. JAX has a plugin for CUDA; TensorFlow, whose
+    wheels are for CUDA 12, looks for the libraries of that.
+    """
+    is_chosen = bool(os.environ.get("KERAS_BACKEND"))
+    from albert_tf.planning.cost import HIDING, accelerators_shown
+
+    is_hidden = os.environ.get(HIDING[0], "0") in ("", "-1") or HIDING[1] in os.environ
+    if is_chosen or is_hidden or not accelerators_shown():
+        return
+    installed = {each.name for each in importlib.metadata.distributions()}
+    runtime = ctypes.util.find_library("cudart") or ""
+    is_seen = "nvidia-cuda-runtime-cu12" in installed or runtime.endswith(".12")
+    if installed & {"jax-cuda12-plugin", "jax-cuda13-plugin"} and not is_seen:
+        os.environ["KERAS_BACKEND"] = "jax"
+        console.say(
+            "JAX trains: it sees the GPU of this machine and TensorFlow does not "
+            "(KERAS_BACKEND=tensorflow trains on the CPU)."
+        )
 
 
 def check_budget_steps() -> None:

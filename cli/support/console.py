@@ -107,8 +107,10 @@ class Console(AbstractContextManager["Console"]):
         )
         self._has_lines = not (self.is_quiet or is_terminal)
         self._label, self._total, self._unit = label, total, unit
-        self._at_first, self._start = done, time.monotonic()
-        self._last_line = self._start
+        self._start = self._last_line = time.monotonic()
+        # When how much was done: about a third of the time ago, and later. Before, something
+        # may have been started or compiled.
+        self._marks = [(self._start, done)] * 2
         self._status: str | None = None
         self.done = done
         return self
@@ -122,8 +124,11 @@ class Console(AbstractContextManager["Console"]):
         if self._status is not None:
             return
         said = [percent(done / self._total) if self._total else "100%"]
-        seconds = time.monotonic() - self._start
-        if rate := (done - self._at_first) / seconds if seconds else 0.0:
+        now = time.monotonic()
+        if now - self._start > 2 * (self._marks[1][0] - self._start):
+            self._marks = [self._marks[1], (now, done)]
+        since, before = self._marks[0]
+        if rate := (done - before) / (now - since) if now > since else 0.0:
             if self._unit:
                 said.append(f"{prefixed(rate, self._unit)}/s")
             said.append(f"{duration((self._total - done) / rate)} left")

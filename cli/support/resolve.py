@@ -29,10 +29,14 @@ from schemas.layout import (
     TENSORBOARD,
 )
 from schemas.manifest import DatasetManifest, read_manifest
+from schemas.readable import duration
 
 if TYPE_CHECKING:
     from albert_tf.hosts.hosts import Hosts
     from albert_tf.training.run import ResolvedRun
+
+# A run of more than this is not begun without a word.
+LONG_SECONDS = 7 * 86_400
 
 
 def resolve(
@@ -48,6 +52,7 @@ def resolve(
         what it resolves to.
     """
     from albert_tf.data.data_check import check_data, manifests_of
+    from albert_tf.planning.cost import least_seconds
     from albert_tf.runs.run_record import run_config, trained_length
 
     manifest = read_manifest(asked.data)
@@ -71,7 +76,32 @@ def resolve(
         asked = dataclasses.replace(asked, length_before=length)
     # The data decide a part of the architecture.
     made_first, *_ = manifests_of(asked.config, manifest)
-    return asked, check(asked, resolve_model(asked.model, asked.overrides, made_first))
+    architecture = resolve_model(asked.model, asked.overrides, made_first)
+    if not goes_on and hosts.number == 1:
+        # Before anything that takes long is imported or timed.
+        length = round(manifest.statistics["mean_length"])
+        least = least_seconds(architecture, made_first.config, asked.config, length=length)
+        check_duration(least, asked, is_alone=True, console=console)
+    return asked, check(asked, architecture)
+
+
+def check_duration(seconds: float, asked: Asked, *, is_alone: bool, console: Console) -> None:
+    """Ask for --yes before a run of more than a week; where others train along, only say it.
+
+    Args:
+        seconds: What the run will take, or less than that.
+        is_alone: Whether no other host would be left waiting.
+    """
+    is_meant = asked.may_be_long or asked.budget is not None or asked.max_time is not None
+    if seconds <= LONG_SECONDS or is_meant:
+        return
+    long = f"this run would take {duration(seconds)} or more on this machine"
+    shorter = (
+        "with --budget 1h, and without --model, --recipe and --steps, it is what suits an hour"
+    )
+    if is_alone:
+        raise SettingError(f"{long}; give --yes to start it all the same; {shorter}.")
+    console.say(f"Note: {long}; {shorter}.")
 
 
 def checked_run(

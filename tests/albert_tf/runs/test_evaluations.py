@@ -101,6 +101,26 @@ def test_a_model_that_does_not_beat_counting_is_told_so(difference, sentence):
     assert verdict(around(difference)) == sentence
 
 
+LONGER = "A longer run would do better: another --output with --init-from this run and --budget"
+
+
+@pytest.mark.parametrize(
+    ("difference", "loss", "said"),
+    [
+        (-0.25, 5.5, []),
+        (-0.25, 7.5, ["Its masked-LM loss says otherwise (7.500, counting "]),
+        (0.25, 7.5, [LONGER]),
+        (0.25, 5.5, ["Its masked-LM loss says otherwise (5.500, counting ", LONGER]),
+    ],
+)
+def test_a_verdict_that_the_loss_contradicts_is_explained_with_what_to_do(difference, loss, said):
+    found = evaluation() | {"mlm_loss": loss}
+    found["bits_per_character"] |= {"model_minus_neighbours": around(difference)}
+    _, *after = sentences(found)
+    assert [line[: len(each)] for line, each in zip(after, said, strict=False)] == said
+    assert after[len(said)].startswith("Minimal pairs:")
+
+
 def test_a_few_words_judge_no_model():
     found = evaluation()
     found["bits_per_character"]["words"] = 29

@@ -7,6 +7,7 @@ import pytest
 
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 from albert_tf.runs.run_record import finished_step, read_run, standing, trained_length
+from cli.support.output_folder import lock
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError
@@ -158,3 +159,16 @@ def test_a_run_that_was_stopped_stands_at_its_checkpoint_not_at_its_last_line(tm
     first, *_, last = standing(run)
     assert first.startswith(f"{run}: step 5 of 10, in batches of ")
     assert last == "The same command would go on from step 5."
+
+
+def test_a_run_that_runs_stands_at_its_last_line_and_says_so(tmp_path):
+    run = write_records(tmp_path / "run")
+    with lock(run):
+        first, *_, last = standing(run)
+    assert first.startswith(f"{run}: running, step ")
+    assert last == (
+        "No checkpoint is whole: the same command would begin at the first step if it were killed."
+    )
+    first, *_, last = standing(run)
+    assert "running" not in first
+    assert last == "No checkpoint is whole: the same command would begin at the first step."

@@ -23,8 +23,8 @@ counting --pmi-embeddings                   424 MiB        790 MiB   53.6%
 """
 RUN_AND_TIME = """\
 whole run                             1.49e+20 FLOP  1.50e+20 FLOP  99.30%
-  H100, bfloat16, 40% of 989 TFLOP/s        4 d 8 h        4 d 9 h  99.30%
-  A100, bfloat16, 40% of 312 TFLOP/s      13 d 19 h      13 d 21 h  99.30%
+  H100, bfloat16, 35% of 989 TFLOP/s       4 d 23 h        5 d 0 h  99.30%
+  A100, bfloat16, 35% of 312 TFLOP/s      15 d 18 h      15 d 21 h  99.30%
 """
 REMARKS = """
 FLOP counts matrix products, a multiplication with its addition as two.

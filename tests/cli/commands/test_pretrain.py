@@ -1,16 +1,19 @@
 """`albert pretrain`: what it leaves when it fails, how long it takes, what it says."""
 
 import json
+import os
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
 import click
 import pytest
 
-from albert_tf.training import pretraining
+from albert_tf.planning import cost
 from albert_tf.training.pretraining import TrainResult
 from cli.commands import pretrain
 from cli.main import cli
+from cli.support import asked, resolve
 from cli.support.asked import RECIPES, Asked, apply_recipe
 from cli.support.console import Console
 from schemas.config import TrainConfig
@@ -108,8 +111,7 @@ def test_a_run_becomes_longer_and_another_starts_from_it(command, tmp_path, monk
 
     # Its warm-up stays: that of three steps would be none. A run that goes on is not
     # asked about, however long it takes.
-    monkeypatch.setattr(pretrain, "LONG_SECONDS", 0.0)
-    monkeypatch.setattr(pretrain, "is_watched", lambda: True)
+    monkeypatch.setattr(resolve, "LONG_SECONDS", 0.0)
     said = run(*command, *constant, "--steps", 3, "--micro-batch-size", 1)
     assert f"Continuing {folder} after step 2." in said
     assert said.splitlines()[-5] == f"{folder}: finished, 3 steps"
@@ -185,9 +187,9 @@ def test_the_time_allowed_counts_from_when_the_command_was_entered(small, monkey
 
 
 def test_a_long_run_is_asked_about_before_its_first_step(command, tmp_path, monkeypatch):
-    monkeypatch.setattr(pretrain, "LONG_SECONDS", 0.0)
-    monkeypatch.setattr(pretrain, "is_watched", lambda: True)
-    monkeypatch.setattr(pretraining, "ACCELERATORS", ("/dev/null",))
+    monkeypatch.setattr(resolve, "LONG_SECONDS", 0.0)
+    monkeypatch.setattr(cost, "least_seconds", lambda *_, **__: 0.0)
+    monkeypatch.setattr(cost, "ACCELERATORS", ("/dev/null",))
     code, said = attempt(*command)
     assert code == 2
     assert "Note: the CPU trains: this machine has a GPU or TPU that " in said
@@ -195,33 +197,79 @@ def test_a_long_run_is_asked_about_before_its_first_step(command, tmp_path, monk
     assert not (tmp_path / "run/config.json").exists()
 
 
-LONG = "this run would take about 8 days on this machine; "
+LONG = "this run would take 8 d 0 h or more on this machine; "
 SHORTER = "with --budget 1h, and without --model, --recipe and --steps, it is what suits"
 
 
 @pytest.mark.parametrize(
-    ("is_watched", "is_alone", "may_be_long", "said"),
+    ("given", "is_alone", "said"),
     [
-        (True, True, False, f"{LONG}give --yes to start it all the same; {SHORTER}"),
-        (True, True, True, ""),
-        (False, True, False, f"Note: {LONG}{SHORTER}"),
-        (True, False, False, f"Note: {LONG}{SHORTER}"),
+        ({}, True, f"{LONG}give --yes to start it all the same; {SHORTER}"),
+        ({}, False, f"Note: {LONG}{SHORTER}"),
+        ({"may_be_long": True}, True, ""),
+        ({"max_time": 3600.0}, True, ""),
+        ({"budget": 3600.0}, True, ""),
     ],
 )
-def test_a_run_of_more_than_a_week_is_not_begun_without_a_word(
-    monkeypatch, capsys, is_watched, is_alone, may_be_long, said
-):
-    monkeypatch.setattr(pretrain, "is_watched", lambda: is_watched)
-    asked = SimpleNamespace(may_be_long=may_be_long, budget=None)
-    given = {"is_alone": is_alone, "console": Console(quiet=False)}
+def test_a_run_of_more_than_a_week_is_not_begun_without_a_word(capsys, given, is_alone, said):
+    asked = SimpleNamespace(**{"may_be_long": False, "budget": None, "max_time": None} | given)
+    beside = {"is_alone": is_alone, "console": Console(quiet=False)}
     try:
-        pretrain.check_duration(8 * 86_400, asked, **given)
+        resolve.check_duration(8 * 86_400, asked, **beside)
         found = capsys.readouterr().err
     except SettingError as error:
         found = str(error)
     assert found.removesuffix("\n") == (said and f"{said} an hour.")
-    pretrain.check_duration(6 * 86_400, asked, **given)
+    resolve.check_duration(6 * 86_400, asked, **beside)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("cores", "years"), [(1, 1), (2, 0)])
+def test_a_run_that_takes_years_whatever_is_timed_ends_before_that(
+    cores, years, small, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(cost.os, "cpu_count", lambda: cores)
+    monkeypatch.setattr(pretrain, "train", None)
+    given = ("--data", small / "data", "--output", tmp_path / "run", "--steps", 800_000)
+    code, said = attempt("pretrain", *given)
+    assert code == 2
+    assert re.match(rf"Error: this run would take {'1 y' if years else '2.. d'} \d", said)
+
+
+@pytest.mark.parametrize(
+    ("environment", "installed", "backend"),
+    [
+        ({}, ["jax-cuda13-plugin"], "jax"),
+        ({"KERAS_BACKEND": "tensorflow"}, ["jax-cuda13-plugin"], "tensorflow"),
+        ({"CUDA_VISIBLE_DEVICES": ""}, ["jax-cuda13-plugin"], "tensorflow"),
+        ({"CUDA_VISIBLE_DEVICES": "0"}, ["jax-cuda13-plugin"], "jax"),
+        # TensorFlow finds these libraries too.
+        ({}, ["jax-cuda12-plugin", "nvidia-cuda-runtime-cu12"], "tensorflow"),
+        ({}, ["jax"], "tensorflow"),
+    ],
+)
+def test_jax_trains_where_it_alone_sees_a_gpu_and_nobody_chose(
+    environment, installed, backend, monkeypatch, capsys
+):
+    monkeypatch.setattr(cost, "ACCELERATORS", ("/dev/null",))
+    found = [SimpleNamespace(name=name) for name in installed]
+    monkeypatch.setattr(asked.importlib.metadata, "distributions", lambda: found)
+    monkeypatch.setattr(asked.ctypes.util, "find_library", lambda name: None)
+    monkeypatch.delenv("KERAS_BACKEND", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    asked.take_jax(Console(quiet=False))
+    assert os.environ.get("KERAS_BACKEND", "tensorflow") == backend
+    assert ("JAX trains: it sees the GPU" in capsys.readouterr().err) == (backend == "jax")
+
+
+def test_a_run_without_a_checkpoint_says_that_it_begins_again(command, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/metrics.jsonl").touch()
+    (tmp_path / "run/config.json").write_text('{"command": "pretrain"}')
+    assert run(*command).startswith(
+        f"{tmp_path}/run was begun and has no checkpoint yet: it begins again at the first step.\n"
+    )
 
 
 def test_a_recipe_leaves_out_what_has_no_use_here(command, tmp_path):

@@ -69,6 +69,17 @@ def test_a_stage_says_its_share_rate_and_time_left(monkeypatch, clock):
     assert stream.getvalue() == (f"reading: 25.0%, 100 kB/s, {duration(30)} left, 12 documents\n")
 
 
+def test_the_time_left_forgets_what_was_compiled_at_first(monkeypatch, clock):
+    stream = io.StringIO()
+    monkeypatch.setattr(console.sys, "stderr", stream)
+    with Console(quiet=False).start("evaluating", total=101) as bar:
+        clock[0] += 20
+        for _ in range(51):
+            clock[0] += 1
+            bar.advance(1)
+    assert stream.getvalue().splitlines()[-1] == f"evaluating: 50.5%, {duration(50)} left"
+
+
 def test_what_is_said_stands_above_the_bar(monkeypatch, clock):
     monkeypatch.setattr(console, "DELAY_SECONDS", 0)
     stream = Terminal()
