@@ -1,10 +1,12 @@
 """What a report shows, as plain data: facts, plots, tables, examples, by section."""
 
 import dataclasses
+import html
+import re
 from collections.abc import Iterator
 from typing import Literal
 
-from schemas.readable import aligned
+from schemas.readable import aligned, printable
 
 Unit = Literal["count", "share", "value"]
 Cell = str | int | float | None
@@ -99,7 +101,18 @@ def markdown_lines(table: Table) -> Iterator[str]:
     yield f"| {' | '.join(table.columns)} |"
     yield f"|---|{'--:|' * (len(table.columns) - 1)}"
     for row in table.rows:
-        yield f"| {' | '.join('' if cell is None else str(cell) for cell in row)} |"
+        cells = ("" if cell is None else markdown(str(cell)) for cell in row)
+        yield f"| {' | '.join(cells)} |"
+
+
+def markdown(text: str) -> str:
+    r"""A text in a line or cell of Markdown as it is: neither markup nor HTML.
+
+    >>> print(markdown("a|b\n\x1b[31m"), markdown("<img src=x> [a](b) `c`"))
+    a\|b \\u001b\[31m &lt;img src=x&gt; \[a\](b) \`c\`
+    """
+    shown = html.escape(printable(text), quote=False).replace("\n", " ")
+    return re.sub(r"[\\`*\[\]|]", r"\\\g<0>", shown)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

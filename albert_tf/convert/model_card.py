@@ -24,7 +24,7 @@ from schemas.config import TrainConfig, deciding
 from schemas.files import read_json
 from schemas.layout import EVAL, MODEL_CARD, SPM_MODEL, TASK_EVALUATION, WORDPIECE
 from schemas.manifest import DatasetManifest, recorded
-from schemas.report import markdown_lines
+from schemas.report import markdown, markdown_lines
 from schemas.task import TaskSpec
 
 # What the metrics of a run are called in its card.
@@ -172,7 +172,7 @@ def _outputs(task: TaskSpec) -> Iterator[str]:
         yield from (f"The logits are those of these labels; {chosen}.", "")
         yield from ("| place | label |", "|--:|---|")
         for place, label in enumerate(task.labels):
-            yield f"| {place} | {label.replace('|', chr(92) + '|')} |"
+            yield f"| {place} | {markdown(label)} |"
         return
     yield {
         "regress": "The one logit is the score.",
@@ -281,7 +281,7 @@ def _recipe(run: Path, record: dict[str, Any]) -> Iterator[str]:
         for name, value in (record.get("began") or {}).items():
             yield f"| {name} at first | {value} |"
         if source := record.get("init_from"):
-            yield f"| started from the weights of | {Path(source).name} |"
+            yield f"| started from the weights of | {markdown(Path(source).name)} |"
         yield ""
 
 

@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import itertools
 import math
+import os
 import signal
 import threading
 import time
@@ -91,6 +92,8 @@ class StopRequest:
     def receive(self, number: int, frame: Any = None) -> None:
         """Note a signal; the next one of its kind ends the process at once."""
         self._reason = _REASONS[number]
+        if os.isatty(2):
+            os.write(2, b"\nStopping after this step ...\n")
         # A limit of processor time sends its signal every second until the hard limit.
         is_repeated = number == signal.SIGXCPU
         signal.signal(number, signal.SIG_IGN if is_repeated else signal.SIG_DFL)

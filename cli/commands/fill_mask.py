@@ -15,7 +15,7 @@ from cli.support.trained_model import checkpoint_option, open_model, vocabulary_
 from schemas.errors import AlbertError, SettingError
 from schemas.example import CLS_ID, MASK, MASK_ID, SEP_ID
 from schemas.files import read_bytes
-from schemas.readable import percent
+from schemas.readable import in_a_line, percent
 
 if TYPE_CHECKING:
     from albert_tf.model.pretrainer import AlbertPretrainer
@@ -44,7 +44,7 @@ _NO_TEXT = f"Give a text with {MASK} in it, or send texts on standard input, one
     "the only one that is masked: a text a line, in columns with tabs between.",
 )
 @checkpoint_option
-@json_option("Print one JSON object per text.")
+@json_option("Print one JSON object per text, or per word.")
 @debug_option
 def fill_mask(
     model: Path,
@@ -112,7 +112,7 @@ class Lines:
                 yield text, encode(text, self._tokenizer, longest=self._longest)
             except AlbertError as error:
                 self.failed = True
-                click.echo(f"Line {place}: {error}", err=True)
+                tell(in_a_line(f"Line {place}: {error}"))
         if not number:
             raise SettingError(_NO_TEXT)
 
@@ -130,8 +130,7 @@ def encode(text: str, tokenizer: "Tokenizer", *, longest: int | None = None) -> 
     from pipeline.encoding.queries import encode_masked
 
     ids = encode_masked(text, tokenizer)
-    if longest is not None and len(ids) > longest:
-        raise AlbertError(too_long(text, len(ids), longest))
+    check_length(text, len(ids), longest=longest or len(ids))
     return ids
 
 
@@ -164,47 +163,34 @@ def scored(
     from albert_tf.evaluation.words import Span, WordScorer, word_bounds
     from albert_tf.model.trained_model import pretrainer_of
 
-    encoded = []
-    for number, line in enumerate(read_bytes(file).splitlines(), start=1):
-        try:
-            text = decoded(line)
-            found = tokenizer.encode_with_offsets(text)
-            if len(found.ids) + 2 > model.max_seq_length:
-                raise AlbertError(too_long(text, len(found.ids) + 2, model.max_seq_length))
-        except AlbertError as error:
-            raise AlbertError(f"{file}, line {number}: {error}") from None
-        encoded.append((text, found))
+    texts = [decoded(line) for line in read_bytes(file).splitlines()]
+    found = list(map(tokenizer.encode_with_offsets, texts))
+    rows = [np.array([CLS_ID, *each.ids, SEP_ID], np.int32) for each in found]
     words = []
-    for number, (_, found) in enumerate(encoded):
-        starts = tokenizer.starts(np.array(found.ids, np.int32))
-        starts[:1] = True
-        words += [Span(number, start + 1, end + 1) for start, end in word_bounds(starts)]
-    if not words:
-        raise AlbertError(f"{file} has no words; give a file with a text a line.")
-    rows = [np.array([CLS_ID, *found.ids, SEP_ID], np.int32) for _, found in encoded]
+    for number, row in enumerate(rows):
+        check_length(texts[number], len(row), longest=model.max_seq_length)
+        starts = tokenizer.starts(row[:-1])
+        starts[:2] = True
+        words += [Span(number, *bounds) for bounds in word_bounds(starts) if bounds[0]]
     losses = WordScorer(pretrainer_of(model)).losses(rows, words)
-    answers: list[dict[str, Any]] = [{"text": text, "words": []} for text, _ in encoded]
-    for span, bits in zip(words, losses / math.log(2), strict=True):
-        text, found = encoded[span.row]
-        word = text[found.starts[span.start - 1] : found.ends[span.end - 2]]
-        answers[span.row]["words"].append({"word": word, "surprisal": float(bits)})
-    if as_json:
-        yield from (json.dumps(answer, ensure_ascii=False) for answer in answers)
-        return
-    yield "line\tword\tsurprisal"
-    for number, answer in enumerate(answers, start=1):
-        for each in answer["words"]:
-            yield f"{number}\t{each['word']}\t{each['surprisal']:.4f}"
+    if not as_json:
+        yield "line\tword\tsurprisal"
+    for (number, start, end), bits in zip(words, losses / math.log(2), strict=True):
+        word = texts[number][found[number].starts[start - 1] : found[number].ends[end - 2]]
+        answer = {"line": number + 1, "word": word, "surprisal": float(bits)}
+        shown = f"{number + 1}\t{word}\t{bits:.4f}"
+        yield json.dumps(answer, ensure_ascii=False) if as_json else shown
 
 
-def too_long(text: str, length: int, longest: int) -> str:
-    """What is said of a text that is longer than a model reads."""
+def check_length(text: str, length: int, *, longest: int) -> None:
+    """Refuse a text of more tokens than a model reads."""
     from pipeline.encoding.queries import quoted
 
-    return (
-        f"{quoted(text)} has {length} tokens with [CLS] and [SEP] and the "
-        f"model reads {longest}; give less text."
-    )
+    if length > longest:
+        raise AlbertError(
+            f"{quoted(text)} has {length} tokens with [CLS] and [SEP] and the "
+            f"model reads {longest}; give less text."
+        )
 
 
 def shown(answer: dict[str, Any]) -> str:

@@ -191,14 +191,10 @@ def folder_lines(folder: Path, kind: str, facts: dict[str, Any]) -> Iterator[str
         yield from standing(folder)
     elif kind == "export":
         facts |= read_json(folder / EXPORT_RECORD)
-        known = {name: facts.get(name, "unknown") for name in ("step", "to", "max_seq_length")}
-        yield (
-            f"{folder}: an export of step {known['step']} for {known['to']}, for sequences of "
-            f"up to {known['max_seq_length']} tokens; {MODEL_CARD} there says more."
-        )
+        yield f"{folder}: an export for {facts.get('to')}; {MODEL_CARD} there says more."
     else:
         tokenizer = read_vocabulary(folder.parent if folder.is_file() else folder)
-        facts |= {"size": tokenizer.vocab_size, "sha256": tokenizer.sha256}
+        facts["size"] = tokenizer.vocab_size
         yield (
             f"{folder}: a vocabulary of {tokenizer.vocab_size:,} pieces, which reads Café as "
             f"{read_as('Café', tokenizer)}; albert inspect {quoted} TEXT shows how it divides "

@@ -1,9 +1,7 @@
 """The manifest and the data card of a data set: what decides it, what it holds, checked."""
 
 import hashlib
-import html
 import itertools
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -42,7 +40,7 @@ from schemas.files import json_text, read_bytes
 from schemas.layout import DATA_CARD, DOCUMENTS, EVAL, MANIFEST, SPM_MODEL, TRAIN
 from schemas.manifest import DatasetManifest, ShardFile, recorded
 from schemas.readable import counted, percent
-from schemas.report import Example, Token
+from schemas.report import Example, Token, markdown
 
 
 class NothingToTrainOn(AlbertError):
@@ -243,10 +241,10 @@ def data_card(manifest: DatasetManifest) -> str:
         splits.append(f"| {' | '.join(cells)} |")
     if look:
         sample = counted(look["sampled_documents"], "document")
-        facts = (f"| {_cell(words)} | {percent(share)} |" for words, share in look_facts(look))
+        facts = (f"| {markdown(words)} | {percent(share)} |" for words, share in look_facts(look))
         text += [f"| the text, on a sample of {sample} | share |", "|---|--:|", *facts, ""]
     if look and look["repeated_lines"]:
-        rows = (f"| {_cell(line)} | {n:,} |" for line, n in look["repeated_lines"])
+        rows = (f"| {markdown(line)} | {n:,} |" for line, n in look["repeated_lines"])
         text += ["| repeated line | documents, about |", "|---|--:|", *rows, ""]
     lines = [
         "# Pretraining data for ALBERT",
@@ -278,27 +276,17 @@ def data_card(manifest: DatasetManifest) -> str:
 
 def _input_row(described: dict[str, Any]) -> str:
     name, read_as, language, sha256 = (
-        _cell(described[key]) for key in ("name", "format", "language", "sha256")
+        markdown(described[key]) for key in ("name", "format", "language", "sha256")
     )
     if described.get("split") == EVAL:
         name += " (held out)"
     return f"| {name} | {read_as} | {language} | {described['bytes']:,} | `{sha256[:12]}` |"
 
 
-def _cell(text: str) -> str:
-    r"""A text as a cell of a table: in one line, neither markup nor what a terminal obeys.
-
-    >>> print(_cell("a|b\n\x1b[31mc"), _cell("<img src=x> [a](b) `c`"))
-    a\|b��\[31mc &lt;img src=x&gt; \[a\](b) \`c\`
-    """
-    shown = "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
-    return re.sub(r"[\\`*\[\]|]", r"\\\g<0>", html.escape(shown, quote=False))
-
-
 def _count_table(title: str, counts: dict[str, int]) -> list[str]:
     if not counts:
         return []
-    rows = [f"| {_cell(reason)} | {n:,} |" for reason, n in counts.items()]
+    rows = [f"| {markdown(reason)} | {n:,} |" for reason, n in counts.items()]
     return [f"| {title} | count |", "|---|--:|", *rows, ""]
 
 

@@ -101,8 +101,7 @@ def test_a_vocabulary_and_an_export_say_what_they_are(models):
         f"{models}/vocab/spiece.model: a vocabulary of 400 pieces"
     )
     assert run("inspect", models / "hf") == (
-        f"{models}/hf: an export of step 7 for hf, for sequences of up to 32 tokens; README.md "
-        "there says more.\n"
+        f"{models}/hf: an export for hf; README.md there says more.\n"
     )
     code, said = attempt("report", models / "vocab")
     assert code == 2
@@ -112,7 +111,7 @@ def test_a_vocabulary_and_an_export_say_what_they_are(models):
 @pytest.mark.parametrize(
     ("given", "kind", "known"),
     [
-        (("vocab",), "vocabulary", {"size", "sha256"}),
+        (("vocab",), "vocabulary", {"size"}),
         (("vocab", "A text."), "text", {"text", "read_as", "words"}),
         (("data", "--examples", 1), "data", {"manifest"}),
         (("run",), "run", {"newest"}),

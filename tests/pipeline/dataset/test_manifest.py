@@ -185,7 +185,17 @@ def test_a_small_share_is_not_shown_as_none(manifest):
     assert "\n| unknown tokens | 0.038% |\n" in card
 
 
-def test_a_name_cannot_break_the_table_or_command_the_terminal(manifest):
-    named = manifest.inputs[0] | {"name": "a|b\n\x1b[2J"}
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a|b\n\x1b[2J", r"a\|b \\u001b\[2J"),
+        ("<script>alert(1)</script>.txt", "&lt;script&gt;alert(1)&lt;/script&gt;.txt"),
+        ("[a](b) `c` *d*", r"\[a\](b) \`c\` \*d\*"),
+        ("\u202etxt.exe", r"\\u202etxt.exe"),
+        ("d\u2019\u00e9t\u00e9.txt", "d\u2019\u00e9t\u00e9.txt"),
+    ],
+)
+def test_a_name_cannot_break_the_table_or_command_the_terminal(manifest, name, shown):
+    named = manifest.inputs[0] | {"name": name}
     card = data_card(dataclasses.replace(manifest, inputs=(named,)))
-    assert "\n| a\\|b\ufffd\ufffd[2J | prose | en |" in card
+    assert f"\n| {shown} | prose | en |" in card
