@@ -6,7 +6,7 @@ They share whole layers only, so the paths are those of a model whose groups sha
 
 import dataclasses
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -273,16 +273,13 @@ def take_over(
         else:
             config = dataclasses.replace(config, sentence_task="none")
     shapes = weight_shapes(config)
-    remedy = _OTHER if _is_other(found, shapes, naming) else _WHOLE
+    names = {path: naming.name(path) for path in shapes}
+    has_block = any(_BLOCK.search(path) and name in found for path, name in names.items())
+    # Layers of another kind: none of ours, and others of an encoder.
+    is_other = not has_block and any("encoder" in n for n in found - set(names.values()))
+    remedy = _OTHER if is_other else _WHOLE
     model = model_of(tensors, config, naming, shapes, absent=absent, remedy=remedy)
     return dataclasses.replace(model, untrained=tuple(untrained))
-
-
-def _is_other(found: Set[str], shapes: Iterable[str], naming: Naming) -> bool:
-    """Whether tensors are of a model with layers of another kind."""
-    blocks = {naming.name(path) for path in shapes if _BLOCK.search(path)}
-    unknown = found - {naming.name(path) for path in shapes}
-    return not blocks & found and any("encoder" in name for name in unknown)
 
 
 def model_of(
@@ -310,7 +307,13 @@ def model_of(
     missing = [n for n in wanted if n not in tensors.shapes and n not in absent]
     if missing:
         raise AlbertError(f"{tensors.source} lacks {listed(missing)}; {remedy}.")
-    _check_shapes(tensors, wanted)
+    for name, shape in wanted.items():
+        found = tensors.shapes.get(name, shape)
+        if found != shape:
+            raise AlbertError(
+                f"{tensors.source}: {name} has shape {found}, but the configuration "
+                f"says {shape}; give the files of one model."
+            )
     weights = {
         path: _new(path, shape, config)
         if naming.name(path) in absent
@@ -325,16 +328,6 @@ def model_of(
         max_seq_length=trained_length(tensors.source.parent, config),
         remarks=(f"Left out: {listed(left_out)}.",) if left_out else (),
     )
-
-
-def _check_shapes(tensors: Tensors, wanted: Shapes) -> None:
-    for name, shape in wanted.items():
-        found = tensors.shapes.get(name, shape)
-        if found != shape:
-            raise AlbertError(
-                f"{tensors.source}: {name} has shape {found}, but the configuration "
-                f"says {shape}; give the files of one model."
-            )
 
 
 def _new(path: str, shape: tuple[int, ...], config: ModelConfig) -> Any:

@@ -235,22 +235,19 @@ def _unreadable(path: Path, error: TensorFileError) -> AlbertError:
     return AlbertError(f"{path} is not whole: {error}; copy it again.")
 
 
-def _class_of(folder: Path) -> str:
-    """The class that keeps all of a model, its head included."""
-    config = folder / CONFIG
-    names = read_json(config).get("architectures") if config.exists() else None
-    name = str(names[0]) if isinstance(names, list) and names else ""
-    is_albert = name.startswith("AlbertFor") and name.isidentifier()
-    return name if is_albert else "AlbertForPreTraining"
-
-
 def _without_weights(folder: Path) -> AlbertError:
     """Of a folder without safetensors: what makes them of the weights that it has."""
+    config = folder / CONFIG
+    names = read_json(config).get("architectures") if config.exists() else None
+    # The class that keeps all of a model, its head included.
+    name = str(names[0]) if isinstance(names, list) and names else ""
+    if not (name.startswith("AlbertFor") and name.isidentifier()):
+        name = "AlbertForPreTraining"
     for glob, (what, program, flag) in _OTHER_WEIGHTS.items():
         for path in sorted(folder.glob(glob)):
             return AlbertError(
                 f"{path} {what}; convert the model to safetensors first (in {program} "
-                f'{_class_of(folder)}.from_pretrained("FOLDER"{flag})'
+                f'{name}.from_pretrained("FOLDER"{flag})'
                 '.save_pretrained("NEW")).'
             )
     return AlbertError(f"{folder} has no {MODEL_WEIGHTS}; give the whole folder of a model.")

@@ -115,7 +115,18 @@ def task_card(
     own = run / MODEL_CARD
     packages = ("tensorflow", "keras") if target == "saved-model" else ("safetensors",)
     named = " and ".join(f"{name} {metadata.version(name)}" for name in packages)
-    lines = [*_task_use(task, target), "", *_outputs(task), ""]
+    if target == "saved-model":
+        lines = [
+            _loading_by_tensorflow("predict"),
+            "",
+            "It takes `input_ids`, `input_mask` and `segment_ids`, and gives `logits`.",
+        ]
+    else:
+        lines = [
+            *_front_matter(PIPELINES[task.kind]),
+            _loading_by_transformers(ARCHITECTURES[task.kind]),
+        ]
+    lines += ["", *_outputs(task), ""]
     lines += _served(call) if call else ()
     lines += [f"Written by albert-pretraining {__version__} with {named}.", ""]
     if not own.is_file():
@@ -146,19 +157,6 @@ TensorFlow Serving reads the folder too, with a version as its name."""
 {_loading_by_transformers("AlbertForPreTraining")}
 
 {", ".join(others[:-1])} and {others[-1]} load the same folder."""
-
-
-def _task_use(task: TaskSpec, target: str) -> Iterator[str]:
-    """How to load each form of an export of a fine-tuned model."""
-    if target == "saved-model":
-        yield from (
-            _loading_by_tensorflow("predict"),
-            "",
-            "It takes `input_ids`, `input_mask` and `segment_ids`, and gives `logits`.",
-        )
-        return
-    yield from _front_matter(PIPELINES[task.kind])
-    yield _loading_by_transformers(ARCHITECTURES[task.kind])
 
 
 def _outputs(task: TaskSpec) -> Iterator[str]:

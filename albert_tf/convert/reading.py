@@ -84,7 +84,15 @@ def is_google(folder: Path) -> bool:
 
 def read_google(folder: Path, *, needs_head: bool = True) -> TrainedModel:
     """Read a checkpoint, without the moments of its optimizer."""
-    config_source = _configuration(folder)
+    found = sorted(folder.glob("*config*.json"))
+    config_source = folder / _GOOGLE_CONFIG
+    if config_source not in found:
+        if len(found) != 1:
+            raise AlbertError(
+                f"{folder} has {len(found)} configurations; put the one of its checkpoint "
+                f"there as {_GOOGLE_CONFIG}."
+            )
+        config_source = found[0]
     values = read_json(config_source)
     activation = values.get("hidden_act", "gelu")
     if activation not in ("gelu", "relu"):
@@ -104,19 +112,6 @@ def read_google(folder: Path, *, needs_head: bool = True) -> TrainedModel:
 def _group(layer: int, config: ModelConfig) -> int:
     """The group of a layer as google-research/albert rounds it (`modeling.py`)."""
     return int(layer / config.num_hidden_layers * config.num_hidden_groups)
-
-
-def _configuration(folder: Path) -> Path:
-    """The one configuration beside a checkpoint."""
-    found = sorted(folder.glob("*config*.json"))
-    if folder / _GOOGLE_CONFIG in found:
-        return folder / _GOOGLE_CONFIG
-    if len(found) != 1:
-        raise AlbertError(
-            f"{folder} has {len(found)} configurations; put the one of its checkpoint "
-            f"there as {_GOOGLE_CONFIG}."
-        )
-    return found[0]
 
 
 def _checkpoint(folder: Path) -> Path:

@@ -50,7 +50,15 @@ def baselines_of(
     if spec.kind == "tag":
         guesses["words"] = _tags_of_words(train, targets, examples)
     elif spec.kind == "choose":
-        guesses["words"] = [_shared_words(example) for example in examples]
+        guesses["words"] = []
+        for example in examples:
+            # The option with the largest share of words that its text and question have.
+            known = {*words_of(example.text), *words_of(example.text_pair or "")}
+            shares = [
+                sum(word in known for word in words) / max(len(words), 1)
+                for words in map(words_of, example.options)
+            ]
+            guesses["words"].append(int(np.argmax(shares)))
     elif spec.kind != "answer":
         # From all over the file, which may be sorted by label.
         every = -(-len(train) // _MOST_EXAMPLES)
@@ -69,16 +77,6 @@ def _tags_of_words(
             counts[""][tag] += 1
     best = {word: most_frequent(tags) for word, tags in counts.items()}
     return [tuple(best.get(word, best[""]) for word in example.words) for example in examples]
-
-
-def _shared_words(example: TaskExample) -> int:
-    """The option with the largest share of words that its text and question have."""
-    known = set(words_of(example.text)) | set(words_of(example.text_pair or ""))
-    shares = []
-    for option in example.options:
-        words = words_of(option)
-        shares.append(sum(word in known for word in words) / max(len(words), 1))
-    return int(np.argmax(shares))
 
 
 def words_of(text: str) -> list[str]:
