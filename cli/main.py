@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 import click
 
 from cli.commands.analyze import analyze
+from cli.commands.embed import embed
 from cli.commands.evaluate import evaluate
 from cli.commands.export import export
 from cli.commands.fill_mask import fill_mask
@@ -273,7 +274,7 @@ def cli() -> None:
 TOPICS = {
     "From text to a model": (vocab, make_data, pretrain),
     "How good it is": (evaluate, fill_mask, order, report, inspect),
-    "Use it for a task": (finetune, predict),
+    "Use it for a task": (finetune, predict, embed),
     "In and out of other programs": (export, import_model),
     "Look closer": (plan, analyze, worker),
 }

@@ -177,10 +177,11 @@ def entities_of(tags: Sequence[str]) -> list[Entity]:
     return entities
 
 
-Kind = Literal["classify", "multilabel", "regress", "choose", "answer", "tag"]
+Kind = Literal["classify", "multilabel", "regress", "choose", "answer", "tag", "embed"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 # `f1` is that of the second label; `entity_f1` compares whole spans, and the metrics of
-# CMRC are those of its own script, by character.
+# CMRC are those of its own script, by character. A text's recall at N is whether its
+# partner is among the N of all partners that are nearest to it.
 Metric = Literal[
     "accuracy",
     "matthews",
@@ -194,6 +195,8 @@ Metric = Literal[
     "cmrc_f1",
     "cmrc_exact_match",
     "entity_f1",
+    "recall_at_1",
+    "recall_at_10",
 ]
 
 
@@ -294,9 +297,11 @@ class TaskExample:
         text: The text; the article of `choose`, the passage of `answer`, and the words
             of `tag` with a space between.
         text_pair: The second text, or the question of `choose` and `answer`.
-        options: The options of `choose`, two or more, not always as many.
+        options: The options of `choose`, two or more, not always as many; of `embed` a
+            text that does not belong to the first, where there is one.
         labels: Of `multilabel`, perhaps none.
-        score: Of `regress`.
+        score: Of `regress`, and of `embed` how alike the texts are: 1 of all pairs that
+            only belong together.
         choice: Of `choose`, the number of the right option.
         tags: Of `tag`, one for each word; entities are in IOB2 whatever the file has.
         answers: Of `answer`; () for a question that has none.
@@ -376,7 +381,8 @@ class EncodedExample:
 
     Attributes:
         example: The number of its example among those that were encoded.
-        sequences: One; of `choose` one for each option that there is.
+        sequences: One; of `choose` one for each option that there is, of `embed` one for
+            each text.
         target: What is to be predicted, None where unknown: the number of the label
             (`classify`) or of the right option (`choose`); 0 or 1 for each label
             (`multilabel`); the score (`regress`); the number of each word's tag (`tag`,

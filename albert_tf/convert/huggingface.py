@@ -31,7 +31,7 @@ from albert_tf.model.parameters import (
     whole_layers,
     whole_layers_source,
 )
-from albert_tf.model.trained_model import TrainedModel
+from albert_tf.model.trained_model import TrainedModel, as_embedder
 from albert_tf.runs.checkpoints import (
     Arrays,
     Shapes,
@@ -319,6 +319,7 @@ ARCHITECTURES: dict[Kind, str] = {
     "choose": "AlbertForMultipleChoice",
     "answer": "AlbertForQuestionAnswering",
     "tag": "AlbertForTokenClassification",
+    "embed": "AlbertModel",
 }
 # What the Hugging Face Hub calls the tasks.
 PIPELINES: dict[Kind, str] = {
@@ -328,6 +329,7 @@ PIPELINES: dict[Kind, str] = {
     "choose": "multiple-choice",
     "answer": "question-answering",
     "tag": "token-classification",
+    "embed": "feature-extraction",
 }
 _PROBLEMS: dict[Kind, str] = {
     "classify": "single_label_classification",
@@ -356,6 +358,13 @@ def task_tensors(weights: Mapping[str, Any], config: ModelConfig, spec: TaskSpec
     """The tensors of the same model in transformers: its encoder and its head."""
     shapes = task_weight_shapes(whole_layers(config), kind=spec.kind, labels=len(spec.labels))
     arrays = {path: weights[whole_layers_source(path, config)] for path in shapes}
+    if spec.kind == "embed":
+        # An AlbertModel has one, which embedding does not ask.
+        width = config.hidden_size
+        arrays |= {
+            "albert/encoder/pooler/kernel": np.zeros((width, width), np.float32),
+            "albert/encoder/pooler/bias": np.zeros(width, np.float32),
+        }
     tensors = renamed(arrays, HUGGINGFACE) | identity_projection(config)
     return dict(sorted(tensors.items()))
 
@@ -368,7 +377,11 @@ def read_huggingface_task(folder: Path) -> TrainedModel | None:
     values = read_json(source)
     architecture = _architecture(values)
     if architecture is None:
-        return None
+        record = exported_record(folder)
+        if record is None or record.spec.kind != "embed":
+            return None
+        model = as_embedder(read_huggingface(folder, needs_head=False))
+        return dataclasses.replace(model, task=record)
     tensors, config, notes = read_parts(folder, values)
     head = "qa_outputs" if "Answering" in architecture else "classifier"
     shape = tensors.shapes.get(f"{head}.weight", ())
@@ -400,7 +413,8 @@ def _architecture(values: Mapping[str, Any]) -> str | None:
     """The name of the model of a task; None where it is another model."""
     named = values.get("architectures")
     first = named[0] if isinstance(named, list) and named else None
-    return first if first in ARCHITECTURES.values() else None
+    # An AlbertModel alone may be for anything.
+    return first if first in {*ARCHITECTURES.values()} - {ARCHITECTURES["embed"]} else None
 
 
 def _task_of(

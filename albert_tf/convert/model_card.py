@@ -71,12 +71,19 @@ def model_card(
 
     Args:
         run: Where settings, data and metrics are recorded, as far as it has them.
-        target: `hf` or `saved-model`.
+        target: As `albert export --to` takes it.
     """
     record, manifest = recorded_settings(run), recorded_manifest(run)
     languages = _languages(manifest) if manifest else set()
+    is_for_sentences = target == "sentence-transformers"
+    pipeline = "feature-extraction" if is_for_sentences else "fill-mask"
+    is_on_hub = target != "saved-model"
     lines = [
-        *(_front_matter("fill-mask", sorted(languages)) if target == "hf" else ()),
+        *(
+            _front_matter(pipeline, sorted(languages), library=_LIBRARIES[target])
+            if is_on_hub
+            else ()
+        ),
         f"# ALBERT, {config.num_hidden_layers} layers of width {config.hidden_size}",
         "",
         _origin(record, step=step),
@@ -103,17 +110,25 @@ class Call(NamedTuple):
 
 
 def task_card(
-    run: Path, task: TaskSpec, *, step: int, target: str, call: Call | None = None
+    run: Path,
+    task: TaskSpec,
+    *,
+    step: int,
+    target: str,
+    call: Call | None = None,
+    notes: Iterable[str] = (),
 ) -> str:
     """`README.md` of an export of a fine-tuned model: how to load it, then its own.
 
     Args:
         run: The folder of the model, which may have a card.
         step: Of the weights, which need not be those that were measured.
-        target: `hf` or `saved-model`.
+        target: As `albert export --to` takes it.
     """
     own = run / MODEL_CARD
-    packages = ("tensorflow", "keras") if target == "saved-model" else ("safetensors",)
+    packages = {"saved-model": ("tensorflow", "keras"), "hf": ("safetensors",)}.get(
+        target, ("onnx",)
+    )
     named = " and ".join(f"{name} {metadata.version(name)}" for name in packages)
     if target == "saved-model":
         lines = [
@@ -122,11 +137,14 @@ def task_card(
             "It takes `input_ids`, `input_mask` and `segment_ids`, and gives `logits`.",
         ]
     else:
-        lines = [
-            *_front_matter(PIPELINES[task.kind]),
-            _loading_by_transformers(ARCHITECTURES[task.kind]),
-        ]
+        loading = _LOADING.get(target) or _loading_by_transformers(ARCHITECTURES[task.kind])
+        is_for_sentences = target == "sentence-transformers"
+        pipeline = PIPELINES["embed" if is_for_sentences else task.kind]
+        lines = [*_front_matter(pipeline, library=_LIBRARIES[target]), loading]
+        if is_for_sentences:
+            task = dataclasses.replace(task, kind="embed", labels=())
     lines += ["", *_outputs(task), ""]
+    lines += [line for note in notes for line in (note, "")]
     lines += _served(call) if call else ()
     lines += [f"Written by albert-pretraining {__version__} with {named}.", ""]
     if not own.is_file():
@@ -142,6 +160,37 @@ def task_card(
     return "\n".join([*lines, own.read_text(encoding="utf-8")])
 
 
+_LIBRARIES = {
+    "hf": "transformers",
+    "onnx": "onnxruntime",
+    "sentence-transformers": "sentence-transformers",
+}
+# How exports that say the same of every model are loaded.
+_LOADING = {
+    "onnx": """\
+```python
+import onnxruntime
+from transformers import AutoTokenizer
+
+session = onnxruntime.InferenceSession("FOLDER/model.onnx")
+tokenizer = AutoTokenizer.from_pretrained("FOLDER")
+tokens = tokenizer(["A text.", "Another one."], padding=True, return_tensors="np")
+names = [each.name for each in session.get_inputs()]
+outputs = session.run(None, {name: tokens[name].astype("int64") for name in names})
+```""",
+    "sentence-transformers": """\
+```python
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("FOLDER")
+vectors = model.encode(["A text.", "Another one."])
+print(vectors @ vectors.T)
+```
+
+`onnx/` has the same model for servers such as text-embeddings-inference.""",
+}
+
+
 def _use(target: str, config: ModelConfig) -> str:
     if target == "saved-model":
         return f"""\
@@ -149,6 +198,8 @@ def _use(target: str, config: ModelConfig) -> str:
 
 The signatures take token ids. `saved_model_cli show --all --dir FOLDER` describes them;
 TensorFlow Serving reads the folder too, with a version as its name."""
+    if target in _LOADING:
+        return _LOADING[target]
     others = ["`AlbertForMaskedLM`", "`AlbertModel`"]
     # KerasHub takes no other activation and no other epsilon, and says nothing.
     if config.hidden_act == "gelu" and config.layer_norm_eps == 1e-12:
@@ -176,6 +227,8 @@ def _outputs(task: TaskSpec) -> Iterator[str]:
         "regress": "The one logit is the score.",
         "choose": "There is a logit for each option; the highest is the answer.",
         "answer": "The two logits of a token say how likely the answer starts and ends there.",
+        "embed": "A text is the mean of its tokens' last outputs, scaled to length 1; the "
+        "product of two such vectors is how alike their texts are.",
     }[task.kind]
 
 
@@ -238,10 +291,14 @@ def _languages(manifest: DatasetManifest) -> set[str]:
     return named | {name for name, share in found.items() if share >= _LEAST_LANGUAGE}
 
 
-def _front_matter(pipeline: str, languages: Sequence[str] = ()) -> Iterator[str]:
+def _front_matter(
+    pipeline: str, languages: Sequence[str] = (), *, library: str = "transformers"
+) -> Iterator[str]:
     """What the Hugging Face Hub reads."""
-    yield from ("---", "library_name: transformers", f"pipeline_tag: {pipeline}")
+    yield from ("---", f"library_name: {library}", f"pipeline_tag: {pipeline}")
     yield from ("tags:", "- albert")
+    if library == "sentence-transformers":
+        yield from (f"- {library}", "- feature-extraction", "- sentence-similarity")
     if languages:
         yield from ("language:", *(f"- {language}" for language in languages))
     yield from ("---", "")

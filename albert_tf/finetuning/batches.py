@@ -49,7 +49,7 @@ def training_batches(job: TuningJob, state: TuningState) -> Generator[Batch, Non
                 options=train.options,
                 label_weights=weights,
             )
-            if job.spec.kind == "regress":
+            if (state.score_mean, state.score_deviation) != (0.0, 1.0):
                 targets = batch["targets"] - state.score_mean
                 batch["targets"] = (targets / state.score_deviation).astype("float32")
             yield batch
@@ -150,8 +150,8 @@ def batch_of(
             targets[number, places] = np.asarray(row.target, np.int32)
             weights[number, places] = 1
     else:
-        kinds = {"multilabel": np.float32, "regress": np.float32}
-        values = np.array([row.target for row in rows], kinds.get(spec.kind, np.int32))
+        is_number = spec.kind in ("multilabel", "regress", "embed")
+        values = np.array([row.target for row in rows], np.float32 if is_number else np.int32)
         targets = np.zeros((size, *values.shape[1:]), values.dtype)
         targets[: len(rows)] = values
     if label_weights:
@@ -165,8 +165,8 @@ def inputs_of(
     """The inputs of a model for some rows, as in `batch_of`, without targets.
 
     Returns:
-        `input_ids`, `input_mask`, `segment_ids`, `[B, S]` or of `choose` `[B, O, S]`
-        with `option_mask` `[B, O]`.
+        `input_ids`, `input_mask`, `segment_ids`, `[B, S]` or of `choose` and `embed`
+        `[B, O, S]` with `option_mask` `[B, O]`.
     """
     width = width_of(max(row.length for row in rows), longest=longest)
     most = max(options, *(len(row.sequences) for row in rows))
@@ -181,7 +181,7 @@ def inputs_of(
             segments[number, option, :length] = sequence.segment_ids
             present[number, option] = 1
     batch = {"input_ids": ids, "input_mask": mask, "segment_ids": segments}
-    if kind == "choose":
+    if kind in ("choose", "embed"):
         return {**batch, "option_mask": present}
     return {name: values[:, 0] for name, values in batch.items()}
 

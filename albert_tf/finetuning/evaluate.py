@@ -41,18 +41,14 @@ FEW_ROWS = 64
 
 
 class TaskLogits:
-    """The logits of a model as it is at each call, compiled once for each width.
+    """The logits of a model as it is at each call, of rows of all widths.
 
     Args:
-        compute: Computes a batch `[B, ...]`; without it the model is compiled, which
-            takes too long for a few texts.
+        compute: Computes a batch `[B, ...]`.
     """
 
-    def __init__(
-        self, model: TaskModel, spec: TaskSpec, *, longest: int, compute: Compute | None = None
-    ) -> None:
-        self._spec, self._longest = spec, longest
-        self._compute = compute or compiled(lambda of, batch: of(batch), model)
+    def __init__(self, compute: Compute, spec: TaskSpec, *, longest: int) -> None:
+        self._compute, self._spec, self._longest = compute, spec, longest
 
     def of_rows(
         self, rows: Sequence[EncodedExample], *, should_stop: Stop = never
@@ -60,15 +56,15 @@ class TaskLogits:
         """The logits of each row without those of padding; None if stopped.
 
         Returns:
-            `[L]`, `[1]` (`regress`), `[O]` (`choose`), `[S, L]` (`tag`) or `[S, 2]`
-            (`answer`) for each row.
+            `[L]`, `[1]` (`regress`), `[O]` (`choose`), `[S, L]` (`tag`), `[S, 2]`
+            (`answer`) or `[O, H]` (`embed`) for each row.
         """
+        are_of_tokens = self._spec.kind in ("tag", "answer")
         found: list[Any] = [None] * len(rows)
         batches = batches_to_predict(rows, self._spec.kind, longest=self._longest)
         for numbers, batch in batches:
             for number, logits in zip(numbers, self._compute(batch), strict=False):
-                is_of_tokens = logits.ndim == 2
-                length = rows[number].length if is_of_tokens else None
+                length = rows[number].length if are_of_tokens else None
                 found[number] = logits[:length]
             if should_stop():
                 return None
@@ -80,32 +76,40 @@ class Predictor:
 
     Args:
         is_compiled: False to compile nothing for a few rows, which changes rounding.
+        compute: Computes a batch in the model's place.
     """
 
-    def __init__(self, tuned: TrainedModel, *, is_compiled: bool = True) -> None:
-        self._tuned, self._is_compiled = tuned, is_compiled
+    def __init__(
+        self, tuned: TrainedModel, *, is_compiled: bool = True, compute: Compute | None = None
+    ) -> None:
+        self._tuned, self._is_compiled, self._compute = tuned, is_compiled, compute
         # The same model, compiled or not.
         self._logits: dict[bool, TaskLogits] = {}
 
+    def logits(self, rows: Sequence[EncodedExample]) -> list[Array]:
+        """The logits of each row, see `TaskLogits`."""
+        record = self._tuned.record
+        is_compiled = self._is_compiled or len(rows) > FEW_ROWS
+        if is_compiled not in self._logits:
+            compute = self._compute
+            if compute is None:
+                model = task_model_of(self._tuned, is_compiled=is_compiled)
+
+                def eager(batch: Batch) -> Any:
+                    tensors = {n: ops.convert_to_tensor(each) for n, each in batch.items()}
+                    return ops.convert_to_numpy(model(tensors)).astype("float64")
+
+                compute = compiled(lambda of, batch: of(batch), model) if is_compiled else eager
+            self._logits[is_compiled] = TaskLogits(
+                compute, record.spec, longest=record.max_seq_length
+            )
+        logits = self._logits[is_compiled].of_rows(rows)
+        assert logits is not None, "nobody stops it"
+        return logits
+
     def answers(self, given: TaskRows) -> Answered:
         """What the model says of each example."""
-        record = self._tuned.record
-        is_compiled = self._is_compiled or len(given.rows) > FEW_ROWS
-        if is_compiled not in self._logits:
-            model = task_model_of(self._tuned, is_compiled=is_compiled)
-
-            def compute(batch: Batch) -> Any:
-                tensors = {n: ops.convert_to_tensor(each) for n, each in batch.items()}
-                return ops.convert_to_numpy(model(tensors)).astype("float64")
-
-            self._logits[is_compiled] = TaskLogits(
-                model,
-                record.spec,
-                longest=record.max_seq_length,
-                compute=None if is_compiled else compute,
-            )
-        logits = self._logits[is_compiled].of_rows(given.rows)
-        assert logits is not None, "nobody stops it"
+        record, logits = self._tuned.record, self.logits(given.rows)
         task = task_of(
             record.spec, threshold=record.threshold, max_answer_tokens=record.max_answer_tokens
         )
@@ -155,7 +159,8 @@ class TaskEvaluations:
         self._task = task_of(job.spec, max_answer_tokens=job.config.max_answer_tokens)
         labels = len(job.spec.labels)
         self._measured = TaskModel(job.source.config, kind=job.spec.kind, labels=labels)
-        self._logits = TaskLogits(self._measured, job.spec, longest=job.config.max_seq_length)
+        compute = compiled(lambda of, batch: of(batch), self._measured)
+        self._logits = TaskLogits(compute, job.spec, longest=job.config.max_seq_length)
 
     def is_due(self, step: int) -> bool:
         """Whether there is an evaluation after a step that was not done yet."""

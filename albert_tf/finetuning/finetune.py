@@ -13,13 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from albert_tf.evaluation.held_out import compiled
 from albert_tf.finetuning.batches import micro_batches, training_batches
 from albert_tf.finetuning.card import tuned_card
+from albert_tf.finetuning.contrast import with_gradients
 from albert_tf.finetuning.evaluate import Predictor, TaskEvaluations, prediction_lines
 from albert_tf.finetuning.job import TuningJob, TuningState
 from albert_tf.hosts.hosts import ONE_HOST
 from albert_tf.model.task_model import Batch, task_loss
-from albert_tf.model.trained_model import TrainedModel, read_tuned
+from albert_tf.model.trained_model import TrainedModel, as_embedder, read_tuned
 from albert_tf.runs.checkpoints import Checkpoint, load_newest
 from albert_tf.runs.metrics import Metrics, Progress, read_metrics
 from albert_tf.runs.run_record import write_record
@@ -49,25 +51,33 @@ def finetune(
     *,
     vocabulary: Path,
     progress: Progress,
+    max_seconds: float | None = None,
     before_end: Callable[[TrainedModel], None] = lambda tuned: None,
-) -> Result:
+) -> Result | None:
     """Fine-tune, or go on with it; then measure the best checkpoint.
 
     A signal to end takes effect once what is done is saved.
 
     Args:
+        max_seconds: How long training may take from now on; None for no limit.
         before_end: Done with the best checkpoint before the run counts as finished.
 
     Returns:
-        What `eval.json` says.
+        What `eval.json` says; None where the time was over before the last step.
     """
     checkpoint = load_newest(job.run, progress.say)
     if checkpoint is None:
         begin(job, vocabulary=vocabulary)
-    with stop_requests() as stop:
+    with stop_requests(max_seconds) as stop:
         work = FineTuning(job, checkpoint, stop=stop, progress=progress)
         reason = train(work)
         work.log.close()
+    if reason == "max-time":
+        progress.say(
+            f"{job.run}: stopped ({reason}) after {work.state.step:,} of {work.config.steps:,} "
+            "steps; the same command continues."
+        )
+        return None
     if reason is not None:
         signal.raise_signal(SIGNALS[reason])
     return finish(job, progress=progress, before_end=before_end)
@@ -106,9 +116,13 @@ class FineTuning:
         self.config = job.config.training().resolved()
         self.pace = Pace(self.config.batch_size)
         self.state = TuningState.of(job)
+        # Of `embed`: what a batch's loss follows from.
+        self._vectors = None
         if checkpoint is not None:
             self.state = TuningState(**checkpoint.state)
         model = job.new_model(self.state)
+        if job.spec.kind == "embed":
+            self._vectors = compiled(lambda of, batch: of(batch), model)
         loss = functools.partial(task_loss, smoothing=job.config.label_smoothing)
         self.steps = training_steps(
             model, self.config, loss=TrainingLoss(loss, step_counts), checkpoint=checkpoint
@@ -137,6 +151,9 @@ class FineTuning:
     def parts(self, batch: Batch) -> tuple[Counts, Iterator[Batch]]:
         """What a step computes, a few micro-batches at a time."""
         size, devices = self.job.config.micro_batch_size, self.steps.num_devices
+        if self._vectors is not None:
+            is_scored = self.job.spec.metrics[0] == "spearman"
+            batch = with_gradients(batch, self._vectors, size=size, is_scored=is_scored)
         return step_counts(batch), micro_batches(batch, size=size, devices=devices)
 
     def prepare(self, batch: Batch) -> None:
@@ -169,6 +186,10 @@ def finish(
     answered = with_chosen_threshold(Predictor(tuned).answers(job.held_out))
     progress.say("Measuring what guessing and words alone give.")
     baselines = baselines_of(job.spec, job.train.examples, job.held_out.examples)
+    if job.spec.kind == "embed" and job.source.weights:
+        source = dataclasses.replace(as_embedder(job.source), task=job.record)
+        before = Predictor(source).answers(job.held_out).predictions
+        baselines = {"before": before, **baselines}
     result: dict[str, Any] = {
         "step": tuned.step,
         "training_examples": len(job.train.examples),

@@ -58,9 +58,10 @@ class TuningJob:
         )
         seed, head = self.config.seed, model.task_head
         draw_first_weights(model, initializer=self.source.initializer, seed=seed)
-        # As published, whatever the encoder begins with.
-        deviation = self.source.config.initializer_range
-        initialize_weights(head, standard_deviation=deviation, seed=seed)
+        if head is not None:
+            # As published, whatever the encoder begins with.
+            deviation = self.source.config.initializer_range
+            initialize_weights(head, standard_deviation=deviation, seed=seed)
         mean, deviation = state.score_mean, state.score_deviation
         weights = with_scores_scaled(
             self.source.weights, mean=-mean / deviation, deviation=1 / deviation
@@ -98,6 +99,11 @@ class TuningState:
             scores = np.array([row.target for row in job.train.rows], np.float64)
             state.score_mean = float(scores.mean())
             state.score_deviation = float(scores.std()) or 1.0
+        elif job.spec.metrics[:1] == ("spearman",):
+            # From 0 to 1, as cosines of texts that have nothing in common or all.
+            scores = np.array([row.target for row in job.train.rows], np.float64)
+            low, high = job.spec.score_range or (scores.min(), scores.max())
+            state.score_mean, state.score_deviation = float(low), float(high - low) or 1.0
         return state
 
     def add(self, done: StepDone, seconds: float) -> None:

@@ -204,6 +204,8 @@ def task_weight_shapes(config: ModelConfig, *, kind: Kind, labels: int) -> Shape
     False
     """
     whole = weight_shapes(encoder_config(config, kind))
+    if kind == "embed":
+        return {path: shape for path, shape in whole.items() if is_of_encoder(path)}
     head = _dense(head_name(kind), config.hidden_size, num_outputs(kind, labels))
     return {
         **{path: shape for path, shape in whole.items() if is_of_encoder(path)},
@@ -225,7 +227,7 @@ def is_of_encoder(path: str) -> bool:
 
 def needs_pooler(kind: Kind) -> bool:
     """Whether a task is about whole sequences and not about their tokens."""
-    return kind not in ("answer", "tag")
+    return kind not in ("answer", "tag", "embed")
 
 
 def head_name(kind: Kind) -> str:

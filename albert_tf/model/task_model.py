@@ -49,30 +49,35 @@ class TaskModel(Model):
         self.head_dropout = 0.0 if kind == "answer" else head_dropout
         of_encoder = self.likewise | {"config": encoder_config(config, kind)}
         self.encoder = Encoder(**of_encoder)
-        self.task_head = ClassifierHead(
-            name="task_head",
-            dense=head_name(kind),
-            units=num_outputs(kind, labels),
-            **self.likewise,
-        )
+        self.task_head = None
+        if kind != "embed":
+            self.task_head = ClassifierHead(
+                name="task_head",
+                dense=head_name(kind),
+                units=num_outputs(kind, labels),
+                **self.likewise,
+            )
         self.build()
 
     def build(self, input_shape: Any = None) -> None:
         """Create the weights, all zero but the scales of layer normalisation."""
         self.encoder.build()
-        self.task_head.build()
+        if self.task_head is not None:
+            self.task_head.build()
 
     def call(self, batch: Batch, seeds: DropoutSeeds | None = None) -> Tensor:
         """Logits, in float32.
 
         Args:
             batch: `input_ids`, `input_mask` and `segment_ids`, `[B, S]`, of `choose`
-                `[B, O, S]` for O options.
+                `[B, O, S]` for O options, of `embed` for O texts or none.
 
         Returns:
             `[B, L]` for L labels of `classify` and `multilabel`, `[B, 1]` of `regress`,
-            `[B, O]` of `choose`, `[B, S, L]` of `tag`, and of `answer` `[B, S, 2]`:
-            that it begins at a token, that it ends there.
+            `[B, O]` of `choose`, `[B, S, L]` of `tag`, of `answer` `[B, S, 2]`: that it
+            begins at a token, that it ends there; of `embed` no logits but vectors of
+            length 1, `[B, O, H]`: the mean of a text's tokens (Sentence-BERT,
+            1908.10084).
         """
         shape = ops.shape(batch["input_ids"])
         length = shape[-1]
@@ -83,6 +88,14 @@ class TaskModel(Model):
             ),
             seeds=seeds,
         )
+        if self.task_head is None:
+            mask = ops.cast(ops.reshape(batch["input_mask"], (-1, length, 1)), "float32")
+            rows = ops.reshape(ops.cast(rows, "float32"), (-1, length, rows.shape[-1]))
+            # A row that fills up a batch has no tokens.
+            mean = ops.sum(rows * mask, axis=1) / ops.maximum(ops.sum(mask, axis=1), 1.0)
+            squares = ops.sum(mean * mean, axis=-1, keepdims=True)
+            mean = mean * ops.rsqrt(ops.maximum(squares, 1e-24))
+            return ops.reshape(mean, (*shape[:-1], mean.shape[-1]))
         if needs_pooler(self.kind):
             rows = self.encoder.pool(rows, length)
         logits = self.task_head(dropout(rows, self.head_dropout, seeds))
@@ -108,13 +121,17 @@ def task_loss(
     in the whole step, so that the size of a micro-batch makes no difference.
 
     Args:
-        batch: With `targets`, see `losses_of`, and `weights` `[B]`, of `tag` `[B, S]`.
+        batch: With `targets`, see `losses_of`, and `weights` `[B]`, of `tag` `[B, S]`; of
+            `embed` with `losses` `[B]` and their `gradients` `[B, O, H]` by the vectors.
         weight: Of the whole step.
         smoothing: The share of a target that is divided among all labels (Szegedy et
             al., 1512.00567); scores and answers have none.
     """
-    losses = losses_of(model, model(batch, seeds=seeds), batch, smoothing=smoothing)
-    weights = batch["weights"]
+    outputs, weights = model(batch, seeds=seeds), batch["weights"]
+    if model.kind == "embed":
+        sums = [ops.sum(batch["losses"] * weights), ops.sum(weights)]
+        return ops.sum(outputs * batch["gradients"]), ops.stack(sums)
+    losses = losses_of(model, outputs, batch, smoothing=smoothing)
     total = ops.sum(losses * weights)
     return total / ops.maximum(weight, 1e-9), ops.stack([total, ops.sum(weights)])
 

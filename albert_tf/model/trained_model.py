@@ -36,7 +36,7 @@ from schemas.config import Initializer, Precision
 from schemas.errors import AlbertError
 from schemas.example import MASK_ID, SEP_ID
 from schemas.layout import TASK
-from schemas.task import TaskRecord
+from schemas.task import TaskRecord, TaskSpec
 
 # What is said of the heads that a model was given untrained, by their names.
 UNTRAINED_HEADS = {
@@ -144,6 +144,21 @@ def read_tuned(folder: Path, *, which: Which | None = None, say: Say = QUIET.say
             "that albert finetune, or albert import of such a model, has written."
         )
     return read_trained(folder, which=which, say=say)
+
+
+def as_embedder(model: TrainedModel) -> TrainedModel:
+    """The encoder of any model, to embed texts by the mean of their tokens."""
+    if model.task is not None and model.task.spec.kind == "embed":
+        return model
+    spec = TaskSpec(name="embed", kind="embed", metrics=("recall_at_1", "recall_at_10"))
+    length = model.task.max_seq_length if model.task else model.max_seq_length
+    shapes = task_weight_shapes(model.config, kind="embed", labels=0)
+    return dataclasses.replace(
+        model,
+        weights={path: model.weights[path] for path in shapes},
+        task=TaskRecord(spec=spec, max_seq_length=length),
+        untrained=(),
+    )
 
 
 def with_scores_scaled(weights: Arrays, *, mean: float, deviation: float) -> Arrays:

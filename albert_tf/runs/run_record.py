@@ -464,6 +464,11 @@ def verdict(result: dict[str, Any]) -> Iterator[str]:
     guesses = result["baselines"]
     majority = guesses.get("majority", {}).get(name)
     words = guesses.get("words", {}).get(name)
+    for what in ("tf-idf", "bm25", "before"):
+        other = guesses.get(what, {}).get(name)
+        if other is not None and value <= other:
+            called = {"before": "it was before"}.get(what, what.upper())
+            yield f"The model is no better than {called} ({name} {shown(other)})."
     if majority is not None and value <= majority:
         yield _beside_majority(result, name, value=value, majority=majority)
     elif words is not None and value <= words:

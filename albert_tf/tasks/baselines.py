@@ -5,6 +5,7 @@ which words and pairs of neighbours there are; for choices how many words an opt
 shares with its text; for tags the most frequent tag of each word.
 """
 
+import functools
 import itertools
 import re
 import warnings
@@ -14,11 +15,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.feature_extraction import DictVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
 
 from albert_tf.tasks.evaluation import task_of
 from albert_tf.tasks.task import best_threshold, most_frequent
+from albert_tf.tasks.vectors import ranks, similarities
 from schemas.task import TaskExample, TaskSpec
 
 # A word; in scripts without spaces a character.
@@ -42,8 +45,11 @@ def baselines_of(
         examples: To be guessed; their labels are not looked at.
 
     Returns:
-        Under `majority` and, where words can be asked, under `words`.
+        Under `majority` and, where words can be asked, under `words`; of `embed` under
+        `tf-idf` and `bm25`.
     """
+    if spec.kind == "embed":
+        return ranked_by_words(spec, train, examples)
     task = task_of(spec)
     targets = [task.target(example) for example in train]
     guesses = {"majority": task.majority(targets, examples)}
@@ -64,6 +70,46 @@ def baselines_of(
         every = -(-len(train) // _MOST_EXAMPLES)
         guesses["words"] = _regression(spec, train[::every], targets[::every], examples)
     return guesses
+
+
+def ranked_by_words(
+    spec: TaskSpec, train: Sequence[TaskExample], examples: Sequence[TaskExample]
+) -> dict[str, list[Any]]:
+    """What TF-IDF and BM25 say of pairs of texts, by the words that both have.
+
+    How rare a word is follows from all texts that there are. TF-IDF is scikit-learn's,
+    BM25 has the usual k1 of 1.5 and b of 0.75 (Robertson and Zaragoza 2009).
+    """
+    texts = [example.text for example in examples]
+    partners = [example.text_pair or "" for example in examples]
+    every = -(-len(train) // _MOST_EXAMPLES)
+    known = [text for e in train[::every] for text in (e.text, e.text_pair or "")]
+    counter = CountVectorizer(analyzer=words_of)
+    counter.fit([*known, *texts, *partners])
+    occurring = counter.transform([*known, *texts, *partners])
+    weighing = TfidfTransformer().fit(occurring)
+    first, second = counter.transform(texts), counter.transform(partners)
+    frequency = np.bincount(occurring.indices, minlength=occurring.shape[1])
+    rarity = np.log1p((occurring.shape[0] - frequency + 0.5) / (frequency + 0.5))
+    lengths = np.asarray(second.sum(axis=1)).ravel()
+    scores = second.tocoo().astype(float)
+    long = 1.5 * (0.25 + 0.75 * lengths[scores.row] / max(lengths.mean(), 1.0))
+    scores.data *= 2.5 / (scores.data + long) * rarity[scores.col]
+    pairs = {
+        "tf-idf": (weighing.transform(first), weighing.transform(second)),
+        "bm25": (first.astype(float), scores.tocsr()),
+    }
+    if spec.metrics[0] == "spearman":
+        return {name: similarities(*both) for name, both in pairs.items()}
+    found = {}
+    for name, (asked, offered) in pairs.items():
+        compare = functools.partial(_products, asked, offered.T)
+        found[name] = ranks(compare, len(examples))
+    return found
+
+
+def _products(first: Any, second: Any, rows: slice) -> Any:
+    return (first[rows] @ second).toarray()
 
 
 def _tags_of_words(

@@ -18,6 +18,7 @@ from albert_tf.tasks.answers import AnswerInPassage
 from albert_tf.tasks.tags import Tag
 from albert_tf.tasks.task import Array, Result, Targets, Task
 from albert_tf.tasks.text_labels import Choose, Classify, MultiLabel, Regress
+from albert_tf.tasks.vectors import Embed
 from schemas.task import EncodedExample, Kind, Metric, TaskExample, TaskSpec
 
 _KINDS: dict[Kind, type[Task]] = {
@@ -27,6 +28,7 @@ _KINDS: dict[Kind, type[Task]] = {
     "choose": Choose,
     "answer": AnswerInPassage,
     "tag": Tag,
+    "embed": Embed,
 }
 
 # Measures from -1 to 1, and the examples without which nothing is known of one.
@@ -63,7 +65,7 @@ class Answered:
     @functools.cached_property
     def predictions(self) -> list[Any]:
         """What the model says of each, in the form of a target."""
-        return [self.task.prediction(output) for output in self.outputs]
+        return self.task.predictions(self.outputs)
 
     def shown(self) -> Iterator[Result]:
         """What the model says of each, for a person and for JSON."""

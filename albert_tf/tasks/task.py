@@ -74,6 +74,10 @@ class Task(abc.ABC):
     def prediction(self, output: Any) -> Any:
         """What a model says, in the form of a target."""
 
+    def predictions(self, outputs: Sequence[Any]) -> list[Any]:
+        """What a model says of all examples."""
+        return [self.prediction(output) for output in outputs]
+
     @abc.abstractmethod
     def shown(self, example: TaskExample, output: Any) -> Result:
         """A prediction for a person and for JSON."""

@@ -1,13 +1,14 @@
 """`albert export`: a run becomes files that other programs read."""
 
 import hashlib
-from collections.abc import Callable
+import importlib.util
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.support.console import Console, silent_stderr
+from cli.support.console import Console, Say, silent_stderr
 from cli.support.options import UserPath, debug_option, quiet_option
 from cli.support.trained_model import check_sizes, checkpoint_option, read_vocabulary
 from schemas import __version__
@@ -22,8 +23,25 @@ if TYPE_CHECKING:
     from pipeline.vocabulary.tokenizer import Tokenizer
 
 
-def to_huggingface(model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer") -> None:
+# What a graph gives on held-out rows, in what, and whether more is better.
+Measured = Callable[[Any], tuple[float, str, bool]]
+
+# By how much rounding to 8 bits may make that worse before less is rounded.
+_MOST_LOST = 0.01
+
+_GRAPH, _SMALL_GRAPH = "model.onnx", "model_quantized.onnx"
+
+
+def to_huggingface(model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer") -> list[str]:
     """Write what transformers and, of a run, KerasHub read."""
+    write_huggingface(model, folder, tokenizer=tokenizer)
+    return []
+
+
+def write_huggingface(
+    model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer", has_weights: bool = True
+) -> None:
+    """Write configuration and tokenizer of transformers, and the weights if asked."""
     with silent_stderr():
         from albert_tf.convert.huggingface import (
             huggingface_config,
@@ -41,14 +59,94 @@ def to_huggingface(model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer
     else:
         tensors = task_tensors(model.weights, model.config, model.task.spec)
         config = task_config(model.config, model.task.spec, order=order)
-    write_tensors(tensors, folder / MODEL_WEIGHTS)
+    if has_weights:
+        write_tensors(tensors, folder / MODEL_WEIGHTS)
     vocabulary = vocabulary_file(model.folder).read_bytes()
     files = tokenizer_files(tokenizer, vocabulary, max_length=length_of(model))
     for name, values in {CONFIG: config, **files}.items():
         write_json(folder / name, values)
 
 
-def to_saved_model(model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer") -> None:
+def to_onnx(
+    model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer", **graphs: Any
+) -> list[str]:
+    """Write a graph that onnxruntime and other programs compute, with the tokenizer."""
+    write_huggingface(model, folder, tokenizer=tokenizer, has_weights=False)
+    return write_graphs(model, folder, **graphs)
+
+
+def write_graphs(
+    model: "TrainedModel", folder: Path, *, int8: bool, measure: Measured | None
+) -> list[str]:
+    """Write the graph, once it computes what the model does, and a smaller one if asked.
+
+    Args:
+        measure: What tells the cost of the smaller one.
+
+    Returns:
+        What a person should know of them, a sentence each.
+    """
+    with silent_stderr():
+        from albert_tf.convert.onnx_graph import WORDS, Session, check_graph, onnx_graph
+
+    graph = onnx_graph(model)
+    worst = check_graph(model, graph)
+    (folder / _GRAPH).write_bytes(graph.SerializeToString())
+    notes = [f"onnxruntime computes what the model does, to {worst:.0e}."]
+    if not int8:
+        return notes
+    for left in ((), (WORDS,)):
+        small = onnx_graph(model, int8=True, left=left)
+        (folder / _SMALL_GRAPH).write_bytes(small.SerializeToString())
+        kept = " but for the table of pieces" if left else ""
+        rounded = f"{_SMALL_GRAPH} has weights of 8 bits{kept}"
+        if measure is None:
+            return [*notes, f"{rounded}; what that costs was not measured (--data)."]
+        (before, *_), (value, name, is_better) = measure(Session(graph)), measure(Session(small))
+        if (before - value if is_better else value - before) <= _MOST_LOST:
+            break
+    return [*notes, f"{rounded}: {name} {value:.4f}, and {before:.4f} without rounding."]
+
+
+def to_sentence_transformers(
+    model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer", **graphs: Any
+) -> list[str]:
+    """Write what sentence-transformers reads, of any version, and servers of it.
+
+    These read only the old names of types and keys.
+    """
+    write_huggingface(model, folder, tokenizer=tokenizer)
+    modules = {"Transformer": "", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
+    pooling = {"word_embedding_dimension": model.config.hidden_size, "include_prompt": True}
+    for mode in ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens"):
+        pooling[f"pooling_mode_{mode}"] = mode == "mean_tokens"
+    for name, values in {
+        "modules.json": [
+            {
+                "idx": number,
+                "name": str(number),
+                "path": path,
+                "type": f"sentence_transformers.models.{kind}",
+            }
+            for number, (kind, path) in enumerate(modules.items())
+        ],
+        "sentence_bert_config.json": {"max_seq_length": length_of(model), "do_lower_case": False},
+        "config_sentence_transformers.json": {
+            "prompts": {},
+            "default_prompt_name": None,
+            "similarity_fn_name": "cosine",
+        },
+        "1_Pooling/config.json": pooling,
+        # An empty folder is lost in git and in archives.
+        "2_Normalize/config.json": {},
+    }.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        write_json(folder / name, values)
+    (folder / "onnx").mkdir()
+    return write_graphs(model, folder / "onnx", **graphs)
+
+
+def to_saved_model(model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer") -> list[str]:
     """Write what TensorFlow Serving reads."""
     with silent_stderr():
         from albert_tf.convert.saved_model import write_saved_model, write_task_saved_model
@@ -58,10 +156,23 @@ def to_saved_model(model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer
             write_saved_model(pretrainer_of(model, is_compiled=False), folder)
         else:
             write_task_saved_model(task_model_of(model, is_compiled=False), folder)
+    return []
 
 
-WRITERS: dict[str, Callable[..., None]] = {"hf": to_huggingface, "saved-model": to_saved_model}
+SENTENCES = "sentence-transformers"
+# Each gives what a person should know of what it wrote.
+WRITERS: dict[str, Callable[..., list[str]]] = {
+    "hf": to_huggingface,
+    "onnx": to_onnx,
+    SENTENCES: to_sentence_transformers,
+    "saved-model": to_saved_model,
+}
+# Those that write graphs.
+WITH_GRAPHS = ("onnx", SENTENCES)
 
+
+# Held-out examples of a data set on which the cost of --int8 is measured, and at once.
+_MEASURED, _AT_ONCE = 512, 16
 
 # Where the record of an export has the names of all that it wrote.
 WRITTEN = "files"
@@ -74,7 +185,19 @@ WRITTEN = "files"
     "target",
     type=click.Choice(list(WRITERS)),
     required=True,
-    help="What is to read it: Hugging Face and KerasHub, or TensorFlow and its server.",
+    help="What is to read it: Hugging Face and KerasHub; onnxruntime; "
+    "sentence-transformers and servers of text embeddings; or TensorFlow and its server.",
+)
+@click.option(
+    "--int8",
+    is_flag=True,
+    help="Write a second graph with weights of 8 bits, smaller and faster on CPUs.",
+)
+@click.option(
+    "--data",
+    type=UserPath(),
+    help="Held-out rows to measure what --int8 costs on: of a run a data set, of a "
+    "fine-tuned model a labelled file.",
 )
 @click.option(
     "--output",
@@ -90,6 +213,8 @@ def export(
     target: str,
     output: Path | None,
     checkpoint: "Which | None",
+    int8: bool,
+    data: str | None,
     overwrite: bool,
     quiet: bool,
     debug: bool,
@@ -98,7 +223,8 @@ def export(
 
     A model card describes them. The folder gets its name only once it is complete. A
     fine-tuned model is written for Hugging Face, whose pipelines then know its labels,
-    or as a saved-model with the signature predict.
+    or as a saved-model with the signature predict. For sentence-transformers a model of
+    any kind embeds texts by the mean of their tokens; one of --task embed learned to.
     """
     from albert_tf.runs.metrics import read_evaluations
 
@@ -113,7 +239,13 @@ def export(
                 f"--to saved-model needs TensorFlow, and KERAS_BACKEND is "
                 f"{backend.backend()}; unset KERAS_BACKEND."
             )
+    check_graphs(target, int8=int8, data=data)
     model, tokenizer = load(run, checkpoint, console=console)
+    origin = model
+    if target == SENTENCES:
+        from albert_tf.model.trained_model import as_embedder
+
+        model = as_embedder(model)
     # The card shows the evaluations of these weights.
     shown = json_text([one for one in read_evaluations(run) if one["step"] == model.step])
     record = {
@@ -123,6 +255,7 @@ def export(
         "evaluations": hashlib.sha256(shown.encode()).hexdigest(),
         "max_seq_length": length_of(model),
         **identity(model, tokenizer),
+        **({"int8": int8} if int8 else {}),
     }
     if found is not None and not overwrite:
         if json_text(found) == json_text(record):
@@ -133,7 +266,15 @@ def export(
             "program, by another version or from before an evaluation; give another "
             "folder, or --overwrite to replace it."
         )
-    write(model, output, tokenizer=tokenizer, record=record, before=found)
+    graphs: dict[str, Any] = {}
+    if target in WITH_GRAPHS:
+        measure = measuring(model, tokenizer, data, say=console.say) if data else None
+        graphs = {"int8": int8, "measure": measure}
+    notes = write(
+        model, output, tokenizer=tokenizer, record=record, before=found, origin=origin, **graphs
+    )
+    for note in notes:
+        console.say(note)
     console.say(f"{output}: step {model.step:,} of {run}, for {target}")
 
 
@@ -144,17 +285,24 @@ def write(
     tokenizer: "Tokenizer",
     record: dict[str, Any],
     before: dict[str, Any] | None,
-) -> None:
+    origin: "TrainedModel",
+    **graphs: Any,
+) -> list[str]:
     """Write an export, its card and its record, in the place of an earlier one.
 
     Args:
         before: The record of that one, which is still to be there at the end.
+        origin: The model as it was read, which the card describes.
+        graphs: Of `write_graphs`, for a target that has some.
+
+    Returns:
+        What a person should know of what was written.
     """
     vocabulary, target = vocabulary_file(model.folder), record["to"]
     with whole_folder(output) as folder:
-        WRITERS[target](model, folder, tokenizer=tokenizer)
+        notes = WRITERS[target](model, folder, tokenizer=tokenizer, **graphs)
         copy_whole(vocabulary, folder / vocabulary.name)
-        text = card(model, folder, order=tokenizer.order, target=target)
+        text = card(origin, folder, order=tokenizer.order, target=target, notes=notes)
         write_text(folder / MODEL_CARD, text)
         written = [*sorted(path.name for path in folder.iterdir()), EXPORT_RECORD]
         write_json(folder / EXPORT_RECORD, {**record, WRITTEN: written})
@@ -163,6 +311,68 @@ def write(
                 f"--output: another command wrote {output} meanwhile; give another "
                 "folder, or --overwrite once that has ended."
             )
+    return notes
+
+
+def check_graphs(target: str, *, int8: bool, data: str | None) -> None:
+    """Refuse flags without effect, and graphs without the libraries that check them."""
+    if target not in WITH_GRAPHS:
+        if int8 or data:
+            raise SettingError(
+                f"{'--int8' if int8 else '--data'} is for --to {' and '.join(WITH_GRAPHS)}; "
+                "leave it out."
+            )
+    elif not all(map(importlib.util.find_spec, ("onnx", "onnxruntime"))):
+        raise SettingError(
+            f"--to {target} needs onnx and onnxruntime, which are not installed; "
+            'pip install "albert-pretraining[onnx]" adds them.'
+        )
+    elif data and not int8:
+        raise SettingError("--data measures what --int8 costs; give that too.")
+
+
+def measuring(model: "TrainedModel", tokenizer: "Tokenizer", data: str, *, say: Say) -> Measured:
+    """What measures a graph of a model on held-out rows."""
+    import numpy as np
+
+    order = tokenizer.order
+    if model.task is None:
+        from albert_tf.convert.onnx_graph import masked_lm_loss
+        from albert_tf.data.input_pipeline import Records, evaluation_batches
+        from albert_tf.evaluation.held_out import held_out_examples
+        from schemas.manifest import read_manifest
+
+        manifest = read_manifest(Path(data))
+        if manifest.vocabulary["sha256"] != tokenizer.sha256:
+            raise SettingError(
+                f"--data: {data} was made with another vocabulary than {model.folder}; "
+                "give data of the same one."
+            )
+        records = Records(Path(data), manifest)
+        number = held_out_examples(records, maximum=_MEASURED)
+        batches = list(evaluation_batches(records, batch_size=_AT_ONCE, examples=number))
+        said = f"masked-LM loss (nats, {number:,} held-out examples)"
+        return lambda graph: (masked_lm_loss(graph, batches), said, False)
+    from albert_tf.finetuning.evaluate import Predictor
+    from albert_tf.tasks.evaluation import measured
+    from cli.support.task_data import read_labelled
+    from pipeline.encoding.encoding import encode_examples
+
+    record = model.task
+    examples = read_labelled(data, record.spec, say=say)
+    given = encode_examples(examples, record, tokenizer=tokenizer)
+
+    def measure(graph: Any) -> tuple[float, str, bool]:
+        def compute(batch: Any) -> Any:
+            ids = batch["input_ids"]
+            return graph.logits({**batch, "input_ids": np.array(order)[ids] if order else ids})
+
+        answered = Predictor(model, compute=compute).answers(given)
+        measures = measured(answered.task, answered.targets, answered.predictions)
+        name = record.spec.metrics[0]
+        return measures[name], f"{name} ({len(examples):,} examples)", True
+
+    return measure
 
 
 def earlier_export(output: Path, *, overwrite: bool) -> dict[str, Any] | None:
@@ -189,7 +399,14 @@ def earlier_export(output: Path, *, overwrite: bool) -> dict[str, Any] | None:
     return record
 
 
-def card(model: "TrainedModel", folder: Path, *, order: list[int] | None, target: str) -> str:
+def card(
+    model: "TrainedModel",
+    folder: Path,
+    *,
+    order: list[int] | None,
+    target: str,
+    notes: Sequence[str] = (),
+) -> str:
     """The card of an export, whose other files are there; a tuned model has its own."""
     from albert_tf.convert.model_card import model_card, task_card
 
@@ -200,7 +417,7 @@ def card(model: "TrainedModel", folder: Path, *, order: list[int] | None, target
             step=model.step,
             target=target,
             vocabulary=vocabulary_file(model.folder).name,
-            notes=model.notes,
+            notes=(*model.notes, *notes),
         )
     spec, call = model.task.spec, None
     if target == "saved-model":
@@ -211,7 +428,7 @@ def card(model: "TrainedModel", folder: Path, *, order: list[int] | None, target
             first = (CLS_ID, FIRST_ORDINARY_ID, SEP_ID)
             ids = [order[i] if order else i for i in first]
             call = example_call(folder, ids, options=2 if spec.kind == "choose" else 0)
-    return task_card(model.folder, spec, step=model.step, target=target, call=call)
+    return task_card(model.folder, spec, step=model.step, target=target, call=call, notes=notes)
 
 
 def load(

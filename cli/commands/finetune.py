@@ -2,7 +2,8 @@
 
 import os
 import shlex
-from dataclasses import asdict
+import time
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from cli.support import output_folder
 from cli.support.asked import apply_recipe, recipe_option
 from cli.support.console import Console, Say, silent_stderr
 from cli.support.options import (
+    Duration,
     UserPath,
     column_options,
     common_options,
@@ -30,13 +32,14 @@ from cli.support.trained_model import (
 )
 from pipeline.tasks.named_tasks import NAMED_TASKS
 from schemas.config import flag_name
-from schemas.errors import SettingError
+from schemas.errors import AlbertError, SettingError
 from schemas.files import write_text
 from schemas.finetune_config import OF_ANSWERS, TASK_RECIPES, FineTuneConfig
 from schemas.layout import (
     CHECKPOINT_DIRECTORIES,
     CHECKPOINTS,
     HF_TOKENIZER_CONFIG,
+    MANIFEST,
     METRICS,
     MODEL_CARD,
     MODEL_CONFIG,
@@ -46,9 +49,11 @@ from schemas.layout import (
     TASK_PREDICTIONS,
     TENSORBOARD,
     TEST_PREDICTIONS,
+    TRAIN,
     WORDPIECE,
     vocabulary_file,
 )
+from schemas.manifest import read_manifest
 from schemas.report import text_lines
 from schemas.task import KINDS, Kind, TaskExample, TaskRecord, TaskSpec
 
@@ -91,6 +96,9 @@ FINETUNE = Footprint(
     evidence=(METRICS,),
 )
 
+# Texts of a batch from which each is told apart, where --batch-size is not given.
+EMBED_BATCH = 128
+
 # Kinds of tasks whose labels may have weights in the loss.
 WEIGHED: tuple[Kind, ...] = ("classify", "tag")
 
@@ -104,8 +112,8 @@ WEIGHED: tuple[Kind, ...] = ("classify", "tag")
     required=True,
     shell_complete=offered(*KINDS, *NAMED_TASKS),
     metavar="KIND|NAME",
-    help="classify, multilabel, regress, choose, answer or tag; or a named task, such "
-    "as sst-2, squad or c3, whose labels, measures and length are built in.",
+    help="classify, multilabel, regress, choose, answer, tag or embed; or a named task, "
+    "such as sst-2, squad or c3, whose labels, measures and length are built in.",
 )
 @click.option("--train", **_FILES, help="Examples to train on; repeatable.")
 @click.option(
@@ -119,7 +127,8 @@ WEIGHED: tuple[Kind, ...] = ("classify", "tag")
 @click.option(
     "--data",
     type=UserPath(file_okay=False),
-    help="Folder with the training, evaluation and test files of a task.",
+    help="Folder with the training, evaluation and test files of a task; of embed a data "
+    "set, whose documents are cut into pairs of texts.",
 )
 @column_options("text", "pair", "label", "option")
 @click.option(
@@ -134,6 +143,12 @@ WEIGHED: tuple[Kind, ...] = ("classify", "tag")
     help="Keep the head of MODEL too, which must be a fine-tuned model with the same labels.",
 )
 @checkpoint_option
+@click.option(
+    "--max-time",
+    type=Duration(),
+    help="Save and stop this long after the command was entered, such as 90s, 30m or "
+    "1h30m; the same command continues.",
+)
 @recipe_option(TASK_RECIPES, help="those of ALBERT's paper for a task (Table 14), for wide models.")
 @config_options(FineTuneConfig)
 @common_options
@@ -147,7 +162,12 @@ def finetune(
     JSON, RACE, C3, CoNLL. Columns are recognised by their names and reported. The
     checkpoint that does best on --eval is kept and compared with guessing; the same
     command continues where it was stopped.
+
+    embed learns vectors for texts: from the documents of a data set, or from a table of
+    texts that belong together (text, positive, perhaps negative), or of pairs with a
+    score.
     """
+    started = time.monotonic()
     from cli.support.task_data import identity, read_task
 
     console = Console(quiet=quiet)
@@ -156,9 +176,14 @@ def finetune(
     output_folder.check_is_not(output, model, what="the model to start from")
     spec, paths = task_of_flags(values, settings)
     tokenizer = vocabulary_for_text(model, say=say)
-    data = read_task(paths, spec, say=say)
+    if paths.train:
+        data = read_task(paths, spec, say=say)
+    else:
+        data = read_crops(Path(values["data"]), spec, length=settings.max_seq_length, say=say)
     source = read_start(model, data.spec, start=start, say=say)
     source = fitted(source, tokenizer, path=model, say=say)
+    max_time = values["max_time"]
+    max_seconds = None if max_time is None else max_time - (time.monotonic() - started)
     job = make_job(data, settings, source=source, tokenizer=tokenizer, output=output, say=say)
     with output_folder.claim(
         output,
@@ -170,9 +195,17 @@ def finetune(
         if finished:
             say(f"{output} is finished already; nothing to do.")
         else:
-            train_and_predict(job, data.tests, tokenizer, model=model, console=console)
+            is_done = train_and_predict(
+                job, data.tests, tokenizer, model=model, max_seconds=max_seconds, console=console
+            )
+            if not is_done:
+                return
     names = (str(output), output_folder.unused(f"{output}-hf"))
     tuned, export = map(shlex.quote, names)
+    if spec.kind == "embed":
+        say(f"Next:  albert embed {tuned} FILE --similar TEXT")
+        say(f"       albert export {tuned} --to sentence-transformers")
+        return
     say(f"Next:  albert predict {tuned} --input FILE")
     say(f"       albert export {tuned} --to hf --output {export}")
 
@@ -181,6 +214,8 @@ def settings_of(values: dict[str, Any]) -> FineTuneConfig:
     """The settings; epochs that were given win over the steps of a recipe."""
     recipe = TASK_RECIPES.get(values.pop("recipe"), {})
     given = apply_recipe(FineTuneConfig, values, recipe=recipe)
+    if values["task"] == "embed" and "batch_size" not in given:
+        values["batch_size"] = EMBED_BATCH
     if "epochs" in given:
         values |= dict.fromkeys({"steps", "warmup_steps"} - given)
     return take_config(FineTuneConfig, values)
@@ -195,6 +230,9 @@ def task_of_flags(values: dict[str, Any], settings: FineTuneConfig) -> "tuple[Ta
     spec = with_columns(task_called(values["task"]), values)
     check_settings_fit(settings, spec.kind)
     folder, found = values["data"], TaskPaths()
+    is_data_set = spec.kind == "embed" and folder and (Path(folder) / MANIFEST).exists()
+    if is_data_set and not values["train"]:
+        return spec, found
     if folder is not None:
         found = find_task_files(folder, spec)
     paths = TaskPaths(
@@ -228,12 +266,17 @@ def check_settings_fit(settings: FineTuneConfig, kind: Kind) -> None:
                 f"{flag_name(name)} {value} is for answers in passages, and the task "
                 f"is {kind}; leave it out."
             )
+    if settings.dropout and kind == "embed":
+        raise SettingError(
+            f"--dropout {settings.dropout} is for other tasks: the vectors of a batch are "
+            "computed twice and have to be the same; leave it out."
+        )
     if settings.class_weights != "none" and kind not in WEIGHED:
         raise SettingError(
             f"--class-weights {settings.class_weights} is for {' and '.join(WEIGHED)}, "
             f"and the task is {kind}; leave it out."
         )
-    if settings.label_smoothing and kind in ("regress", "answer"):
+    if settings.label_smoothing and kind in ("regress", "answer", "embed"):
         raise SettingError(
             f"--label-smoothing divides targets among labels, and the task is {kind}, "
             "which has none; leave it out."
@@ -280,6 +323,43 @@ def make_job(
     )
 
 
+def read_crops(folder: Path, spec: "TaskSpec", *, length: int | None, say: Say) -> "TaskData":
+    """Pairs of texts from the documents of a data set, a tenth of them held out."""
+    from cli.support.task_data import TaskData
+    from pipeline.dataset.manifest import load_vocabulary
+    from pipeline.records.reading import CorruptRecord, read_tokens
+    from pipeline.tasks.crops import MOST_HELD_OUT, crop_pairs
+
+    manifest = read_manifest(folder)
+    if not manifest.has_documents:
+        raise SettingError(
+            f"--data: {folder} has examples and no documents; make the data with "
+            "--examples on-the-fly."
+        )
+    tokenizer = load_vocabulary(folder, manifest)
+    kinds: dict[bool, list[TaskExample]] = {False: [], True: []}
+    for shard in manifest.shard_files(TRAIN, 0):
+        tokens = read_tokens(folder, shard, manifest, config=manifest.config)
+        if isinstance(tokens, CorruptRecord):
+            raise AlbertError(f"{tokens}; make the data again.")
+        for is_held_out, example in crop_pairs(
+            tokens,
+            length=length or spec.max_seq_length,
+            seed=manifest.config.seed,
+            tokenizer=tokenizer,
+        ):
+            kinds[is_held_out].append(example)
+    train, held_out = kinds[False], kinds[True][:MOST_HELD_OUT]
+    if not train or not held_out:
+        raise AlbertError(
+            f"{folder} has {len(train) + len(held_out):,} passages, too few to learn from; give "
+            "more text."
+        )
+    say(f"{folder}: {len(train):,} pairs of crops of passages to train on, and the halves of")
+    say(f"{len(held_out):,} other passages, of which each is to find the other.")
+    return TaskData(replace(spec, metrics=("recall_at_1", "recall_at_10")), train, held_out, {})
+
+
 def sequence_length(spec: TaskSpec, source: "TrainedModel", asked: int | None, *, say: Say) -> int:
     """Tokens in a sequence: as was asked for, else the task's, if the model reads them.
 
@@ -308,9 +388,14 @@ def train_and_predict(
     tokenizer: "Tokenizer",
     *,
     model: Path,
+    max_seconds: float | None,
     console: Console,
-) -> None:
-    """Train in a folder that is claimed, predict the test files, say what came out."""
+) -> bool:
+    """Train in a folder that is claimed, predict the test files, say what came out.
+
+    Returns:
+        Whether it is finished, and was not stopped for the time.
+    """
     with silent_stderr():
         from albert_tf.finetuning.finetune import finetune
     from albert_tf.runs.run_record import measures_table, verdict
@@ -320,14 +405,18 @@ def train_and_predict(
             job,
             vocabulary=vocabulary_file(model),
             progress=console,
+            max_seconds=max_seconds,
             before_end=lambda tuned: write_predictions(
                 tuned, tests, tokenizer=tokenizer, folder=job.run / TEST_PREDICTIONS
             ),
         )
+    if result is None:
+        return False
     console.say(f"On {result['examples']:,} held-out examples:")
     for line in (*text_lines(measures_table(result)), *verdict(result)):
         console.say(line)
     console.say(f"{job.run}: finished; its best checkpoint is of step {result['step']:,}")
+    return True
 
 
 def write_predictions(

@@ -230,7 +230,7 @@ def _target_text(example: TaskExample, spec: TaskSpec) -> str:
     if spec.kind == "answer":
         answers = [answer.text for answer in example.answers or ()]
         return answers[0][:_SHOWN_CHARACTERS] if answers else "no answer"
-    if spec.kind == "regress":
+    if spec.kind in ("regress", "embed"):
         return f"{example.score:g}"
     return ", ".join(labels_of(example)) or "no label"
 

@@ -43,7 +43,7 @@ def encode_examples(
         raise SettingError(
             f"--max-seq-length must be at least {MIN_SEQ_LENGTH}, not {record.max_seq_length}."
         )
-    own = {"choose": _choices, "tag": _tagged, "answer": _questions}
+    own = {"choose": _choices, "tag": _tagged, "answer": _questions, "embed": _alone}
     rows_of = own.get(record.spec.kind, _texts)
     return TaskRows(examples, list(rows_of(examples, record, tokenizer=tokenizer)))
 
@@ -80,6 +80,25 @@ def _texts(
             sequences=(sequence_of(kept, after),),
             target=_target(example, numbers),
             cut_tokens=len(first) + len(second) - len(kept) - len(after or ()),
+        )
+
+
+def _alone(
+    examples: Sequence[TaskExample], record: TaskRecord, *, tokenizer: Tokenizer
+) -> Iterator[EncodedExample]:
+    """Rows of `embed`: a sequence for each text."""
+    groups = [
+        [e.text, *([] if e.text_pair is None else [e.text_pair]), *e.options] for e in examples
+    ]
+    encoded = _encoded([text for group in groups for text in group], tokenizer)
+    room = record.max_seq_length - SPECIAL_OF_ONE
+    for number, (example, group) in enumerate(zip(examples, groups, strict=True)):
+        ids = [next(encoded) for _ in group]
+        yield EncodedExample(
+            example=number,
+            sequences=tuple(sequence_of(each[:room], None) for each in ids),
+            target=example.score,
+            cut_tokens=sum(max(0, len(each) - room) for each in ids),
         )
 
 

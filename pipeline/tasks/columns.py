@@ -76,6 +76,9 @@ def text_of_part(part: Any, *, place: str) -> str:
 # Names that columns have in published files, the more specific first; upper and lower
 # case are the same.
 _PAIRS = (
+    ("anchor", "positive"),
+    ("query", "positive"),
+    ("text", "positive"),
     ("sentence1", "sentence2"),
     ("premise", "hypothesis"),
     ("question1", "question2"),
@@ -138,7 +141,10 @@ _KIND_LABELS = {
     "choose": _CHOICES,
     "answer": _ANSWERS,
     "tag": TAGS,
+    "embed": ("score", "similarity", "label"),
 }
+# A text that does not belong to the first.
+_NEGATIVES = ("negative", "hard_negative")
 # What some kinds read beside the columns that are told, where a file has it.
 _KIND_OTHERS = {"answer": ("is_impossible", "answer_start"), "tag": ("text",)}
 _FLAGS = {"text": "--text-column", "pair": "--pair-column", "label": "--label-column"}
@@ -165,12 +171,17 @@ def find_columns(table: Table, kind: Kind, *, given: Columns, is_labelled: bool)
             _require(table, *label_names(table.columns, label), flag=_FLAGS["label"])
         label = _first(table, _KIND_LABELS[kind])
     options = given.options or _options(table) if kind == "choose" else ()
+    if kind == "embed":
+        negative = _first(table, _NEGATIVES)
+        options = (negative,) if negative else ()
     found = dataclasses.replace(
         given, label=label, options=options, id=given.id or _first(table, _IDS)
     )
     if found.text is None:
         found = _with_texts(table, kind, found)
-    if found.label is None and is_labelled:
+    if kind == "embed" and found.pair is None and is_labelled:
+        raise _unclear(table, "pair", kind=kind)
+    if found.label is None and is_labelled and kind != "embed":
         rest = _others(table, found)
         if len(rest) != 1 or kind == "answer":
             raise _unclear(table, "label", kind=kind)
@@ -277,7 +288,8 @@ _NO_NAME = re.compile(r"\s*[-+]?[0-9.]+\s*|\s*(?:\S+\s+){3,}\S+\s*")
 
 
 def _unclear(table: Table, what: str, *, kind: Kind) -> SettingError:
-    names = {"text": "text", "pair": "question", "label": "label"}
+    pair = "second text" if kind == "embed" else "question"
+    names = {"text": "text", "pair": pair, "label": "label"}
     remedy = f"name it with {_FLAGS[what]}"
     if any(map(_NO_NAME.fullmatch, table.columns)):
         remedy += "; if these are no names, put a line of names above the first row"

@@ -100,6 +100,8 @@ def examples_of_table(
             if None in (known.get("label", ""), known.get("score", "")):
                 table.counts[NO_LABEL] += 1
                 continue
+        elif kind == "embed" and "text_pair" in known:
+            known["score"] = 1.0
         if label := known.get("label"):
             known["label"] = own.get(label, label)
         if known.get("labels"):
@@ -121,7 +123,7 @@ def _target_of(table: Table, kind: Kind, columns: Columns, reader: SpanReader) -
         if len(names) > 1:
             return lambda row, _: {"labels": tuple(n for n in names if _is_marked(row, n))}
         return lambda row, _: {"labels": _labels(row, name, columns.divider or "")}
-    if kind == "regress":
+    if kind in ("regress", "embed"):
         return lambda row, _: {"score": _score(row, name)}
     if kind == "answer":
         return lambda row, _: {"answers": _answers(row, name)}
@@ -162,6 +164,8 @@ def _texts(row: Row, kind: Kind, columns: Columns) -> Known:
         texts["options"] = options_in(row).texts
     if columns.pair is not None:
         texts["text_pair"] = _text(row, columns.pair)
+    if kind == "embed" and columns.options and row.cells.get(columns.options[0]):
+        texts["options"] = (_text(row, columns.options[0]),)
     return texts
 
 

@@ -119,7 +119,9 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
         return _of_words(text, task, path=path, is_labelled=is_labelled, counts=counts)
     else:
         if not is_labelled and _is_plain(text, task):
-            return TaskFile(_plain_texts(text, path), task.columns, counts, (PLAIN,))
+            # Vectors are a row for each line.
+            texts = _plain_texts(text, path, has_empty=task.kind == "embed")
+            return TaskFile(texts, task.columns, counts, (PLAIN,))
         named = NAMED_TASKS.get(task.name)
         if text.lstrip()[:5] == "<?xml":
             raise AlbertError(f"{path} is XML, which is not read{wanted(task.kind)}")
@@ -165,7 +167,7 @@ def _of_words(
 
 def _is_plain(text: str, task: TaskSpec) -> bool:
     """Whether a file to predict is no table: its first line names no column."""
-    if task.kind not in ("classify", "multilabel", "regress") or task.columns.pair:
+    if task.kind not in ("classify", "multilabel", "regress", "embed") or task.columns.pair:
         return False
     first, _, others = text.strip().partition("\n")
     named = NAMED_TASKS.get(task.name)
@@ -192,12 +194,12 @@ def _has_names(text: str, task: TaskSpec) -> bool:
     return are_names and any(name.strip('"').lower() in known for name in names)
 
 
-def _plain_texts(text: str, path: str) -> list[TaskExample]:
-    """An example for each line that is not empty."""
-    lines = ((n, line.strip()) for n, line in enumerate(text.split("\n"), 1))
+def _plain_texts(text: str, path: str, *, has_empty: bool) -> list[TaskExample]:
+    """An example for each line, of those that are not empty unless these are asked for."""
+    lines = ((n, line.strip()) for n, line in enumerate(text.removesuffix("\n").split("\n"), 1))
     return [
         TaskExample(id=str(number), place=f"{path}, line {n}", text=line)
-        for number, (n, line) in enumerate((n, line) for n, line in lines if line)
+        for number, (n, line) in enumerate((n, line) for n, line in lines if line or has_empty)
     ]
 
 

@@ -19,6 +19,7 @@ _METRICS: dict[Kind, tuple[Metric, ...]] = {
     "choose": ("accuracy",),
     "answer": ("answer_f1", "exact_match"),
     "tag": ("accuracy",),
+    "embed": ("recall_at_1", "recall_at_10"),
 }
 
 
@@ -45,6 +46,8 @@ def with_labels(task: TaskSpec, train: Sequence[TaskExample]) -> TaskSpec:
         )
     labels = task.labels or _in_order(found, task.kind)
     metrics = task.metrics or default_metrics(task.kind, labels)
+    if task.kind == "embed" and {each.score for each in train} != {1.0}:
+        metrics = ("spearman",)
     learned = found if task.kind != "regress" else {each.score for each in train}
     if task.kind in ("classify", "regress", "tag") and len(learned) < 2:
         what = "score" if task.kind == "regress" else "label"
@@ -153,7 +156,7 @@ def summary(task: TaskSpec, train: Sequence[TaskExample]) -> Iterator[str]:
     >>> list(summary(spec, examples))
     ['2 labels: a 2, b 1']
     """
-    if task.kind == "regress":
+    if task.kind == "regress" or task.metrics == ("spearman",):
         scores = [example.score for example in train if example.score is not None]
         mean = sum(scores) / len(scores)
         yield (
@@ -163,6 +166,8 @@ def summary(task: TaskSpec, train: Sequence[TaskExample]) -> Iterator[str]:
     elif task.kind == "answer":
         without, questions = sum(e.is_impossible for e in train), len(train)
         yield f"{counted(questions, 'question')}, {without:,} of them without an answer"
+    elif task.kind == "embed":
+        yield f"{counted(len(train), 'pair')} of texts that belong together"
     elif task.kind == "choose":
         numbers = Counter(e.choice + 1 for e in train if e.choice is not None)
         sizes = sorted({len(example.options) for example in train})

@@ -33,6 +33,7 @@ METRICS = {
     "choose": "accuracy",
     "answer": "exact_match",
     "tag": "accuracy",
+    "embed": "recall_at_1",
 }
 # A token that stands for yes, or where an answer is.
 YES, FIRST_OTHER = 7, 10
@@ -74,6 +75,9 @@ def _example(kind, rng, number):
         tags = tuple(int(token % 2) for token in ids[1:-1])
         example |= {"words": ("a",) * words, "tags": tuple(LABELS[t] for t in tags)}
         row |= {"target": tags, "word_starts": tuple(range(1, length - 1))}
+    elif kind == "embed":
+        example |= {"text_pair": "a", "score": 1.0}
+        row["target"] = 1.0
     else:
         ids[place] = YES
         # A passage of a character for each token, all different.
@@ -87,6 +91,10 @@ def _example(kind, rng, number):
             bytes([0, *[1] * words, 0]),
         )
     sequences = [_sequence(ids, length // 2)]
+    if kind == "embed":
+        # The same tokens in another order.
+        other = np.concatenate([ids[:1], rng.permutation(ids[1:-1]), ids[-1:]])
+        sequences = [_sequence(ids, length), _sequence(other, length)]
     if options:
         sequences = [_sequence(_with(ids, YES if n == is_yes else 8), 2) for n in options]
     return (

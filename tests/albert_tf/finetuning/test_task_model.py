@@ -53,14 +53,14 @@ def test_what_a_model_says_does_not_depend_on_which_targets_are_known(kind):
     def compute(batch):
         return np.asarray(model(batch))
 
-    logits = TaskLogits(model, spec, longest=32, compute=compute)
+    logits = TaskLogits(compute, spec, longest=32)
     for ours, all_known in zip(logits.of_rows(some), logits.of_rows(rows), strict=True):
         np.testing.assert_array_equal(ours, all_known)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("changes", [{}, {"embedding_size": 32}, {"sharing": "ffn"}])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "embed"])
 def test_transformers_computes_the_same_logits_and_loss(kind, changes):
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")

@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 
 from albert_tf.convert.reading import load_pretrainer
@@ -137,7 +138,7 @@ def test_what_another_command_writes_meanwhile_stays(copied, tmp_path, monkeypat
     def write_beside(model, folder, **values):
         out.mkdir()
         (out / name).write_text(json.dumps({"files": ["export.json"]}))
-        write(model, folder, **values)
+        return write(model, folder, **values)
 
     monkeypatch.setitem(export_command.WRITERS, "hf", write_beside)
     said = refusal(copied, "--to", "hf", "--output", out, code=2)
@@ -173,3 +174,60 @@ def test_the_length_that_is_recorded_is_the_one_that_was_trained(copied, tmp_pat
         for name in ("trained", "unknown")
     ]
     assert lengths == [32, SMALL_RUN.max_position_embeddings]
+
+
+@pytest.mark.parametrize("name", ["run", "tuned"])
+def test_an_export_to_onnx_has_a_graph_and_its_tokenizer(models, tmp_path, name):
+    said = run("export", models / name, "--to", "onnx", "--int8", "--output", tmp_path / "out")
+    assert "onnxruntime computes what the model does" in said
+    assert "what that costs was not measured (--data)." in said
+    assert contents(tmp_path / "out") == [
+        *("README.md", "config.json", "export.json", "model.onnx", "model_quantized.onnx"),
+        *("spiece.model", "tokenizer.json", "tokenizer_config.json"),
+    ]
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert 'onnxruntime.InferenceSession("FOLDER/model.onnx")' in card
+
+
+def test_what_8_bits_cost_is_measured_on_held_out_rows(models, tmp_path):
+    flags = ("--to", "onnx", "--int8", "--data")
+    said = run("export", models / "run", *flags, models / "data", "--output", tmp_path / "a")
+    assert "masked-LM loss (nats, " in said
+    table = tmp_path / "rows.csv"
+    table.write_text("text,label\n" + "it is,dull\nit was,fine\n" * 4)
+    said = run("export", models / "tuned", *flags, table, "--output", tmp_path / "b")
+    assert "accuracy (8 examples)" in said
+    assert "accuracy (8 examples)" in (tmp_path / "b" / "README.md").read_text()
+
+
+def test_an_export_to_sentence_transformers_has_the_files_that_all_versions_read(models, tmp_path):
+    out = tmp_path / "out"
+    run("export", models / "run", "--to", "sentence-transformers", "--output", out)
+    assert {*contents(out)} >= {
+        *("modules.json", "1_Pooling/config.json", "2_Normalize/config.json"),
+        *("sentence_bert_config.json", "config_sentence_transformers.json", "onnx/model.onnx"),
+    }
+    pooling = json.loads((out / "1_Pooling/config.json").read_text())
+    assert pooling["word_embedding_dimension"] == SMALL_RUN.hidden_size
+    assert [name for name, value in pooling.items() if value is True] == [
+        "include_prompt",
+        "pooling_mode_mean_tokens",
+    ]
+    lines = tmp_path / "lines.txt"
+    lines.write_text("One text.\nAnother.\n")
+    vectors = []
+    for model in (models / "run", out):
+        run("embed", model, lines, "--output", tmp_path / "v.npy")
+        vectors.append(np.load(tmp_path / "v.npy"))
+    np.testing.assert_allclose(*vectors, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--to", "hf", "--int8"), "--int8 is for --to onnx and sentence-transformers; leave"),
+        (("--to", "onnx", "--data", "."), "--data measures what --int8 costs; give that too."),
+    ],
+)
+def test_flags_of_graphs_without_effect_are_refused(models, arguments, sentence):
+    assert sentence in refusal(models / "run", *arguments, code=2)

@@ -1,0 +1,94 @@
+"""`embed`: how alike two texts are by their vectors, and whether they find each other.
+
+Outputs are vectors of length 1, `[O, H]`, of a text, of its partner and of a text that
+is none. A target is a score. A prediction is how alike the first two are where scores
+are known (`spearman`); else how many partners of other texts are nearer, or as near.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from albert_tf.tasks.task import Array, Measure, Result, Targets, Task, mean_of, taken
+from schemas.task import Metric, TaskExample
+
+# Texts that are compared with all others at a time.
+_AT_ONCE = 256
+
+
+class Embed(Task):
+    """A vector for a text."""
+
+    does = "turns texts into vectors that are near each other where texts belong together"
+    share_metrics = ("recall_at_1", "recall_at_10")
+
+    def target(self, example: TaskExample) -> Any:
+        """The score."""
+        return example.score
+
+    def prediction(self, output: Any) -> float:
+        """How alike a text and its partner are, from -1 to 1."""
+        return float(output[0] @ output[1])
+
+    def predictions(self, outputs: Sequence[Any]) -> list[Any]:
+        """How alike, or the places of the partners among all of them, from 0."""
+        if self.spec.metrics[0] == "spearman":
+            return super().predictions(outputs)
+        first, second = (np.stack([output[place] for output in outputs]) for place in (0, 1))
+        return ranks(lambda rows: first[rows] @ second.T, len(outputs))
+
+    def shown(self, example: TaskExample, output: Any) -> Result:
+        """How alike both texts are, or the vector of one."""
+        if len(output) == 1:
+            return {"vector": output[0].tolist()}
+        return {"similarity": self.prediction(output)}
+
+    def measure(self, metric: Metric, targets: Targets, predictions: Targets) -> Measure:
+        """Spearman's correlation, or the share of partners among the nearest."""
+        true, said = np.asarray(targets, np.float64), np.asarray(predictions)
+        if metric != "spearman":
+            return mean_of(said < int(metric.removeprefix("recall_at_")))
+
+        def spearman(rows: Array | None) -> float:
+            both = taken(true, rows), taken(said, rows)
+            return float(stats.spearmanr(*both)[0]) if all(map(np.ptp, both)) else 0.0
+
+        return spearman
+
+    def majority(self, targets: Targets, examples: Sequence[TaskExample]) -> list[Any]:
+        """All alike, or none nearer than any other."""
+        return [len(examples) / 2] * len(examples)
+
+    def named(self, example: TaskExample, value: Any, *, other: Any) -> Any:
+        """The value."""
+        return value
+
+    def is_right(self, target: Any, prediction: Any) -> bool:
+        """Yes: no vector is an error by itself."""
+        return True
+
+
+def ranks(scores_of: Callable[[slice], Array], number: int) -> list[int]:
+    """How many of N partners score as much for each text as its own, or more.
+
+    Args:
+        scores_of: Of some texts and all partners, `[n, N]`.
+
+    >>> scores = np.array([[3.0, 1.0, 2.0], [0.0, 1.0, 1.0], [2.0, 1.0, 0.0]])
+    >>> ranks(lambda rows: scores[rows], 3)
+    [0, 1, 2]
+    """
+    found: list[int] = []
+    for first in range(0, number, _AT_ONCE):
+        scores = scores_of(slice(first, first + _AT_ONCE))
+        own = scores[np.arange(len(scores)), first + np.arange(len(scores))]
+        found += ((scores >= own[:, None]).sum(axis=1) - 1).tolist()
+    return found
+
+
+def similarities(first: Any, second: Any) -> list[float]:
+    """The product of each row of a sparse matrix and its partner in another."""
+    found: list[float] = np.asarray(first.multiply(second).sum(axis=1)).ravel().tolist()
+    return found

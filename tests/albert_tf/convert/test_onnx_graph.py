@@ -1,0 +1,105 @@
+"""ONNX graphs compute what the model does, with each weight once."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from albert_tf.convert import onnx_graph as graphs
+from albert_tf.convert.onnx_graph import Session, check_graph, masked_lm_loss, onnx_graph
+from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.model.task_model import TaskModel
+from albert_tf.model.trained_model import TrainedModel
+from schemas.errors import AlbertError
+from schemas.task import TaskRecord, TaskSpec
+from tests.exported_runs import SMALL_RUN
+from tests.huggingface_albert import lively_weights
+
+OTHER = dataclasses.replace(
+    SMALL_RUN, hidden_act="relu", sharing="attention", sentence_task="none", embedding_size=16
+)
+OUTPUTS = {
+    None: ["logits", "last_hidden_state"],
+    "classify": ["logits"],
+    "regress": ["logits"],
+    "choose": ["logits"],
+    "tag": ["logits"],
+    "answer": ["start_logits", "end_logits"],
+    "embed": ["sentence_embedding", "last_hidden_state"],
+}
+
+
+def trained(kind, config=SMALL_RUN):
+    """A model of a kind, or of pretraining, with random weights."""
+    labels = ("a", "b", "c") if kind in ("classify", "tag") else ()
+    record, built = None, None
+    if kind is None:
+        built = AlbertPretrainer(config)
+    else:
+        built = TaskModel(config, kind=kind, labels=len(labels))
+        spec = TaskSpec(name=kind, kind=kind, labels=labels)
+        record = TaskRecord(spec=spec, max_seq_length=48)
+    weights = lively_weights(built)
+    return TrainedModel(
+        folder=Path("run"), config=config, weights=weights, max_seq_length=48, task=record
+    )
+
+
+@pytest.mark.parametrize("config", [SMALL_RUN, OTHER], ids=["gelu", "relu"])
+@pytest.mark.parametrize("kind", OUTPUTS)
+def test_onnxruntime_computes_what_the_model_does(kind, config):
+    model = trained(kind, config)
+    graph = onnx_graph(model)
+    assert check_graph(model, graph) < 1e-5
+    assert Session(graph).names == OUTPUTS[kind]
+
+
+@pytest.mark.parametrize("kind", OUTPUTS)
+def test_a_graph_has_each_weight_once(kind):
+    model = trained(kind)
+    graph = onnx_graph(model)
+    sizes = sum(len(each.raw_data) for each in graph.graph.initializer)
+    weights = sum(array.nbytes for array in model.weights.values())
+    # Neither of them is asked for `logits` of pieces.
+    unused = ("pooler", "sentence_head") if kind is None else ()
+    left_out = sum(
+        array.nbytes for path, array in model.weights.items() if any(n in path for n in unused)
+    )
+    assert weights - left_out <= sizes <= weights - left_out + 300
+
+
+def test_a_graph_that_computes_something_else_is_refused():
+    model = trained("classify")
+    path = "albert/encoder/pooler/bias"
+    other = dataclasses.replace(
+        model, weights={**model.weights, path: model.weights[path] + np.float32(0.01)}
+    )
+    with pytest.raises(AlbertError, match="computes something else of the graph"):
+        check_graph(model, onnx_graph(other))
+
+
+def test_rounding_to_8_bits_changes_little_and_leaves_what_it_is_told_to():
+    model = trained(None)
+    small = onnx_graph(model, int8=True)
+    left = onnx_graph(model, int8=True, left=(graphs.WORDS,))
+    names = {each.name for each in small.graph.initializer}
+    assert f"{graphs.WORDS}_int8" in names
+    assert graphs.WORDS not in names
+    assert graphs.WORDS in {each.name for each in left.graph.initializer}
+    rng = np.random.default_rng(0)
+    ids = rng.integers(5, SMALL_RUN.vocab_size, (4, 20))
+    batch = {
+        "input_ids": ids,
+        "input_mask": np.ones_like(ids),
+        "segment_ids": np.zeros_like(ids),
+        "masked_lm_positions": np.tile(np.arange(20), (4, 1)),
+        "masked_lm_ids": ids,
+        "masked_lm_weights": np.ones(ids.shape, np.float32),
+    }
+    losses = [masked_lm_loss(Session(graph), [batch]) for graph in (onnx_graph(model), small, left)]
+    logits = Session(onnx_graph(model))(batch)["logits"].astype(np.float64)
+    right = np.take_along_axis(logits, ids[..., None], axis=2)[..., 0]
+    expected = np.mean(np.logaddexp.reduce(logits, axis=2) - right)
+    assert losses[0] == pytest.approx(expected, abs=1e-9)
+    assert losses[1:] == pytest.approx([losses[0]] * 2, abs=0.05)

@@ -1,0 +1,116 @@
+"""The loss of vectors: its gradient, and micro-batches that change nothing."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from albert_tf.finetuning.contrast import cosine_losses, ranking_losses, with_gradients
+from albert_tf.finetuning.finetune import FineTuning, finetune
+from albert_tf.runs.checkpoints import load_newest
+from albert_tf.runs.metrics import QUIET
+from albert_tf.training.loop import StopRequest
+from tests.albert_tf.finetuning.test_finetune import job_of, trained
+
+
+def batch_of_vectors(rows=6, options=3, width=80, seed=0):
+    """Vectors `[B, O, H]` and a batch that has them, the last row without weight."""
+    rng = np.random.default_rng(seed)
+    batch = {
+        "input_ids": rng.integers(5, 1000, (rows, options, 4)),
+        "input_mask": np.ones((rows, options, 4), np.int32),
+        "segment_ids": np.zeros((rows, options, 4), np.int32),
+        "option_mask": np.ones((rows, options), np.int32),
+        "targets": rng.uniform(size=rows).astype(np.float32),
+        "weights": np.array([1] * (rows - 1) + [0], np.float32),
+    }
+    batch["option_mask"][1, 2:] = 0
+    return rng.normal(size=(rows, options, width)), batch
+
+
+def test_a_partner_is_told_from_all_other_texts_of_the_batch():
+    """As sentence-transformers: cross-entropy of 20 times the cosines."""
+    vectors, batch = batch_of_vectors(options=2)
+    batch["weights"][:] = 1
+    units = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+    losses, _ = ranking_losses(units, batch | {"option_mask": np.ones((6, 2))})
+    scores = 20 * units[:, 0] @ units[:, 1].T
+    expected = np.log(np.exp(scores).sum(axis=1)) - np.diag(scores)
+    np.testing.assert_allclose(losses, expected)
+
+
+def test_the_same_text_twice_in_a_batch_is_no_wrong_answer():
+    vectors, batch = batch_of_vectors(options=2)
+    units = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+    before, _ = ranking_losses(units, batch)
+    batch["input_ids"][3, 1] = batch["input_ids"][2, 1]
+    after, _ = ranking_losses(units, batch)
+    assert np.flatnonzero(after < before).tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("is_scored", [False, True])
+def test_gradients_are_those_of_the_mean_loss_over_all_prefixes(is_scored):
+    vectors, batch = batch_of_vectors(options=2 if is_scored else 3)
+
+    def result(values):
+        given = with_gradients(
+            batch | {"vectors": values},
+            lambda part: values[: len(part["input_ids"])],
+            size=6,
+            is_scored=is_scored,
+        )
+        mean = (given["losses"].astype(float) * batch["weights"]).sum() / batch["weights"].sum()
+        return mean, given["gradients"]
+
+    _, gradients = result(vectors)
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        step = rng.normal(size=vectors.shape)
+        ends = [result(vectors + sign * 1e-3 * step)[0] for sign in (1, -1)]
+        assert (ends[0] - ends[1]) / 2e-3 == pytest.approx((gradients * step).sum(), rel=2e-2)
+    # Neither a row without weight nor a text that is not there has one.
+    assert not gradients[-1].any()
+    assert is_scored or not gradients[1, 2].any()
+
+
+def test_scored_pairs_are_regressed_on_their_cosine():
+    units = np.array([[[1.0, 0.0], [0.6, 0.8]]])
+    batch = {"targets": np.array([0.5]), "weights": np.array([1.0])}
+    losses, gradients = cosine_losses(units, batch)
+    assert losses == pytest.approx([0.01])
+    assert gradients[0].tolist() == pytest.approx(np.array([[0.12, 0.16], [0.2, 0.0]]))
+
+
+def test_a_step_does_not_depend_on_the_size_of_micro_batches(tmp_path):
+    steps = []
+    for size in (16, 4):
+        job = job_of("embed", tmp_path / str(size), micro_batch_size=size, epochs=1)
+        run = FineTuning(job, None, stop=StopRequest(), progress=QUIET)
+        counts, parts = run.parts(next(run.batches()))
+        for number, part in enumerate(parts):
+            run.steps.accumulate(part, counts=counts, step=0, micro=number)
+        sums = run.steps.sums()
+        # Of the gradients of all weights.
+        norm = run.steps.apply(1e-3, step=0)
+        steps.append([*sums, norm])
+        run.log.close()
+    np.testing.assert_allclose(*steps, rtol=1e-5)
+
+
+def test_vectors_are_learned_and_measured_beside_words(tmp_path):
+    job = job_of("embed", tmp_path / "run", epochs=4, eval_every=8)
+    result = trained(job)
+    assert result["metric"] == "recall_at_1"
+    assert set(result["baselines"]) == {"tf-idf", "bm25"}
+    assert load_newest(job.run, QUIET.say).state["step"] == 16
+    assert dataclasses.asdict(job.record)["spec"]["kind"] == "embed"
+
+
+def test_training_that_is_out_of_time_goes_on_with_the_same_command(tmp_path):
+    job = job_of("embed", tmp_path / "run", epochs=1, eval_every=4)
+    vocabulary = tmp_path / "spiece.model"
+    vocabulary.write_bytes(b"a model")
+    assert finetune(job, vocabulary=vocabulary, progress=QUIET, max_seconds=0.0) is None
+    assert not (job.run / "eval.json").exists()
+    assert load_newest(job.run, QUIET.say).state["step"] == 1
+    assert trained(job)["training_examples"] == 64

@@ -1,0 +1,65 @@
+"""Measures of vectors, and the same of TF-IDF and BM25."""
+
+import numpy as np
+import pytest
+
+from albert_tf.tasks.baselines import baselines_of
+from albert_tf.tasks.evaluation import answers_of, evaluated, task_of
+from schemas.task import EncodedExample, TaskExample, TaskSpec
+
+PAIRS = [
+    ("The cat sat on the mat.", "A cat on a mat is warm."),
+    ("Rain fell on the harbour.", "The harbour was wet with rain."),
+    ("She plays the violin.", "A violin is what she plays."),
+]
+RANKED = TaskSpec(name="embed", kind="embed", metrics=("recall_at_1", "recall_at_10"))
+SCORED = TaskSpec(name="embed", kind="embed", metrics=("spearman",))
+
+
+def examples(scores=(1.0, 1.0, 1.0)):
+    return [
+        TaskExample(id=str(n), place="", text=a, text_pair=b, score=score)
+        for n, ((a, b), score) in enumerate(zip(PAIRS, scores, strict=True))
+    ]
+
+
+def answered(spec, vectors, given):
+    rows = [EncodedExample(example=n, sequences=()) for n in range(len(given))]
+    return answers_of(task_of(spec), given, rows, vectors)
+
+
+def test_recall_is_the_share_of_partners_that_are_the_nearest():
+    angles = np.array([[0.0, 0.1], [1.0, 1.1], [2.0, 0.95]])
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+    result = evaluated(answered(RANKED, list(vectors), examples()))
+    assert result["metrics"] == {"recall_at_1": pytest.approx(1 / 3), "recall_at_10": 1.0}
+    assert result["errors"] == []
+
+
+def test_scored_pairs_are_measured_by_the_order_of_their_cosines():
+    angles = np.array([[0.0, 0.1], [0.0, 1.0], [0.0, 0.5]])
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+    given = examples(scores=(5.0, 1.0, 3.0))
+    assert evaluated(answered(SCORED, list(vectors), given))["metrics"] == {"spearman": 1.0}
+
+
+@pytest.mark.parametrize("name", ["tf-idf", "bm25"])
+def test_words_find_partners_that_share_them(name):
+    found = baselines_of(RANKED, examples(), examples())
+    assert found[name] == [0, 0, 0]
+    scores = baselines_of(SCORED, examples(), examples())[name]
+    assert len(scores) == 3
+    assert min(scores) > 0
+
+
+def test_tf_idf_is_that_of_scikit_learn():
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    from albert_tf.tasks.baselines import words_of
+
+    known = [text for pair in PAIRS for text in pair]
+    vectorizer = TfidfVectorizer(analyzer=words_of).fit([*known, *known])
+    first, second = (vectorizer.transform([pair[n] for pair in PAIRS]) for n in (0, 1))
+    expected = np.asarray(first.multiply(second).sum(axis=1)).ravel()
+    # The texts are both trained on and measured.
+    assert baselines_of(SCORED, examples(), examples())["tf-idf"] == pytest.approx(expected)

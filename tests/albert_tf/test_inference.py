@@ -1,0 +1,69 @@
+"""A model from Python: what the commands say, in the form of values."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import albert_tf
+from schemas.errors import AlbertError
+from tests.commands import run
+
+
+@pytest.fixture(scope="module")
+def model(models):
+    return albert_tf.load(models / "run")
+
+
+def test_masks_are_filled_as_by_the_command(model, models):
+    text = "An object is [MASK]."
+    answer = json.loads(run("fill-mask", models / "run", text, "--json", "--top", 2))
+    expected = [[(p["piece"], p["probability"]) for p in mask] for mask in answer["masks"]]
+    (found,), (wanted,) = model.fill_mask(text, top=2), expected
+    assert [piece for piece, _ in found] == [piece for piece, _ in wanted]
+    assert [p for _, p in found] == pytest.approx([p for _, p in wanted])
+
+
+def test_vectors_are_those_of_the_command(model, models, tmp_path):
+    texts = ["It is.", "", "北京 ünï"]
+    (tmp_path / "lines.txt").write_text("\n".join(texts) + "\n")
+    run("embed", models / "run", tmp_path / "lines.txt", "--output", tmp_path / "v.npy")
+    np.testing.assert_allclose(model.encode(texts), np.load(tmp_path / "v.npy"), atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(model.encode(texts, dimensions=4), axis=1), 1, 1e-6)
+    assert model.encode([]).shape == (0, 16)
+
+
+def test_rows_are_predicted_as_by_the_command(models, tmp_path):
+    tuned = albert_tf.load(models / "tuned")
+    (answer,) = tuned.predict(["it is"])
+    expected = json.loads(run("predict", models / "tuned", "it is", "--json"))
+    assert answer["label"] == expected["label"]
+    assert answer["probabilities"] == pytest.approx(expected["probabilities"])
+    assert tuned.predict([("it", "is"), {"text": "it"}])[1]["label"]
+
+
+def test_pieces_make_the_text_again(model):
+    assert "".join(model.tokenize("it is")).replace("\u2581", " ").strip() == "it is"
+
+
+def test_what_a_model_cannot_do_is_said(model):
+    with pytest.raises(AlbertError, match="is not a fine-tuned model; make one"):
+        model.predict(["it is"])
+
+
+def test_a_file_that_hides_a_package_of_ours_is_named(models, tmp_path):
+    (tmp_path / "pipeline.py").write_text("")
+    code = f"import albert_tf; albert_tf.load({str(models / 'run')!r})"
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    said = found.stderr.splitlines()[-1]
+    assert f"Python finds {tmp_path}/pipeline.py under the name pipeline" in said
+
+
+def test_tensorflow_says_nothing(models):
+    code = f"import albert_tf; print(albert_tf.load({str(models / 'run')!r}).encode(['a']).shape)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (found.stdout, found.stderr) == ("(1, 16)\n", "")

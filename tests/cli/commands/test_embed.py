@@ -1,0 +1,98 @@
+"""`albert embed`, and `finetune --task embed`: from text to the texts most like one."""
+
+import io
+import json
+import sys
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+from tests.commands import attempt, make_data, run
+
+TEXTS = ("The river is wide.", "", "Numbers are objects, too.", "Ünïcödé 北京 \u200d🦊")
+
+
+@pytest.fixture
+def lines(tmp_path):
+    path = tmp_path / "lines.txt"
+    path.write_text("\n".join(TEXTS) + "\n")
+    return path
+
+
+def test_a_row_of_each_text_in_every_form(models, lines, tmp_path):
+    outputs = [tmp_path / name for name in ("v.npy", "v.parquet", "v.jsonl")]
+    for output in outputs:
+        said = run("embed", models / "run", lines, "--output", output)
+        assert f"{output}: 4 vectors of 16 numbers\n" in said
+    matrix = np.load(outputs[0])
+    np.testing.assert_allclose(np.linalg.norm(matrix, axis=1), 1, atol=1e-6)
+    table = pyarrow.parquet.read_table(outputs[1]).to_pydict()
+    assert table["text"] == list(TEXTS)
+    np.testing.assert_array_equal(np.array(table["vector"], np.float32), matrix)
+    rows = [json.loads(line) for line in outputs[2].read_text().splitlines()]
+    assert [row["id"] for row in rows] == ["0", "1", "2", "3"]
+    np.testing.assert_array_equal(np.array([row["vector"] for row in rows], "f4"), matrix)
+
+
+def test_standard_input_is_read_line_by_line_and_vectors_can_be_shortened(
+    models, lines, tmp_path, monkeypatch
+):
+    run("embed", models / "run", lines, "--output", tmp_path / "whole.npy")
+    bytes_in = io.TextIOWrapper(io.BytesIO(lines.read_bytes()))
+    monkeypatch.setattr(sys, "stdin", bytes_in)
+    out = tmp_path / "short.npy"
+    run("embed", models / "run", "--output", out, "--dimensions", 8)
+    part = np.load(tmp_path / "whole.npy")[:, :8]
+    expected = part / np.linalg.norm(part, axis=1, keepdims=True)
+    np.testing.assert_allclose(np.load(out), expected, atol=1e-6)
+
+
+def test_the_texts_most_like_one_are_shown(models, lines):
+    said = run("embed", models / "run", lines, "--similar", TEXTS[2], "--top", 2)
+    first, second = said.splitlines()[-2:]
+    assert first == f"1.0000  {TEXTS[2]}"
+    assert float(second.split()[0]) < 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--output", "v.txt"), "--output: v.txt does not end with one of .npy, .parquet, .jsonl"),
+        (("--dimensions", 99), "--dimensions 99 is more than the 16 numbers of a vector"),
+        (("--similar", "a", "--output", "v.npy"), "--output: v.npy is not for --similar"),
+    ],
+)
+def test_what_cannot_be_is_said(models, lines, arguments, sentence):
+    code, said = attempt("embed", models / "run", lines, *arguments)
+    assert (code, sentence in said) == (2, True), said
+
+
+def test_documents_alone_teach_a_model_to_embed(models, small, tmp_path):
+    data, out = tmp_path / "data", tmp_path / "tuned"
+    make_data(small, "--examples", "on-the-fly", output=data)
+    fast = ("--steps", 2, "--batch-size", 16, "--micro-batch-size", 8, "--max-seq-length", 16)
+    said = run(
+        "finetune", models / "run", "--task", "embed", "--data", data, "--output", out, *fast
+    )
+    assert "other passages, of which each is to find the other." in said
+    result = json.loads((out / "eval.json").read_text())
+    assert set(result["baselines"]) == {"before", "tf-idf", "bm25"}
+    assert result["metric"] == "recall_at_1"
+    card = (out / "README.md").read_text()
+    assert "near each other where texts belong together" in card
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "metric"),
+    [
+        ("anchor,positive,negative", ["a b,b a,c d", "c d,d c,e f", "e f,f e,a b"], "recall_at_1"),
+        ("sentence1,sentence2,score", ["a b,b a,5", "c d,a b,0", "e f,f,3"], "spearman"),
+    ],
+)
+def test_pairs_of_a_table_teach_a_model_to_embed(models, tmp_path, header, rows, metric):
+    table, out = tmp_path / "pairs.csv", tmp_path / "tuned"
+    table.write_text("\n".join([header, *rows]) + "\n")
+    files = ("--train", table, "--eval", table, "--output", out)
+    run("finetune", models / "run", "--task", "embed", *files, "--steps", 1, "--batch-size", 4)
+    assert json.loads((out / "eval.json").read_text())["metric"] == metric
