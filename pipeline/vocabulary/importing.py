@@ -30,12 +30,10 @@ from pipeline.vocabulary.tokenizer import (
     with_rules_and_scores,
 )
 from pipeline.vocabulary.wordpiece import (
-    ADDED_TOKENS,
     OF_FILE,
-    added_tokens,
     check_post_processing,
-    named_tokens,
     tokenizer_class,
+    tokens_found_whole,
     wordpieces_of,
 )
 from schemas.errors import AlbertError
@@ -196,14 +194,7 @@ def _check_tokens(folder: Path, *, size: int) -> None:
     So are tokens that are found before SentencePiece divides a text.
     """
     check_post_processing(folder, SPECIAL_TOKENS, range(len(SPECIAL_TOKENS)))
-    config, path = folder / HF_TOKENIZER_CONFIG, folder / HF_TOKENIZER
-    values = [read_json(file) if file.exists() else {} for file in (config, path)]
-    with undamaged(folder, remedy="copy it again"):
-        names = {token["content"] for token in added_tokens(*values)}
-        names |= named_tokens(folder).keys()
-    if (older := folder / ADDED_TOKENS).exists():
-        names |= read_json(older).keys()
-    if added := sorted(names - set(SPECIAL_TOKENS)):
+    if added := sorted(tokens_found_whole(folder).keys() - set(SPECIAL_TOKENS)):
         raise AlbertError(
             f"{folder}: its tokenizer finds {', '.join(added):.60} in a text before "
             f"the {size:,} pieces of its model do, which a SentencePiece vocabulary "

@@ -10,7 +10,7 @@ where those of every vocabulary here do.
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,7 @@ _INSIDE = "##"
 
 _ADDED = "added_tokens_decoder"
 # Where older versions of transformers keep added tokens, with their ids.
-ADDED_TOKENS = "added_tokens.json"
+_ADDED_TOKENS = "added_tokens.json"
 # Of an added token, which is found in a text before anything is done to it; the last but one
 # has it found in the text once that is normalized instead.
 _FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
@@ -70,43 +70,39 @@ def wordpieces_of(tokenizer: Mapping[str, Any], *, source: Path) -> list[str] | 
         return pieces
 
 
-def added_tokens(
-    config: Mapping[str, Any], tokenizer: Mapping[str, Any]
-) -> Iterator[dict[str, Any]]:
-    """The tokens that a folder's two files add to those of the model."""
-    for token in tokenizer.get("added_tokens") or ():
-        yield _token(int(token["id"]), token)
-    for number, token in (config.get(_ADDED) or {}).items():
-        yield _token(int(number), token)
+def tokens_found_whole(folder: Path) -> dict[str, dict[str, Any]]:
+    """What a tokenizer finds in a text before anything is done to it, as `tokenizer.json` has it.
 
-
-def _token(number: int, values: Mapping[str, Any]) -> dict[str, Any]:
-    """An added token as `tokenizer.json` has it; BERT's is found in normalized text."""
-    flags = {flag: values.get(flag, flag == "normalized") for flag in _FLAGS}
-    return {"id": number, "content": values["content"], **flags}
-
-
-def named_tokens(folder: Path) -> dict[str, dict[str, Any]]:
-    """The flags of the special tokens that the settings of a folder call so.
-
-    They are found whole in a text too, whether or not they are among the added ones.
+    That are the tokens which the files of a folder add to those of the model, and those which they
+    call special; the latter need no id and have -1 then.
     """
-    values: dict[str, Any] = {}
-    for path in (folder / _SPECIAL_TOKENS_MAP, folder / HF_TOKENIZER_CONFIG):
-        settings = read_json(path) if path.exists() else {}
-        names = (n for n in settings if n.endswith("_token") or n in _MORE_TOKENS)
-        values |= {name: settings[name] for name in names if settings[name]}
-    named: dict[str, dict[str, Any]] = {}
-    for value in values.values():
-        # One token, a list of them, or each under a name of its own.
-        if isinstance(value, dict) and "content" not in value:
-            value = list(value.values())
-        for token in value if isinstance(value, list) else [value]:
-            if isinstance(token, str):
-                token = {"content": token, "normalized": False}
-            if isinstance(token, dict):
-                named[token["content"]] = {**token, "special": True}
-    return named
+    names = (HF_TOKENIZER_CONFIG, HF_TOKENIZER, _ADDED_TOKENS, _SPECIAL_TOKENS_MAP)
+    paths = [folder / name for name in names]
+    config, tokenizer, older, special = (read_json(p) if p.exists() else {} for p in paths)
+    with undamaged(folder, remedy=_REMEDY):
+        # The first of one text holds.
+        tokens = list((config.get(_ADDED) or {}).items())
+        tokens += ((token["id"], token) for token in tokenizer.get("added_tokens") or ())
+        tokens += ((number, {"content": content}) for content, number in older.items())
+        named = {n: value for each in (special, config) for n, value in each.items() if value}
+        for name, value in named.items():
+            if not name.endswith("_token") and name not in _MORE_TOKENS:
+                continue
+            # One token, a list of them, or each under a name of its own.
+            if isinstance(value, dict) and "content" not in value:
+                value = list(value.values())
+            for token in value if isinstance(value, list) else [value]:
+                if isinstance(token, str):
+                    token = {"content": token, "normalized": False}
+                if isinstance(token, dict):
+                    tokens.append((-1, {**token, "special": True}))
+        found: dict[str, dict[str, Any]] = {}
+        for number, token in tokens:
+            # BERT's are found in the text once that is normalized.
+            flags = {flag: token.get(flag, flag == "normalized") for flag in _FLAGS}
+            one = {"id": int(number), "content": token["content"], **flags}
+            found.setdefault(one["content"], one)
+        return found
 
 
 def tokenizer_class(config: Mapping[str, Any], *, default: str) -> str:
@@ -121,11 +117,20 @@ def check_post_processing(folder: Path, special: Sequence[str], ids: Sequence[in
         special: Its special tokens, in the order of `schemas.example`.
         ids: Their places in the file of the vocabulary.
     """
-    config = _checked_config(folder, special)
+    config: dict[str, Any] = {}
+    for path in (folder / _SPECIAL_TOKENS_MAP, folder / HF_TOKENIZER_CONFIG):
+        config = read_json(path) if path.exists() else {}
+        for name, expected in zip(_NAMES, special, strict=True):
+            value = config.get(name)
+            found = value.get("content") if isinstance(value, dict) else value
+            if found not in (None, expected):
+                raise _other(path, f"its {name} is {found!r:.60} and not {expected!r}")
+        if config.get("truncation_side", "right") != "right":
+            raise _other(path, "it cuts long texts at their beginning (truncation_side)")
     path = folder / HF_TOKENIZER
     if not path.exists():
         return
-    with undamaged(path, remedy="copy it again"):
+    with undamaged(path, remedy=_REMEDY):
         tokenizer = read_json(path)
         truncation = tokenizer.get("truncation") or {}
         if truncation.get("direction", "Right") != "Right":
@@ -140,21 +145,6 @@ def check_post_processing(folder: Path, special: Sequence[str], ids: Sequence[in
             raise _other(
                 path, f"its post_processor does not make {two} of two texts, B in segment 1"
             )
-
-
-def _checked_config(folder: Path, special: Sequence[str]) -> dict[str, Any]:
-    """The `tokenizer_config.json`, once its special tokens are the vocabulary's."""
-    config: dict[str, Any] = {}
-    for path in (folder / _SPECIAL_TOKENS_MAP, folder / HF_TOKENIZER_CONFIG):
-        config = read_json(path) if path.exists() else {}
-        for name, expected in zip(_NAMES, special, strict=True):
-            value = config.get(name)
-            found = value.get("content") if isinstance(value, dict) else value
-            if found not in (None, expected):
-                raise _other(path, f"its {name} is {found!r:.60} and not {expected!r}")
-        if config.get("truncation_side", "right") != "right":
-            raise _other(path, "it cuts long texts at their beginning (truncation_side)")
-    return config
 
 
 def _other(path: Path, reason: str) -> AlbertError:
@@ -385,17 +375,14 @@ def read_wordpiece(path: Path, *, folder: Path | None = None) -> WordPiece:
                 "tokenize_chinese_chars of the former what the normalizer of the latter "
                 "does, or the other way round."
             )
+    found = tokens_found_whole(folder).values()
     with undamaged(folder, remedy=_REMEDY):
-        found = {token["content"]: token for token in added_tokens(config, of_file or {})}
-        older = folder / ADDED_TOKENS
-        for content, number in (read_json(older) if older.exists() else {}).items():
-            found.setdefault(content, _token(int(number), {"content": content}))
-        for content, flags in named_tokens(folder).items():
-            place = pieces.index(content) if content in pieces else -1
-            found.setdefault(content, _token(place, flags))
         special = {*SPECIAL_TOKENS, *SPECIAL_PIECES}
-        added = [token for token in found.values() if token["content"] not in special]
-        added.sort(key=lambda token: int(token["id"]))
+        added = [token for token in found if token["content"] not in special]
+        for token in added:
+            if token["id"] < 0 and token["content"] in pieces:
+                token["id"] = pieces.index(token["content"])
+        added.sort(key=lambda token: token["id"])
         # Each has a place of its own.
         new = [token["content"] for token in added if token["id"] >= len(pieces)]
         places = dict(enumerate([*pieces, *new]))
