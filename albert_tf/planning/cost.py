@@ -30,7 +30,7 @@ WEIGHT_BYTES = 4 * 4
 COUNTED_EXAMPLES, CONTEXTS, EXTRA_COLUMNS = 50_000, 2048, 32
 
 # Operations a second of dense bfloat16 products, by the vendors' data sheets, and the
-# share of them that training base reached on an H200 (docs/reproducing.md).
+# share of them that training base reached on an H200, with JAX.
 PEAK_FLOPS = {"H100": 989e12, "A100": 312e12}
 SHARE_OF_PEAK = 0.35
 

@@ -202,7 +202,7 @@ def _timed(
             steps.accumulate(batch, counts=pretraining_counts(batch), step=0, micro=0)
             steps.sums()
             moments.append(time.perf_counter())
-            steps.apply(0.0, step=0)
+            float(steps.apply(0.0, step=0))
             moments.append(time.perf_counter())
         sizes.add(size)
         reading.append(moments[0] - start)

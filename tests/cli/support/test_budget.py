@@ -307,6 +307,17 @@ def test_a_text_that_would_be_read_very_often_is_told(small, monkeypatch):
     assert (sentence in long, sentence in short) == (True, False)
 
 
+def test_little_time_to_train_in_is_told_with_what_would_help(small, monkeypatch):
+    monkeypatch.setattr(budget, "OVERHEAD_SECONDS", 200.0)
+    take(monkeypatch, 3.0)
+    said = run("plan", "--data", small / "data", "--model", "tiny", "--budget", "5m")
+    (line,) = (line for line in said.splitlines() if line.startswith("Of 5 min 0 s only "))
+    assert line.endswith(
+        "left to train in: starting, choosing, compiling and evaluating take the rest. A longer "
+        "--budget helps most; a machine that does nothing else or a smaller --model helps too."
+    )
+
+
 @pytest.mark.parametrize("suited", [200, 300, 400, 600, 800])
 def test_a_vocabulary_that_does_not_suit_the_text_is_told(small, monkeypatch, suited):
     monkeypatch.setattr(advice, "suited_vocab_size", lambda *_, **__: suited)
