@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
+from importlib.resources import files
 from typing import Any
 
 from pipeline.tasks.named_tasks import wanted
@@ -73,78 +74,21 @@ def text_of_part(part: Any, *, place: str) -> str:
     return str(text)
 
 
-# Names that columns have in published files, the more specific first; upper and lower
-# case are the same.
-_PAIRS = (
-    ("anchor", "positive"),
-    ("query", "positive"),
-    ("text", "positive"),
-    ("sentence1", "sentence2"),
-    ("premise", "hypothesis"),
-    ("question1", "question2"),
-    ("question", "sentence"),
-    ("#1 string", "#2 string"),
-    ("text_a", "text_b"),
-    ("text", "text_pair"),
-    ("text1", "text2"),
-    ("query", "document"),
-    ("question", "passage"),
-    ("question", "context"),
-    ("query", "passage"),
-    ("query", "text"),
-)
-TEXT_COLUMNS = (
-    *("text", "sentence", "sentence1", "text_a", "content", "review", "comment"),
-    *("comment_text", "tweet", "document", "question"),
-)
-_PASSAGES = ("context", "article", "passage", "sent1", "premise", "text")
-_QUESTIONS = ("question", "query", "sent2")
-WORDS = ("tokens", "words", "token", "word", "form")
-_LABELS = (
-    *("gold_label", "label", "labels", "target", "class", "category"),
-    *("is_duplicate", "quality", "score"),
-)
-_SCORES = ("score", "label", "target", "similarity", "rating", "labels")
-_CHOICES = ("label", "answer", "target", "answerkey")
-TAGS = (
-    *("tags", "ner_tags", "ner_tag", "ner", "tag", "bio", "iob", "pos_tags"),
-    *("pos_tag", "labels", "label", "entities", "entity", "spans", "pos"),
-)
-# What numbers the sentences of a table with one word a row.
-SENTENCES = (
-    *("sentence #", "sentence", "sentence_id", "sentence id", "sentence_idx"),
-    *("sent_id", "sent"),
-)
-# What tells the documents apart that they are from.
-DOCUMENTS = (
-    *("doc_id", "doc id", "doc", "document_id", "document id", "document"),
-    *("article_id", "article id", "article"),
-)
-_ANSWERS = ("answers", "answer", "answer_text")
-_IDS = ("index", "idx", "id", "guid")
-# Columns that say which part of a data set a row is of, and how many parts there may be.
-_SPLITS = ("split", "set", "subset", "partition", "fold", "is_valid", "is_test")
-_MANY_PARTS = 12
-# Columns that a message names.
-_MANY_NAMES = 20
-_OPTION_LISTS = ("options", "choices", "choice", "endings")
+# What a column has, and the names that it has in published files for that.
+_ROWS = [
+    (what, tuple(names.split(",")))
+    for row in (files("pipeline.tasks") / "columns.tsv").read_text("utf-8").splitlines()[1:]
+    for what, names in [row.split("\t")]
+]
+_PAIRS = [names for what, names in _ROWS if what == "pair"]
+NAMES = dict(_ROWS)
+
+# Parts of a data set that a column may tell apart, and columns that a message names.
+_MANY_PARTS, _MANY_NAMES = 12, 20
 _OPTION = re.compile(
     r"(?:ending|option|choice|answer)[ _]?(?:[0-9]{1,2}|[a-j])|[a-j]", re.IGNORECASE
 )
 
-# A question to choose an answer to may stand alone, as in ARC.
-_KIND_TEXTS = {"choose": (*_PASSAGES, "question"), "answer": _PASSAGES, "tag": (*WORDS, "text")}
-_KIND_LABELS = {
-    "classify": _LABELS,
-    "multilabel": ("labels", "label", "tags", "categories", "target"),
-    "regress": _SCORES,
-    "choose": _CHOICES,
-    "answer": _ANSWERS,
-    "tag": TAGS,
-    "embed": ("score", "similarity", "label"),
-}
-# A text that does not belong to the first.
-_NEGATIVES = ("negative", "hard_negative")
 # What some kinds read beside the columns that are told, where a file has it.
 _KIND_OTHERS = {"answer": ("is_impossible", "answer_start"), "tag": ("text",)}
 _FLAGS = {"text": "--text-column", "pair": "--pair-column", "label": "--label-column"}
@@ -169,13 +113,13 @@ def find_columns(table: Table, kind: Kind, *, given: Columns, is_labelled: bool)
     if label is None or not set(label_names(table.columns, label)) <= {*table.columns}:
         if label is not None and is_labelled:
             _require(table, *label_names(table.columns, label), flag=_FLAGS["label"])
-        label = _first(table, _KIND_LABELS[kind])
+        label = _first(table, NAMES[f"{kind} label"])
     options = given.options or _options(table) if kind == "choose" else ()
     if kind == "embed":
-        negative = _first(table, _NEGATIVES)
+        negative = _first(table, NAMES["negative"])
         options = (negative,) if negative else ()
     found = dataclasses.replace(
-        given, label=label, options=options, id=given.id or _first(table, _IDS)
+        given, label=label, options=options, id=given.id or _first(table, NAMES["id"])
     )
     if found.text is None:
         found = _with_texts(table, kind, found)
@@ -208,7 +152,7 @@ def remarks_on_columns(table: Table, kind: Kind, *, found: Columns) -> Iterator[
     rest = [name for name in _others(table, found) if name not in known]
     for name in rest:
         parts = Counter(str(row.cells.get(name)).lower() for row in table.rows)
-        if name.lower() in _SPLITS and len(parts) < _MANY_PARTS:
+        if name.lower() in NAMES["split"] and len(parts) < _MANY_PARTS:
             shown = ", ".join(f"{part} {count:,}" for part, count in parts.items())
             yield (
                 f"column {name!r} divides the rows ({shown:.100}) and is not read: all are in "
@@ -230,15 +174,15 @@ def label_names(columns: Container[str], label: str) -> list[str]:
 def _with_texts(table: Table, kind: Kind, found: Columns) -> Columns:
     """The same with the text, and with the second text if there is one."""
     text, pair = None, found.pair
-    if kind in _KIND_TEXTS:
-        text = _first(table, _KIND_TEXTS[kind], without=pair)
+    if names := NAMES.get(f"{kind} text"):
+        text = _first(table, names, without=pair)
         if kind != "tag" and pair is None:
-            pair = _first(table, _QUESTIONS)
+            pair = _first(table, NAMES["question"])
     else:
         for first, second in _PAIRS:
             if pair is None and _first(table, (first,)) and _first(table, (second,)):
                 text, pair = _first(table, (first,)), _first(table, (second,))
-        text = text or _first(table, TEXT_COLUMNS, without=pair)
+        text = text or _first(table, NAMES["text"], without=pair)
         rest = _others(table, found)
         if text is None and len(rest) == 1:
             (text,) = rest
@@ -250,7 +194,7 @@ def _with_texts(table: Table, kind: Kind, found: Columns) -> Columns:
 
 
 def _options(table: Table) -> tuple[str, ...]:
-    if (one := _first(table, _OPTION_LISTS)) is not None:
+    if (one := _first(table, NAMES["options"])) is not None:
         return (one,)
     names = filter(_OPTION.fullmatch, table.columns)
     # In the order of their numbers or letters, which answers go by.

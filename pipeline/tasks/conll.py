@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from pipeline.tasks.columns import DOCUMENTS, SENTENCES, TAGS, WORDS
+from pipeline.tasks.columns import NAMES
 from pipeline.tasks.named_tasks import wanted
 from pipeline.tasks.table_files import divide_rows
 from pipeline.tasks.tags import entity_forms
@@ -15,6 +15,7 @@ from schemas.readable import counted
 from schemas.task import Columns, TaskExample
 
 _DOCUMENT_START = "-DOCSTART-"
+_TAGS = NAMES["tag label"]
 
 # The number of a line and its cells, none where a sentence ends; a sentence; and the
 # place of the words and of the tags, from 0.
@@ -129,8 +130,8 @@ def names_words(cells: Sequence[str], columns: Columns, *, has_tags: bool = True
     if not {columns.text, columns.label}.isdisjoint(cells):
         return True
     names = {cell.strip().lower() for cell in cells}
-    is_named = not names.isdisjoint({*WORDS, "text"})
-    return is_named and not (has_tags and names.isdisjoint(TAGS))
+    is_named = not names.isdisjoint(NAMES["tag text"])
+    return is_named and not (has_tags and names.isdisjoint(_TAGS))
 
 
 def _lines(
@@ -149,7 +150,11 @@ def _lines(
         if mark == " ":
             break
         rows = dict(divide_rows(text))
-        read = {*WORDS, *TAGS, *map(str.lower, filter(None, (columns.text, columns.label)))}
+        read = {
+            *NAMES["words"],
+            *_TAGS,
+            *map(str.lower, filter(None, (columns.text, columns.label))),
+        }
         found: list[_Line] = []
         for number, line in lines:
             row = rows.get(number, [])
@@ -193,7 +198,8 @@ def _blocks(
     which may stand in its first row alone.
     """
     is_comment = _comments_of(lines)
-    found = (next((n for n in names if n in known), None) for known in (SENTENCES, DOCUMENTS))
+    known = (NAMES["sentences"], NAMES["documents"])
+    found = (next((name for name in names if name in of_one), None) for of_one in known)
     places = [names.index(name) for name in found if name is not None]
     before: dict[int, str] = {}
     for is_filled, group in itertools.groupby(lines, key=lambda line: bool(line[1])):
@@ -256,8 +262,8 @@ def _places(
     width = len(lines[0])
     word, tag = 0, width - 1
     if names:
-        of_tags = [p for p, name in enumerate(names) if name.rpartition(":")[2] in TAGS]
-        word = next((place for place, name in enumerate(names) if name in (*WORDS, "text")), 0)
+        of_tags = [p for p, name in enumerate(names) if name.rpartition(":")[2] in _TAGS]
+        word = next((place for place, name in enumerate(names) if name in NAMES["tag text"]), 0)
         tag = max(of_tags) if of_tags else names.index("upos") if "upos" in names else -1
     elif is_ontonotes and width > max(_ONTONOTES_PLACES):
         word, tag = _ONTONOTES_PLACES
@@ -265,7 +271,7 @@ def _places(
         values = [{cells[p] for cells in lines if p < len(cells)} for p in range(width)]
         tag = max((p for p in range(1, width) if not values[p] <= _NOTHING), default=tag)
         below = [{cells[p] for cells in lines[1:] if p < len(cells)} for p in range(width)]
-        is_first = lines[0][0].lower() in WORDS and len(lines) > _FEW_WORDS
+        is_first = lines[0][0].lower() in NAMES["words"] and len(lines) > _FEW_WORDS
         if is_first and not any(map(set.__contains__, below[1:], lines[0][1:])):
             raise SettingError(
                 f"{path}: the first line looks like names, {', '.join(lines[0]):.200}; "

@@ -1,22 +1,19 @@
-"""The tasks that have a name: labels, metrics, length, files and submission of each.
+"""The tasks that have a name, and the form of a file of each kind.
 
-Names and order of labels as in google-research/albert (`classifier_utils.py`), metrics
+`named_tasks.json` has labels, metrics, length, files and submission of each. Names and order of labels as in google-research/albert (`classifier_utils.py`), metrics
 as on the site of each task, lengths as in Table 14 of the paper unless the texts are
 known to be short.
 """
 
+import json
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from importlib.resources import files
+from typing import NamedTuple
 
 from schemas.errors import FORM, SettingError
 from schemas.files import json_text
-from schemas.task import KINDS, Kind, Metric, TaskExample, TaskSpec
-
-_GLUE_FILES = r"(train|dev|test)(_(mis)?matched)?\.(tsv|csv|jsonl?|parquet)"
-_INFERENCE = ("entailment", "not_entailment")
-_ZERO_ONE = ("0", "1")
-_TNEWS = tuple(str(number) for number in range(100, 117) if number not in (105, 111))
+from schemas.task import KINDS, Kind, TaskExample, TaskSpec
 
 
 class NamedTask(NamedTuple):
@@ -33,91 +30,11 @@ class NamedTask(NamedTuple):
     header: tuple[str, ...] = ()
 
 
-def _task(
-    name: str,
-    kind: Kind,
-    metrics: tuple[Metric, ...],
-    *,
-    length: int = 128,
-    files: str = "",
-    header: tuple[str, ...] = (),
-    **more: Any,
-) -> NamedTask:
-    """A row of the table; `more` are other fields of `TaskSpec`."""
-    spec = TaskSpec(name=name, kind=kind, metrics=metrics, max_seq_length=length, **more)
-    return NamedTask(spec, files, header)
-
-
-def _glue(name: str, metrics: tuple[Metric, ...], *submissions: str, **more: Any) -> NamedTask:
-    more = {"kind": "classify", "labels": _ZERO_ONE, **more}
-    return _task(name, metrics=metrics, files=_GLUE_FILES, submissions=submissions, **more)
-
-
-_ACCURACY: tuple[Metric, ...] = ("accuracy",)
-_ACCURACY_F1: tuple[Metric, ...] = ("accuracy", "f1")
-_SQUAD_METRICS: tuple[Metric, ...] = ("answer_f1", "exact_match")
-_CMRC_METRICS: tuple[Metric, ...] = ("cmrc_f1", "cmrc_exact_match")
-_ENTITIES: tuple[Metric, ...] = ("entity_f1",)
-_SQUAD_FILES = r"|(train|dev|test)\.(json|parquet)"
-_SQUAD_SUBMISSION = ("predictions.json",)
-
-_TASKS = (
-    _glue(
-        "cola", ("matthews", "accuracy"), "CoLA.tsv", header=("source", "label", "star", "sentence")
-    ),
-    _glue("sst-2", _ACCURACY, "SST-2.tsv"),
-    _glue("mrpc", _ACCURACY_F1, "MRPC.tsv"),
-    _glue(
-        "sts-b",
-        ("pearson", "spearman"),
-        "STS-B.tsv",
-        kind="regress",
-        labels=(),
-        score_range=(0.0, 5.0),
-    ),
-    _glue("qqp", _ACCURACY_F1, "QQP.tsv"),
-    _glue(
-        "mnli",
-        _ACCURACY,
-        *("MNLI-m.tsv", "MNLI-mm.tsv"),
-        labels=("contradiction", "entailment", "neutral"),
-    ),
-    _glue("qnli", _ACCURACY, "QNLI.tsv", labels=_INFERENCE),
-    _glue("rte", _ACCURACY, "RTE.tsv", labels=_INFERENCE, length=256),
-    _glue("wnli", _ACCURACY, "WNLI.tsv"),
-    _task(
-        "squad",
-        "answer",
-        _SQUAD_METRICS,
-        length=384,
-        files=r".*v1\.1.*" + _SQUAD_FILES,
-        submissions=_SQUAD_SUBMISSION,
-    ),
-    _task(
-        "squad2",
-        "answer",
-        _SQUAD_METRICS,
-        length=512,
-        files=r".*v2\.0.*" + _SQUAD_FILES,
-        has_unanswerable=True,
-        submissions=_SQUAD_SUBMISSION,
-    ),
-    _task("cmrc", "answer", _CMRC_METRICS, length=512, submissions=_SQUAD_SUBMISSION),
-    _task("race", "choose", _ACCURACY, length=512),
-    _task("c3", "choose", _ACCURACY, length=512),
-    _task("tnews", "classify", _ACCURACY, labels=_TNEWS),
-    _task("afqmc", "classify", _ACCURACY, labels=_ZERO_ONE),
-    _task("chnsenticorp", "classify", _ACCURACY, labels=_ZERO_ONE, length=256),
-    _task(
-        "trec", "classify", _ACCURACY, labels=tuple("012345"), length=64, header=("label", "text")
-    ),
-    _task("cluener", "tag", _ENTITIES),
-    _task("msra-ner", "tag", _ENTITIES, length=256),
-    _task("wnut17", "tag", _ENTITIES),
-    _task("ud-ewt", "tag", _ACCURACY),
-)
-
-NAMED_TASKS = {task.spec.name: task for task in _TASKS}
+NAMED_TASKS: dict[str, NamedTask] = {}
+for _row in json.loads((files("pipeline.tasks") / "named_tasks.json").read_text("utf-8")):
+    _own = {key: tuple(v) if isinstance(v, list) else v for key, v in _row["spec"].items()}
+    _header = tuple(_row.get("header", ()))
+    NAMED_TASKS[_own["name"]] = NamedTask(TaskSpec(**_own), _row.get("files", ""), _header)
 
 # Of tasks without a name; all others are sentences or pairs of them.
 _LENGTHS: dict[Kind, int] = {"answer": 384, "choose": 512}
@@ -132,7 +49,7 @@ def task_called(name: str) -> TaskSpec:
     (('SST-2.tsv',), 384)
     """
     plain = _plain(name)
-    for task in _TASKS:
+    for task in NAMED_TASKS.values():
         if _plain(task.spec.name) == plain:
             return task.spec
     for kind in KINDS:
@@ -174,6 +91,10 @@ text,score
 {"tokens": ["Ada", "is", "in", "New", "York"], "tags": ["B-PER", "O", "O", "B-LOC", "I-LOC"]}
 {"text": "Ada is in New York", "spans": [[0, 3, "PER"], [10, 18, "LOC"]]}
 {"text": "It is late", "spans": []}""",
+    "embed": """\
+{"anchor": "Who ran?", "positive": "Ada ran home.", "negative": "It was late."}
+{"anchor": "When was it?", "positive": "It was late."}
+{"sentence1": "It was late.", "sentence2": "It was not early.", "score": 0.9}""",
 }
 
 

@@ -14,13 +14,7 @@ from pipeline.core.documents import list_reasons
 from pipeline.reading.head import is_columnar
 from pipeline.reading.tables import column_names, divide_lines
 from pipeline.storage.files import is_folder
-from pipeline.tasks.columns import (
-    TEXT_COLUMNS,
-    find_columns,
-    label_names,
-    parsed,
-    remarks_on_columns,
-)
+from pipeline.tasks.columns import NAMES, find_columns, label_names, parsed, remarks_on_columns
 from pipeline.tasks.conll import names_words, read_conll
 from pipeline.tasks.named_tasks import NAMED_TASKS, wanted
 from pipeline.tasks.options import first_option_of, with_options
@@ -186,7 +180,7 @@ def _has_names(text: str, task: TaskSpec) -> bool:
     """Whether the first line of a table has the name of a column that is read."""
     named = NAMED_TASKS.get(task.name)
     header = named.header if named else ()
-    known = {*TEXT_COLUMNS, *header, (task.columns.text or "text").lower()}
+    known = {*NAMES["text"], *header, (task.columns.text or "text").lower()}
     _, first = next(divide_lines(io.StringIO(text)), (1, []))
     names = column_names(first)
     # A name has no more than a few words.
