@@ -207,8 +207,8 @@ def _blocks(
         words = [*itertools.dropwhile(is_comment, own)]
         if len(words) < len(own):
             counts[COMMENT] += len(own) - len(words)
-        block: _Block = []
-        for line in words:
+        block: _Block = [] if places else words
+        for line in words if places else ():
             called = {p: now for p in places if (now := "".join(line[1][p : p + 1]).strip())}
             if block and not called.items() <= before.items():
                 yield block
@@ -339,25 +339,29 @@ def _check_lines(blocks: Sequence[_Block], places: _Places, *, is_equal: bool, p
     Args:
         is_equal: Whether the last column has the tags, so that none may be missing.
     """
-    word, tag = places
+    (word, tag), last, known = places, max(places), set[str]()
     for block in blocks:
+        width = len(block[0][1])
         for number, cells in block:
+            is_short = last >= len(cells)
+            is_other = is_equal and len(cells) != width
+            if not is_short and not is_other and (tag == word or cells[tag] in known):
+                continue
             place = f"{path}, line {number}"
-            if max(places) >= len(cells):
+            if is_short:
                 raise AlbertError(
-                    f"{place} ends before column {max(places) + 1}, where the "
+                    f"{place} ends before column {last + 1}, where the "
                     f"{'tag' if tag > word else 'word'} is; correct the line{wanted('tag')}"
                 )
-            if is_equal and len(cells) != len(block[0][1]):
+            if is_other:
                 remedy = "say which column has the tags with --label-column"
                 if tag == word:
                     remedy = "send running text to standard input, one text a line"
                 raise AlbertError(
                     f"{place} has {counted(len(cells), 'column')} and the first of its "
-                    f"sentence has {len(block[0][1])}; correct it, or {remedy}{wanted('tag')}"
+                    f"sentence has {width}; correct it, or {remedy}{wanted('tag')}"
                 )
-            if tag == word:
-                continue
+            known.add(cells[tag])
             if _NUMBERED.fullmatch(cells[tag]):
                 raise AlbertError(
                     f"{place}: {cells[tag]!r:.60} has the number of its span, as WebAnno "

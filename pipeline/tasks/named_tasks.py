@@ -1,8 +1,9 @@
 """The tasks that have a name, and the form of a file of each kind.
 
-`named_tasks.json` has labels, metrics, length, files and submission of each. Names and order of labels as in google-research/albert (`classifier_utils.py`), metrics
-as on the site of each task, lengths as in Table 14 of the paper unless the texts are
-known to be short.
+`named_tasks.json` has labels, metrics, length, files and submission of each: names and
+order of labels as in google-research/albert (`classifier_utils.py`), metrics as on the
+site of each task, lengths as in Table 14 of the paper unless the texts are known to be
+short.
 """
 
 import json
