@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from schemas.errors import FORM, SettingError
 from schemas.files import json_text
@@ -33,7 +33,9 @@ class NamedTask(NamedTuple):
 
 NAMED_TASKS: dict[str, NamedTask] = {}
 for _row in json.loads((files("pipeline.tasks") / "named_tasks.json").read_text("utf-8")):
-    _own = {key: tuple(v) if isinstance(v, list) else v for key, v in _row["spec"].items()}
+    _own: dict[str, Any] = {
+        key: tuple(v) if isinstance(v, list) else v for key, v in _row["spec"].items()
+    }
     _header = tuple(_row.get("header", ()))
     NAMED_TASKS[_own["name"]] = NamedTask(TaskSpec(**_own), _row.get("files", ""), _header)
 

@@ -4,12 +4,13 @@ import json
 
 import pytest
 
-from pipeline.tasks.named_tasks import task_called
+from pipeline.tasks.named_tasks import task_called, wanted
 from pipeline.tasks.table_examples import NO_LABEL, NO_TEXT, UNSETTLED
 from pipeline.tasks.tags import MOVED, NO_SPANS, PARTIAL
 from pipeline.tasks.task_files import find_task_files
 from pipeline.tasks.training_data import check_examples, with_labels
 from schemas.errors import AlbertError
+from schemas.task import KINDS
 from tests.pipeline.tasks.task_file import read
 
 TEXT = "Ada Lovelace met Bo in New York"
@@ -476,3 +477,11 @@ def test_relatives_of_squad_are_read(tmp_path, article, qa):
     articles = [{**article, "paragraphs": [paragraph]}] if article else [paragraph]
     (example,) = read(tmp_path, json.dumps({"data": articles}), task="answer").examples
     assert (example.id, example.answers[0].text) == ("7", "Ada")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_rows_that_a_refusal_shows_are_read(tmp_path, kind):
+    rows = wanted(kind).partition("\n")[2]
+    # Of some kinds the rows are of several forms, of which a file has one.
+    for content in rows.splitlines()[:2] if kind in ("tag", "embed") else [rows]:
+        assert read(tmp_path, content, task=kind).examples
