@@ -186,32 +186,24 @@ def _timed(
 ) -> Timed:
     """A step of B sequences, from micro-batches `[N, M, ...]` that are repeated for a while.
 
-    Getting a batch counts. The first batch of a size compiles, so it is computed again.
+    Getting a batch counts, but it is always the first that is computed: those of other sizes
+    would compile too.
     """
-    reading: list[float] = []
-    accumulating: list[float] = []
-    applying: list[float] = []
-    compiling: list[float] = []
-    sizes: set[tuple[tuple[int, ...], ...]] = set()
-    while len(applying) < LEAST_REPEATS or sum((*reading, *accumulating, *applying)) < seconds:
+    batch = unpadded(next(batches))
+    counts = pretraining_counts(batch)
+    spent: list[tuple[float, float]] = []
+    while len(spent) <= LEAST_REPEATS or sum(map(sum, spent[1:])) < seconds:
         start = time.perf_counter()
-        batch = unpadded(next(batches))
-        moments = [time.perf_counter()]
-        size = tuple(values.shape for values in batch.values())
-        for _ in range(1 if size in sizes else 2):
-            steps.accumulate(batch, counts=pretraining_counts(batch), step=0, micro=0)
-            steps.sums()
-            moments.append(time.perf_counter())
-            float(steps.apply(0.0, step=0))
-            moments.append(time.perf_counter())
-        sizes.add(size)
-        reading.append(moments[0] - start)
-        accumulating.append(moments[-2] - moments[-3])
-        applying.append(moments[-1] - moments[-2])
-        compiling.append(moments[-3] - moments[0])
+        unpadded(next(batches))
+        steps.accumulate(batch, counts=counts, step=0, micro=0)
+        steps.sums()
+        between = time.perf_counter()
+        float(steps.apply(0.0, step=0))
+        spent.append((between - start, time.perf_counter() - between))
+    compiled, *repeated = spent
+    micro, update = map(fmean, zip(*repeated, strict=True))
     rows: int = math.prod(batch["input_ids"].shape[:2])
-    micro = fmean(reading) + fmean(accumulating)
-    return Timed(math.ceil(batch_size / rows) * micro + fmean(applying), compiling[0])
+    return Timed(math.ceil(batch_size / rows) * micro + update, sum(compiled) - micro - update)
 
 
 def random_batch(
