@@ -127,14 +127,10 @@ def _target_of(table: Table, kind: Kind, columns: Columns, reader: SpanReader) -
         return lambda row, _: {"score": _score(row, name)}
     if kind == "answer":
         return lambda row, _: {"answers": _answers(row, name)}
-    if kind == "tag" and any(are_spans(marked_value(cell)) for cell in cells):
+    if kind == "tag" and any(map(are_spans, map(marked_value, cells))):
         return lambda row, known: {"tags": reader.tags(row, name, known["words"], known["text"])}
     if kind == "tag":
-        return lambda row, known: {
-            "tags": reader.tags(row, name, known["words"], known["text"])
-            if isinstance(marked_value(row.cells.get(name)), dict)
-            else tags_of_row(row, name)
-        }
+        return lambda row, _: {"tags": tags_of_row(row, name)}
     are_places = answers_are_places(table, columns)
     return lambda row, known: {"choice": _choice(row, known["options"], columns, are_places)}
 

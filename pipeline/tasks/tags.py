@@ -198,8 +198,9 @@ def marked_value(cell: Any) -> Any:
 
 
 def are_spans(value: Any) -> bool:
-    """Whether a value lists spans of characters."""
-    return isinstance(value, list) and bool(value) and isinstance(value[0], list | dict)
+    """Whether a value has spans of characters: a list of them, or CLUENER's object."""
+    is_list = isinstance(value, list) and bool(value) and isinstance(value[0], list | dict)
+    return is_list or isinstance(value, dict)
 
 
 def spans_of(value: dict[str, Any] | list[Any]) -> Iterator[Span]:

@@ -140,14 +140,15 @@ def _of_words(
         table = parse_table(text, path=path)
         columns = find_columns(table, "tag", given=task.columns, is_labelled=is_labelled)
         # A row has all words of a sentence; a word alone may look like a list.
-        sample = [
-            [
-                isinstance(parsed(cell), list) or " " in str(cell).strip()
-                for cell in map(row.cells.get, (columns.text or "", columns.label or ""))
-            ]
+        read = (columns.text or "", columns.label or "")[: 1 + is_labelled]
+        of_words = [
+            all(
+                isinstance(parsed(c), list) or " " in str(c).strip()
+                for c in map(row.cells.get, read)
+            )
             for row in table.rows[:_SAMPLE_ROWS]
         ]
-        if any(map(all, sample)) or 0 < len(sample) <= sum(map(any, sample)) * 2:
+        if sum(of_words) * 2 >= len(of_words) > 0 or (is_labelled and any(of_words)):
             return _of_table(table, task, is_labelled=is_labelled)
     columns = task.columns
     if not is_labelled:
