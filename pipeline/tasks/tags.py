@@ -46,8 +46,8 @@ _BRACKETED = re.compile(r"(?:\(([^()*\s]+))?(\*?)(\)?)")
 _KEYED = re.compile(r"([^|=]+)=([^|]*)")
 _SMALL = re.compile(r"o|[biesluw]-.+")
 
-# A letter of a script whose words end in particles, such as the Korean one.
-_WITH_PARTICLES = re.compile("[가-힣]")
+# A letter of a script in which other words are written onto a name: Hebrew, Arabic, Korean.
+_WITH_PARTICLES = re.compile("[\u0590-\u06ff가-힣]")
 
 
 def entity_forms(tags: Collection[str]) -> dict[str, str] | None:
@@ -272,10 +272,12 @@ class SpanReader:
             self._counts[OUTSIDE] += 1
             self._misfits.append(place)
             return None
-        is_cut = _is_inside(text, end) and not _WITH_PARTICLES.match(text[end - 1])
-        if not span.text and (is_cut or _is_inside(text, start)):
+        begins, ends = _is_inside(text, start), _is_inside(text, end)
+        if not span.text and (begins or ends):
             self._counts[PARTIAL] += 1
-            self._misfits.append(place)
+            # A longer rest may be the ending of a name, one letter is none that was counted.
+            if begins or not _is_inside(text, end + 1):
+                self._misfits.append(place)
         return span
 
     def check(self) -> None:
@@ -297,7 +299,8 @@ def _is_inside(text: str, place: int) -> bool:
     (True, False, False)
     """
     around = text[place - 1 : place + 1] if place else ""
-    return len(around) == 2 and around.isalnum() and not any(map(is_unspaced, around))
+    is_spaced = not any(is_unspaced(each) or _WITH_PARTICLES.match(each) for each in around)
+    return len(around) == 2 and around.isalnum() and is_spaced
 
 
 def tags_of_row(row: Row, name: str) -> tuple[str, ...]:

@@ -166,10 +166,19 @@ def test_a_row_without_a_value_for_its_spans_has_no_entities(tmp_path):
     assert file.counts == {NO_SPANS: 1}
 
 
-def test_korean_words_may_go_on_after_a_name(tmp_path):
-    rows = [{"text": "서울에서 김철수가 왔다", "label": [[0, 2, "LC"], [5, 8, "PS"]]}]
-    (example,) = read(tmp_path, lines(rows), task="tag").examples
-    assert example.tags == ("B-LC", "B-PS", "O")
+@pytest.mark.parametrize(
+    ("text", "marked", "tags"),
+    [
+        ("서울에서 김철수가 왔다", [[0, 2, "LC"], [5, 8, "PS"]], "B-LC B-PS O"),
+        ("Ada Budapesten él", [[0, 3, "P"], [4, 12, "L"]], "B-P B-L O"),
+        ("הלכתי לפריז אתמול", [[7, 11, "L"]], "O B-L O"),
+        ("ذهبت وباريس", [[6, 11, "L"]], "O B-L"),
+    ],
+    ids=["Korean", "Hungarian", "Hebrew", "Arabic"],
+)
+def test_other_words_may_be_written_onto_a_name(tmp_path, text, marked, tags):
+    (example,) = read(tmp_path, lines([{"text": text, "label": marked}]), task="tag").examples
+    assert example.tags == tuple(tags.split())
 
 
 # Cells of labels, the sign that divides them all, and the labels.
