@@ -30,8 +30,9 @@ def without_furniture(text: str) -> str:
     """
     if "\x0c" in text:
         text = without_running_lines(text)
-    found = _LINE_NUMBER.match(text.lstrip("\n"))
-    return _MARGIN.sub("", text) if found and has_margin(text[:_HEAD_CHARACTERS]) else text
+    head = text[:_HEAD_CHARACTERS]
+    is_likely = _LINE_NUMBER.match(head.lstrip("\n")) is not None
+    return _MARGIN.sub("", text) if is_likely and has_margin(head) else text
 
 
 def without_running_lines(text: str) -> str:

@@ -307,7 +307,7 @@ MAX_PARAGRAPH_CHARACTERS = 1 << 20
 
 # Nobody wraps lines by hand at this width.
 _WIDE_LINE_CHARACTERS = 200
-_HEAD_CHARACTERS = 1 << 16
+_HEAD_CHARACTERS, _MIDDLE_CHARACTERS = 1 << 16, 1 << 13
 # Nobody wraps lines by hand at less than this, with and without spaces.
 _LEAST_WIDTH, _LEAST_UNSPACED_WIDTH = 30, 12
 # Where the next word brings a line to this share of the width, it did not fit: printed
@@ -583,7 +583,10 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> tuple[list[str], 
         text = text.translate(ends)
     text = with_whole_words(text)
     raw = text.split("\n") if are_lines else _BLANK_LINES.split(text)
-    if not are_lines and (is_record or not is_wrapped(_spaced(text[:_HEAD_CHARACTERS]))):
+    # Titles and contents at the start of a book are not wrapped.
+    middle = max(0, len(text) - _MIDDLE_CHARACTERS) // 2
+    sample = "" if is_record or are_lines else text[middle : middle + _MIDDLE_CHARACTERS]
+    if not are_lines and (is_record or not is_wrapped(_spaced(sample))):
         raw = list[str]()
         spaced = _spaced(text)
         width = _width(spaced)

@@ -275,6 +275,10 @@ _ODD = re.compile(
     """,
     re.VERBOSE,
 )
+# Nearly all lines of a text have nothing of this; the pattern alone takes several times longer.
+_MAY_BE_ODD = re.compile(
+    r"[\\<|¶~@\u2581#{}\[\]=%_/]|'''|\( ?[A-Z(\'\"]|^\W*[A-Z\d]{2}|^[-+\d]|^\S{40}|^[0-9a-f]{8}"
+)
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+|\S+@\S+\.\S+")
 # Shares of the lines that have any such mark, or the same one, and of lines that are
 # nothing else.
@@ -425,8 +429,9 @@ def odd_marks(line: str) -> Iterator[str]:
     >>> list(odd_marks(r"\v 12 He came\f + \fr 1:12 late.")), list(odd_marks("1:12 He came."))
     (['\\v', '\\f', '\\fr'], [])
     """
-    for found in _ODD.finditer(_ADDRESS.sub("", line)):
-        yield found[0].strip()
+    if _MAY_BE_ODD.search(line):
+        for found in _ODD.finditer(_ADDRESS.sub("", line)):
+            yield found[0].strip()
 
 
 def is_unlike_text(line: str) -> bool:

@@ -15,6 +15,7 @@ whole: novels of a million characters in one paragraph cost half of what is allo
 """
 
 import functools
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -406,13 +407,15 @@ _ITEM = re.compile(
     r"(?:(?:\((?:\d{1,3}|[^\W\d_]|[ivxlc]{1,6})\)|\d{1,3}[.)]|[^\W\d_]\)|[ivx]{1,5}[.)])\s+)+(?=\S)"
 )
 
+_ITEM_CHARACTERS = 5
 _BARE_ITEM = re.compile(r"\((?:\d{1,3}|[^\W\d_])\)|\d{1,2}[.)]")
 
 # Marks of quotation that are letters (Uzbek, Hawaiian): between two letters where one is
 # U+2018, and before a letter where more words begin with one than nothing closes.
-_IN_WORD = re.compile(r"(?<=[^\W\d_])‘(?=[^\W\d_])")
-_BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])[‘’](?=[^\W\d_])")
-_OPENER, _CLOSER = re.compile(r"(?<!\w)‘(?=[^\W\d_])"), re.compile(r"(?<=\S)’(?!\w)")
+# Each begins with the mark itself, for speed.
+_IN_WORD = re.compile(r"‘(?<=[^\W\d_]‘)(?=[^\W\d_])")
+_BETWEEN_LETTERS = re.compile(r"[‘’](?<=[^\W\d_].)(?=[^\W\d_])")
+_OPENER, _CLOSER = re.compile(r"‘(?<!\w‘)(?=[^\W\d_])"), re.compile(r"’(?<=\S’)(?!\w)")
 _LETTER, _MOST_UNCLOSED = "\u02bc", 0.1
 
 # What the segmenter searches for after each opening quotation mark.
@@ -464,30 +467,32 @@ def split_sentences(document: Document, *, language: str) -> list[list[str]]:
             for sentence in found:
                 is_long = len(sentence) > LONG_SENTENCE_CHARACTERS
                 sentences += split_long(sentence) if is_long else [sentence.strip()]
-        whole = [item[0]] if item else list[str]()
-        for sentence in filter(None, sentences):
-            if whole and (item or _BARE_ITEM.fullmatch(whole[-1])):
-                whole[-1] = f"{whole[-1].rstrip()} {sentence}"
-            else:
-                whole.append(sentence)
-            item = None
-        paragraphs.append(whole)
+        sentences = [*filter(None, sentences)]
+        if item:
+            sentences[:1] = [item[0] + "".join(sentences[:1])]
+        if min(map(len, sentences), default=0) <= _ITEM_CHARACTERS:
+            for place in range(len(sentences) - 2, -1, -1):
+                if _BARE_ITEM.fullmatch(sentences[place]):
+                    sentences[place : place + 2] = [" ".join(sentences[place : place + 2])]
+        paragraphs.append(sentences)
     return paragraphs
 
 
 def _segmented(text: str, rules: SentenceRules) -> list[str]:
     """What the segmenter finds, marks of quotation that are letters being letters."""
-    masked = text
-    if "‘" in text:
-        masked = _BETWEEN_LETTERS.sub(_LETTER, text) if _IN_WORD.search(text) else text
-        # A speech that goes on has one mark that nothing closes, and dialect a few.
-        unclosed = len(_OPENER.findall(masked)) - len(_CLOSER.findall(masked))
-        if unclosed > max(1, _MOST_UNCLOSED * (text.count(" ") + 1)):
-            masked = _OPENER.sub(_LETTER, masked)
-    found, start = list[str](), 0
-    for sentence in sentencex.segment(rules.segmenter, masked):
-        found.append(text[start : start + len(sentence)])
-        start += len(sentence)
+    if "‘" not in text:
+        return list(sentencex.segment(rules.segmenter, text))
+    masked = _BETWEEN_LETTERS.sub(_LETTER, text) if _IN_WORD.search(text) else text
+    # A speech that goes on has one mark that nothing closes, and dialect a few.
+    most = max(1, _MOST_UNCLOSED * (text.count(" ") + 1))
+    if masked.count("‘") > most and (
+        len(_OPENER.findall(masked)) - len(_CLOSER.findall(masked)) > most
+    ):
+        masked = _OPENER.sub(_LETTER, masked)
+    found = list(sentencex.segment(rules.segmenter, masked))
+    if masked != text:
+        ends = [0, *itertools.accumulate(map(len, found))]
+        found = [text[start:end] for start, end in itertools.pairwise(ends)]
     return found
 
 
