@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -34,7 +35,7 @@ from schemas.files import scratch_folder
 from schemas.layout import EVAL, MANIFEST
 from schemas.manifest import DatasetManifest, read_manifest
 from schemas.readable import listed
-from schemas.report import text_lines
+from schemas.report import Table, text_lines
 
 if TYPE_CHECKING:
     from albert_tf.evaluation.evaluate import Text
@@ -132,14 +133,17 @@ def evaluate(run: Path, as_json: bool, quiet: bool, debug: bool, **values: Any) 
     albert report compares runs by them, and the model card of albert export shows them.
     A fine-tuned model is measured by the measures of its task.
     """
-    from albert_tf.runs.run_record import is_tuned
+    from albert_tf.runs.run_record import is_tuned, labels_table, measures_table, verdict
 
     is_task = is_tuned(run)
     check_flags(run, is_task=is_task)
     console = Console(quiet=quiet)
     if is_task:
         measured = evaluate_task(run, values, console)
-        text = task_text(measured, data=values["data"])
+        heading = (
+            f"Step {measured['step']:,}, {measured['examples']:,} examples of {values['data']}"
+        )
+        text = shown(heading, measures_table(measured), verdict(measured), labels_table(measured))
     else:
         measured = evaluate_run(run, values, console)
         text = run_text(measured)
@@ -333,20 +337,6 @@ def evaluate_task(model: Path, values: dict[str, Any], console: Console) -> "Met
     return evaluate_tuned(tuned, given)
 
 
-def task_text(result: "Metrics", *, data: Path | str) -> str:
-    """What a fine-tuned model is worth on a file, for a person."""
-    from albert_tf.runs.run_record import labels_table, measures_table, verdict
-
-    labels = labels_table(result)
-    parts = [
-        f"Step {result['step']:,}, {result['examples']:,} examples of {data}",
-        "\n".join(text_lines(measures_table(result))),
-        "\n".join(verdict(result)),
-        "\n".join(text_lines(labels)) if labels is not None else "",
-    ]
-    return "\n\n".join(filter(None, parts))
-
-
 def find_pairs(patterns: tuple[str, ...], *, maximum: int | None) -> "list[MinimalPair]":
     """The pairs in all files at some paths, `maximum` of each paradigm or all."""
     with silent_stderr():
@@ -370,14 +360,19 @@ def find_pairs(patterns: tuple[str, ...], *, maximum: int | None) -> "list[Minim
 
 
 def run_text(evaluation: "Metrics") -> str:
-    """An evaluation for a person."""
+    """An evaluation of a run for a person."""
     from albert_tf.runs.metrics import comparison, heading, minimal_pairs, sentences
 
-    pairs = minimal_pairs(evaluation)
-    parts = [
+    return shown(
         heading(evaluation),
-        "\n".join(text_lines(comparison(evaluation))),
-        "\n".join(sentences(evaluation)),
-        "\n".join(text_lines(pairs)) if pairs else "",
-    ]
+        comparison(evaluation),
+        sentences(evaluation),
+        minimal_pairs(evaluation),
+    )
+
+
+def shown(heading: str, table: Table, sentences: Iterable[str], more: Table | None) -> str:
+    """A heading, a table, what it says, and another table if there is one."""
+    parts = [heading, "\n".join(text_lines(table)), "\n".join(sentences)]
+    parts.append("\n".join(text_lines(more)) if more else "")
     return "\n\n".join(filter(None, parts))

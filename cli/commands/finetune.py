@@ -13,12 +13,12 @@ from cli.support import output_folder
 from cli.support.asked import apply_recipe, recipe_option
 from cli.support.console import Console, Say, silent_stderr
 from cli.support.options import (
-    Duration,
     UserPath,
     column_options,
     common_options,
     config_options,
     from_anywhere,
+    max_time_option,
     offered,
     take_config,
 )
@@ -143,12 +143,7 @@ WEIGHED: tuple[Kind, ...] = ("classify", "tag")
     help="Keep the head of MODEL too, which must be a fine-tuned model with the same labels.",
 )
 @checkpoint_option
-@click.option(
-    "--max-time",
-    type=Duration(),
-    help="Save and stop this long after the command was entered, such as 90s, 30m or "
-    "1h30m; the same command continues.",
-)
+@max_time_option
 @recipe_option(TASK_RECIPES, help="those of ALBERT's paper for a task (Table 14), for wide models.")
 @config_options(FineTuneConfig)
 @common_options

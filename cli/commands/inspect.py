@@ -212,8 +212,14 @@ def data_lines(
     is_verified: bool,
 ) -> Iterator[str]:
     """The card of a data set and some of its examples; `facts` as in `folder_lines`."""
-    from pipeline.dataset.local_copy import all_files, first_files
-    from pipeline.dataset.manifest import data_card, load_vocabulary, read_examples, show_example
+    from pipeline.dataset.local_copy import all_files, first_files, remove_damaged
+    from pipeline.dataset.manifest import (
+        data_card,
+        load_vocabulary,
+        read_examples,
+        show_example,
+        verify,
+    )
 
     def choose(manifest: DatasetManifest) -> tuple[ShardFile, ...]:
         copy = copy_of_epoch(epoch, split, manifest)
@@ -225,7 +231,18 @@ def data_lines(
     manifest = read_manifest(data)
     copy = copy_of_epoch(epoch, split, manifest)
     if is_verified:
-        check_files(data, manifest, is_copy=is_copy)
+        total = sum(shard.bytes for shard in manifest.shards)
+        with console.start("verifying", total=total, unit="B") as bar:
+            problems = list(verify(data, manifest, progress=bar.to))
+        yield from problems
+        # Of a copy of a data set on storage nothing damaged is kept.
+        if problems and is_copy and remove_damaged(data, manifest):
+            raise AlbertError(
+                f"{data} was damaged; what does not match is removed from the copy; the "
+                "next command copies it again."
+            )
+        if problems:
+            raise AlbertError(f"{data} is damaged; make it again with --overwrite.")
     tokenizer = load_vocabulary(data, manifest)
     facts["manifest"] = manifest.to_dict()
     yield data_card(manifest)
@@ -248,26 +265,3 @@ def copy_of_epoch(epoch: int, split: str, manifest: DatasetManifest) -> int:
             )
         return 0
     return epoch if manifest.has_documents else epoch % manifest.num_copies(TRAIN)
-
-
-def check_files(data: Path, manifest: DatasetManifest, *, is_copy: bool) -> None:
-    """Hash and read every file of a data set, and say what is wrong with each.
-
-    Of a copy of a data set on storage nothing damaged is kept.
-    """
-    from pipeline.dataset.local_copy import remove_damaged
-    from pipeline.dataset.manifest import verify
-
-    total = sum(shard.bytes for shard in manifest.shards)
-    with Console(quiet=False).start("verifying", total=total, unit="B") as bar:
-        problems = list(verify(data, manifest, progress=bar.to))
-    for problem in problems:
-        click.echo(problem)
-    if not problems:
-        return
-    if is_copy and remove_damaged(data, manifest):
-        raise AlbertError(
-            f"{data} was damaged; what does not match is removed from the copy; the "
-            "next command copies it again."
-        )
-    raise AlbertError(f"{data} is damaged; make it again with --overwrite.")

@@ -32,6 +32,7 @@ from cli.support.options import (
     derived_settings,
     is_given,
     is_typed,
+    max_time_option,
     take_config,
 )
 from cli.support.resolve import PRETRAIN, check_duration, identity_of, resolve, settings_of
@@ -102,12 +103,7 @@ TOPICS = {
     help="Start from the weights of another run or an import, with its architecture "
     "unless --model says otherwise.",
 )
-@click.option(
-    "--max-time",
-    type=Duration(),
-    help="Save and stop this long after the command was entered, such as 90s, 30m or "
-    "1h30m; at least one step is done.",
-)
+@max_time_option
 @click.option(
     "--yes", "may_be_long", is_flag=True, help="Start a run even if it would take more than a week."
 )

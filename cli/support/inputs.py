@@ -21,7 +21,7 @@ from schemas.layout import (
     SPM_MODEL,
     TASK,
 )
-from schemas.readable import prefixed
+from schemas.readable import counted, prefixed
 
 if TYPE_CHECKING:
     from pipeline.dataset.local_copy import Choice
@@ -148,7 +148,7 @@ def describe_inputs(files: Iterable[InputFile]) -> Iterator[str]:
         key = (name, file.format, file.language, file.language_from)
         groups.setdefault(key, []).append(file)
     for (kind, *_), group in sorted(groups.items()):
-        count = f"{len(group)} file{'s' if len(group) > 1 else ''}"
+        count = counted(len(group), "file")
         size = prefixed(sum(file.bytes for file in group), "B")
         said = f"{kind}: {count}, {size}: {FORMATS[group[0].format].meaning}"
         if not FORMATS[group[0].format].is_segmented:

@@ -298,6 +298,13 @@ def debug_option(command: Command) -> Command:
     return click.option("--debug", is_flag=True, help=about)(command)
 
 
+max_time_option = click.option(
+    "--max-time",
+    type=Duration(),
+    help="Save and stop this long after the command was entered, such as 90s, 30m or "
+    "1h30m, but not before a step is done; the same command continues.",
+)
+
 _LOCAL_OUTPUT = click.option(
     "--output",
     required=True,
