@@ -20,13 +20,6 @@ NOT_FOUND = "answer that is not in its passage"
 _MAX_MOVED = 0.1
 
 
-def is_squad(value: Any) -> bool:
-    """Whether a value of JSON has articles of paragraphs, or is CMRC's own form."""
-    articles = value.get("data") if isinstance(value, dict) else value
-    first = articles[0] if isinstance(articles, list) and articles else None
-    return isinstance(first, dict) and ("paragraphs" in first or "qas" in first)
-
-
 def read_squad(value: Any, *, path: str, counts: Counter[str]) -> list[TaskExample]:
     """The questions of a file.
 
@@ -215,12 +208,6 @@ def race_questions(row: Row, name: str) -> Iterator[TaskExample]:
             options=two_or_more(choices, place=place),
             choice=choice_of(answer, choices, place=place),
         )
-
-
-def is_c3(value: Any) -> bool:
-    """Whether a value of JSON has documents as C3 has them: lines, questions and id."""
-    first = value[0] if isinstance(value, list) and value else None
-    return isinstance(first, list) and len(first) in (2, 3)
 
 
 def read_c3(value: Any, *, path: str) -> list[TaskExample]:

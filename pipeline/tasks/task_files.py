@@ -18,7 +18,7 @@ from pipeline.tasks.columns import NAMES, find_columns, label_names, parsed, rem
 from pipeline.tasks.conll import names_words, read_conll
 from pipeline.tasks.named_tasks import NAMED_TASKS, wanted
 from pipeline.tasks.options import first_option_of, with_options
-from pipeline.tasks.published import is_c3, is_squad, race_questions, read_c3, read_race, read_squad
+from pipeline.tasks.published import race_questions, read_c3, read_race, read_squad
 from pipeline.tasks.table_examples import divider_of, examples_of_table, settled
 from pipeline.tasks.table_files import (
     Table,
@@ -202,10 +202,15 @@ def _of_own_form(
     value: Any, task: TaskSpec, *, path: str, counts: Counter[str]
 ) -> list[TaskExample] | None:
     """The examples of a file of JSON in the form of SQuAD, C3 or RACE, else None."""
-    if task.kind == "answer" and is_squad(value):
+    articles = value.get("data") if isinstance(value, dict) else value
+    first = articles[0] if isinstance(articles, list) and articles else None
+    # Articles of paragraphs, or CMRC's own form.
+    is_squad = isinstance(first, dict) and ("paragraphs" in first or "qas" in first)
+    if task.kind == "answer" and is_squad:
         return read_squad(value, path=path, counts=counts)
-    if task.kind == "choose" and is_c3(value):
-        return read_c3(value, path=path)
+    # Documents of C3: lines, questions and an id.
+    if task.kind == "choose" and isinstance(first, list) and len(first) in (2, 3):
+        return read_c3(articles, path=path)
     if task.kind == "choose":
         table = table_of_records(value, path=path, kind="choose")
         if "questions" in table.columns:

@@ -227,3 +227,14 @@ def test_labels_without_names_are_said(kind, sentence):
     assert any(line.startswith(sentence) for line in said)
     named = TaskSpec(name=kind, kind=kind, labels=("no", "yes"))
     assert not any("numbers" in x for x in warnings_about(named, [], evaluation=[]))
+
+
+def test_labels_that_differ_in_capital_letters_alone_are_told():
+    labels = ("ham", "HAM", "spam", "eggs") * 10
+    examples = [
+        TaskExample(id=str(n), place="", text=str(n), label=label) for n, label in enumerate(labels)
+    ]
+    spec = with_labels(TaskSpec(name="classify", kind="classify"), examples)
+    assert [*warnings_about(spec, examples, evaluation=[])] == [
+        "Labels that differ in capital letters alone: HAM, ham."
+    ]
