@@ -167,7 +167,10 @@ class ColumnTable:
         """Refuse the next batch of Arrow, which is unpacked whole, if it is huge."""
         place = self._file.tell()
         try:
-            packed, unpacked = _next_batch_bytes(self._file)
+            packed, unpacked = _next_batch_bytes(self._file, size=self._size)
+        except EOFError as error:
+            # PyArrow would ask for the memory first.
+            raise DamagedTable(f"{self._path} is damaged; copy it again.") from error
         except (struct.error, IndexError, ValueError):
             # PyArrow says what is damaged.
             packed = unpacked = 0
@@ -319,22 +322,30 @@ def _thrift_value(data: bytes, place: int, kind: int) -> tuple[Any, int]:
     return number >> 1 ^ -(number & 1), place
 
 
-def _next_batch_bytes(file: BinaryIO) -> tuple[int, int]:
+def _next_batch_bytes(file: BinaryIO, *, size: int) -> tuple[int, int]:
     """The bytes of the next batch of an Arrow stream, and those they are unpacked to.
 
     A compressed buffer begins with its uncompressed length, which PyArrow does not tell
     ("Arrow Columnar Format", "Encapsulated message format" and "Compression").
+
+    Args:
+        size: Of the file.
+
+    Raises:
+        EOFError: The batch would end after the file.
     """
     packed = unpacked = 0
     kind = _DICTIONARY
     while kind == _DICTIONARY:
-        (size,) = struct.unpack("<I", file.read(4))
-        if size == _CONTINUED:
+        (length,) = struct.unpack("<I", file.read(4))
+        if length == _CONTINUED:
             # Versions before 0.15 write no such mark.
-            (size,) = struct.unpack("<I", file.read(4))
-        if size == 0:
+            (length,) = struct.unpack("<I", file.read(4))
+        if length == 0:
             break
-        message = file.read(min(size, _LARGE_BATCH_BYTES))
+        if length > size:
+            raise EOFError
+        message = file.read(length)
         body = file.tell()
         table = _pointed(message, 0)
         kind = message[_field(message, table, _KIND)]
@@ -347,7 +358,10 @@ def _next_batch_bytes(file: BinaryIO) -> tuple[int, int]:
                 (whole,) = struct.unpack("<q", file.read(8))
                 packed, unpacked = packed + length, unpacked + max(whole, length)
         place = _field(message, table, _BODY_BYTES)
-        file.seek(body + (struct.unpack_from("<q", message, place)[0] if place else 0))
+        end = body + (struct.unpack_from("<q", message, place)[0] if place else 0)
+        if end > size:
+            raise EOFError
+        file.seek(end)
     return packed, unpacked
 
 

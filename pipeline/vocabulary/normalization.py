@@ -129,16 +129,30 @@ def normalization_of_text(
     """
     albert = albert_normalization(cased=cased, keep_accents=keep_accents)
     dotted = "İ" if keep_accents and not cased else ""
-    found = total = 0
+    found = alone = total = 0
     for text in texts:
         total += len(text)
         if not text.isascii():
-            found += len(_FORMAT.findall(text)) + len(_ALONE.findall(text))
-            found += sum(map(text.count, f"{_JOINERS}{dotted}"))
+            found += len(_FORMAT.findall(text)) + sum(map(text.count, f"{_JOINERS}{dotted}"))
+            alone += len(_ALONE.findall(text))
+    if alone > _LEAST_SHARE * total:
+        albert = functools.partial(normalize_alone, albert)
     has_case_of_its_own = not cased and language in f"{_WITH_DOTLESS_I} lt".split()
     if found <= _LEAST_SHARE * total and not has_case_of_its_own:
         return albert
     return functools.partial(normalize_in_language, albert, cased=cased, language=language)
+
+
+def normalize_alone(albert: Callable[[str], str], text: str) -> str:
+    """What a character becomes in text with vowel signs as they are printed alone.
+
+    >>> albert = albert_normalization(cased=False, keep_accents=True)
+    >>> albert("\ufe76") == " \u064e", normalize_alone(albert, "\ufe76") == "\u064e"
+    (True, True)
+    """
+    if _ALONE.fullmatch(text):
+        return "".join(map(albert, unicodedata.normalize("NFKD", text).lstrip()))
+    return albert(text)
 
 
 def normalize_in_language(
@@ -160,8 +174,6 @@ def normalize_in_language(
         return text if albert("\u0301") else ""
     if _FORMAT.fullmatch(text):
         return ""
-    if _ALONE.fullmatch(text):
-        return "".join(map(albert, unicodedata.normalize("NFKD", text).lstrip()))
     if cased:
         return albert(text)
     if text == "İ":
