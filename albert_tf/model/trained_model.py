@@ -75,6 +75,15 @@ class TrainedModel:
     untrained: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        for path, array in self.weights.items():
+            if not np.isfinite(array).all():
+                name = path.removeprefix("albert/")
+                raise AlbertError(
+                    f"{self.folder}: the weight {name} has a value that is not finite, so the "
+                    "model computes nothing; take an earlier checkpoint, or another model."
+                )
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What a person should know of it, a sentence each."""

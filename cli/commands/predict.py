@@ -1,5 +1,7 @@
 """`albert predict`: what a fine-tuned model says of texts."""
 
+import csv
+import io
 import itertools
 import json
 import sys
@@ -59,7 +61,7 @@ _BLOCK_BYTES = 1 << 16
 @click.option(
     "--output",
     type=UserPath(dir_okay=False, path_type=Path),
-    help="File to write the predictions to, as JSON lines.",
+    help="File to write the predictions to: .csv with the texts beside them, else JSON lines.",
 )
 @checkpoint_option
 @json_option("Print one JSON object per line.")
@@ -94,14 +96,47 @@ def predict(model: Path, first: str | None, second: str | None, quiet: bool, **v
         texts = typed(first, second, is_divided=spec.kind != "tag")
         groups = examples_of(texts, spec, options=options)
     is_json = values["as_json"] or output is not None
+    examples: list[TaskExample] = []
+    if output is not None:
+        groups = [examples := [*itertools.chain(*groups)]]
     lines = predicted_lines(tuned, groups, tokenizer=tokenizer, is_json=is_json, say=say)
     if output is None:
         for line in lines:
             click.echo(line)
     else:
         kept = list(lines)
-        write_text(output, "".join(f"{line}\n" for line in kept))
+        if output.suffix == ".csv":
+            write_text(output, csv_text(spec, examples, kept))
+        else:
+            write_text(output, "".join(f"{line}\n" for line in kept))
         say(f"{output}: {len(kept):,} predictions")
+
+
+def csv_text(spec: TaskSpec, examples: Sequence[TaskExample], lines: Sequence[str]) -> str:
+    """Predictions as a table: the texts under the names of their columns, and the answers.
+
+    What an answer has for each label is a column each, such as `probabilities good`.
+
+    Args:
+        lines: Predictions as JSON.
+    """
+    rows: list[dict[str, Any]] = []
+    for example, line in zip(examples, lines, strict=True):
+        row = {"id": example.id, spec.columns.text or "text": example.text}
+        if example.text_pair is not None:
+            row[spec.columns.pair or "text_pair"] = example.text_pair
+        for name, value in json.loads(line).items():
+            if isinstance(value, dict):
+                row |= {f"{name} {label}": each for label, each in value.items()}
+            else:
+                is_list = isinstance(value, list)
+                row[name] = json.dumps(value, ensure_ascii=False) if is_list else value
+        rows.append(row)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, dict.fromkeys(itertools.chain(*rows)), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def predicted_lines(
