@@ -504,8 +504,8 @@ TRAINING_CASES = [
     typed(
         f"{PRETRAIN} --set max_position_embeddings=16 --budget 1h", "max_position_embeddings is 16"
     ),
-    typed(f"{PRETRAIN} --set max_position_embeddings=16", "max_position_embeddings is 16"),
-    typed(f"{PRETRAIN} --set sentence_task=nsp", "with --sentence-task sop"),
+    typed(f"{PRETRAIN} --yes --set max_position_embeddings=16", "max_position_embeddings is 16"),
+    typed(f"{PRETRAIN} --yes --set sentence_task=nsp", "with --sentence-task sop"),
     typed(f"{PRETRAIN} --batch-size 10 --micro-batch-size 12", "10, not 12"),
     typed(f"{PRETRAIN} --max-time soon", "not a time"),
     found(f"{PRETRAIN} --init-from text", "not a run"),
@@ -613,7 +613,7 @@ RUN_CASES = [
     ),
     typed(f"{LAYERS} run", "is given twice"),
     typed("report text/assert.txt", "not a folder"),
-    found("report vocab", "of albert make-data"),
+    found("report vocab", "there is no report of an export or a vocabulary"),
     found(
         "report empty",
         "empty is neither a finished data set of albert make-data nor a run of albert "
@@ -727,7 +727,7 @@ TASK_CASES = [
         "the label '2'",
         all_of(file("train", LABELLED), file("eval", "text,label\nSo-so.,2\n")),
     ),
-    typed("finetune run --output out --task rte --data text", "test in them"),
+    typed("finetune run --output out --task rte --data text", "train, dev or test"),
     typed("finetune run --output out --task guess", "'guess' is neither a kind"),
     typed("finetune run --output out --task classify", "There is nothing to train on"),
     *(

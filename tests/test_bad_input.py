@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from schemas.errors import FORM
 from tests.bad_input import CASES, end, foreign_vocabulary
 
 
@@ -20,12 +21,14 @@ def whole(models, tmp_path_factory):
 @pytest.mark.parametrize("case", CASES, ids=[case.says for case in CASES])
 def test_bad_input_ends_in_one_sentence_and_leaves_nothing(case, whole, tmp_path):
     ending = end(case, whole, tmp_path)
-    *before, sentence = ending.said.splitlines()
+    before, _, after = f"\n{ending.said}".partition("\nError: ")
+    # Below a sentence there may be rows of the form that is read.
+    sentence, *rows = after.splitlines()
     assert ending.exit_code == case.exit_code, ending.said
-    assert sentence.startswith("Error: ")
-    assert sentence.endswith((".", "?"))
+    assert sentence.endswith((".", "?", FORM))
+    assert not [row for row in rows if not row.startswith("  ")]
     assert case.says
     assert case.says in sentence
     assert "Unexpected" not in sentence
-    assert not [line for line in before if line.startswith(("Error", "Traceback"))]
+    assert not [line for line in before.splitlines() if line.startswith(("Error", "Traceback"))]
     assert ending.left == []

@@ -8,7 +8,7 @@ import click
 from cli.support.console import Console
 from cli.support.inputs import data_here, kind_of
 from cli.support.options import UserPath, debug_option
-from schemas.errors import SettingError
+from schemas.errors import AlbertError, SettingError
 from schemas.files import write_text
 from schemas.layout import TRAIN
 from schemas.readable import prefixed
@@ -65,7 +65,7 @@ def report(paths: tuple[Path | str, ...], output: Path, examples: int, debug: bo
 
             runs.append(read_run(path, title=title))
         elif kinds[path] != "data":
-            raise SettingError(
+            raise AlbertError(
                 f"{path}: there is no report of an export or a vocabulary; albert inspect shows it."
             )
         else:
