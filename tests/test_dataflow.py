@@ -59,11 +59,10 @@ def test_the_graph_is_one_chain_of_standard_steps(job):
         ("Spread", "beam:transform:reshuffle:v1"),
         ("read_on_cluster", "beam:transform:pardo:v1"),
         ("AddGone", "beam:transform:generic_composite:v1"),
-        ("by_task", "beam:transform:pardo:v1"),
         ("ByTask", "beam:transform:group_by_key:v1"),
         ("do_group", "beam:transform:pardo:v1"),
         ("AllTasks", "beam:transform:group_by_key:v1"),
-        ("finish", "beam:transform:pardo:v1"),
+        ("finish_on_cluster", "beam:transform:pardo:v1"),
     ]
     for before, after in itertools.pairwise(steps):
         assert list(before.outputs.values()) == list(after.inputs.values())

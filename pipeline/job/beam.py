@@ -117,13 +117,12 @@ def chain_for_engine(
     chain = "Chunks" >> beam.Create(job.chunks) | "Spread" >> beam.Reshuffle()
     if job.dataset.config.max_line_repeats:
         modelless = dataclasses.replace(job, model=b"")
-        chain |= each(repeats.lines_for_engine) | "ByLine" >> beam.GroupByKey()
-        chain |= each(repeats.repeated_line) | "AllLines" >> beam.GroupByKey()
-        chain |= each(repeats.keep_repeated, modelless) | "SpreadAgain" >> beam.Reshuffle()
+        chain = chain | each(repeats.lines_for_engine) | "ByLine" >> beam.GroupByKey()
+        chain = chain | each(repeats.repeated_line) | "AllLines" >> beam.GroupByKey()
+        chain = chain | each(repeats.keep_repeated, modelless) | "SpreadAgain" >> beam.Reshuffle()
     chain |= each(read)
-    if job.near_duplicates:
-        chain |= "AddGone" >> AddGone(each)
-    chain |= each(by_task) | "ByTask" >> beam.GroupByKey() | each(do, small)
+    chain |= "AddGone" >> AddGone(each, by_task) if job.near_duplicates else each(by_task)
+    chain = chain | "ByTask" >> beam.GroupByKey() | each(do, small)
     return chain | "AllTasks" >> beam.GroupByKey() | each(finish)
 
 
@@ -162,8 +161,10 @@ class ClusterStep(beam.DoFn):
 
 
 @beam.ptransform_fn
-def AddGone(found: beam.PCollection, each: Callable[[Compute], beam.PTransform]) -> Any:
-    """What was read, and a task that waits until it is known which documents go.
+def AddGone(
+    found: beam.PCollection, each: Callable[[Compute], beam.PTransform], by_task: Compute
+) -> Any:
+    """What was read by task, and one that waits until it is known which documents go.
 
     Ids are grouped by band, then each is brought together with those it meets.
     """
@@ -175,4 +176,4 @@ def AddGone(found: beam.PCollection, each: Callable[[Compute], beam.PTransform])
         met = met | f"By{name}" >> beam.GroupByKey() | each(compute)
     known = (met, found | each(repeats.chunks_read)) | "AndChunks" >> beam.Flatten()
     known = known | "AllCopies" >> beam.GroupByKey() | each(repeats.keep_gone)
-    return (found, known) | "AndGone" >> beam.Flatten()
+    return (found | each(by_task), known) | "AndGone" >> beam.Flatten()

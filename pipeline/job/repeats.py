@@ -24,7 +24,7 @@ import numpy as np
 from pipeline.core.documents import ReadingCounts, number_of
 from pipeline.core.draws import Keys
 from pipeline.job import resume
-from pipeline.job.plan import Job, Task
+from pipeline.job.plan import Job
 from pipeline.noise.decontamination import HeldOutRuns, Runs
 from pipeline.noise.filters import clean, line_number
 from pipeline.noise.near_copies import (
@@ -190,7 +190,9 @@ def chunks_read(found: object, _: Job) -> Iterator[tuple[None, int]]:
         yield None, found.chunk
 
 
-def keep_gone(group: tuple[None, Iterable[Pair | int]], job: Job) -> Iterator[Task]:
+def keep_gone(
+    group: tuple[None, Iterable[Pair | int]], job: Job
+) -> Iterator[tuple[tuple[str, int], tuple[()]]]:
     """The documents that go become a file, for which all that is to be done waits."""
     pairs, chunks = list[Pair](), list[int]()
     for one in group[1]:
@@ -199,7 +201,7 @@ def keep_gone(group: tuple[None, Iterable[Pair | int]], job: Job) -> Iterator[Ta
         else:
             pairs.append(one)
     write_gone(pairs, chunks, job)
-    yield Task("counts")
+    yield ("counts", 0), ()
 
 
 def read_gone(job: Job) -> frozenset[int]:
