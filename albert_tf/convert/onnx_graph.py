@@ -96,10 +96,11 @@ class Graph:
         if not (self.int8 and rounded):
             kernel = self.constant(f"{name}/kernel", kernels)
             return self.add("Add", self.add("MatMul", rows, kernel), bias)
-        whole, scales = _rounded(kernels, axis=0)
-        # Without sign: of signed kernels processors without VNNI add up too much in 16 bits.
-        kernel = self.constant(f"{name}/kernel_int8", (whole.astype(np.int16) + 128).astype("u1"))
-        zero = self.constant("zero_of_kernels", np.uint8(128))
+        # To 7 bits: processors without VNNI add up two products of more in 16 bits, which
+        # overflows. Kernels without a sign would not, and take twice the time elsewhere.
+        whole, scales = _rounded(kernels, axis=0, largest=63)
+        kernel = self.constant(f"{name}/kernel_int8", whole)
+        zero = self.constant("zero_of_kernels", np.int8(0))
         outputs = [f"{part}_{len(self.nodes)}" for part in ("quantized", "scale", "zero")]
         self.nodes.append(helper.make_node("DynamicQuantizeLinear", [rows], outputs))
         quantized, scale, zero_of_rows = outputs
@@ -131,14 +132,13 @@ class Graph:
         return self.add("LayerNormalization", rows, *parts, epsilon=epsilon)
 
 
-def _rounded(values: Array, *, axis: int) -> tuple[Array, Array]:
-    """Values as int8, and the scales that they are multiplied by, one along each axis.
+def _rounded(values: Array, *, axis: int, largest: int = 127) -> tuple[Array, Array]:
+    """Values as int8 up to `largest`, and the scales that they are multiplied by.
 
     >>> _rounded(np.array([[0.5, 2.54], [-1.27, 0.0]]), axis=0)[0].tolist()
     [[50, 127], [-127, 0]]
     """
-    largest = np.abs(values).max(axis=axis, keepdims=True)
-    scales = np.maximum(largest, 1e-30) / 127
+    scales = np.maximum(np.abs(values).max(axis=axis, keepdims=True), 1e-30) / largest
     return np.round(values / scales).astype(np.int8), scales.astype("float32").squeeze(axis)
 
 
