@@ -1,7 +1,9 @@
 """TFRecords become a trained ALBERT."""
 
+import hashlib
 import importlib.util
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -27,6 +29,17 @@ if _backend == "jax" and importlib.util.find_spec("jax") is None:
         "KERAS_BACKEND=jax needs JAX, which is not installed; "
         'pip install "albert-pretraining[jax]" adds it.'
     )
+
+_accelerators = ("/dev/nvidiactl", "/dev/accel0", "/dev/vfio/0")
+if _backend == "jax" and any(map(os.path.exists, _accelerators)):
+    # What one process has compiled the next one loads, small programs too. Those for a CPU may
+    # not run on another one that sees the same folder.
+    _flags = re.search(r"(?m)^(flags|Features).*", Path("/proc/cpuinfo").read_text())
+    _name = hashlib.sha256(str(_flags and _flags[0]).encode()).hexdigest()[:16]
+    _home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", os.path.join(_home, "albert/jax", _name))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 
 def load(folder: str | Path, *, checkpoint: Literal["latest", "best"] | None = None) -> "Model":

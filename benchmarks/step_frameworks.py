@@ -80,7 +80,7 @@ class Ours:
 
     def apply(self) -> None:
         """Update the weights."""
-        self.steps.apply(0.001, step=0)
+        float(self.steps.apply(0.001, step=0))
 
 
 class KerasHub:

@@ -73,7 +73,8 @@ def three_steps(*, dropout, without_padding=False):
             steps.accumulate(part, counts=counts, step=step, micro=micro)
         losses = steps.sums()
         results[f"losses {step}"] = losses
-        results[f"norm {step}"] = steps.apply(0.01, step=step)
+        results[f"norm {step}"] = float(steps.apply(0.01, step=step))
+        steps.settle()
         for name, variable in {**steps.model.weights_by_path, **steps.optimizer_state}.items():
             results[f"{name} {step}"] = variable.numpy()
     return results

@@ -5,10 +5,12 @@ Records are batched before they are decoded, so that one call decodes a batch. W
 both layouts are equal.
 """
 
+import concurrent.futures
 import contextlib
 import dataclasses
 import functools
 import itertools
+from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,12 +21,13 @@ import tensorflow as tf
 
 from albert_tf.data.on_the_fly import BEGINNING, Landmark, Landmarks, MadeExamples, Making
 from albert_tf.data.reading_order import as_written, shard_groups, shuffled
+from albert_tf.model.unpadding import Fill, Sizes, few_sizes
 from pipeline.records.reading import BATCH_RECORDS, REMEDY, CorruptRecord, Item, read_shard
 from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
 from schemas.example import NO_LABEL, PAD_ID, SEP_ID, stored_features
 from schemas.manifest import DatasetManifest
-from schemas.phases import Phase
+from schemas.phases import Phase, mean_length
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,6 +128,34 @@ class Records:
         self._found.append(item)
         return itertools.repeat(b"", item.lost)
 
+    def sizes(self, rows: int) -> Sizes:
+        """The sizes of training batches of so many rows; none on TensorFlow.
+
+        That compiles a size in a second, as it comes. On JAX each is a program that takes
+        many seconds, so there are few, and all are known before the first step.
+        """
+        if keras.backend.backend() == "tensorflow":
+            return {}
+        data, mean = self.manifest.config, self.manifest.statistics["mean_length"]
+        found: dict[tuple[int, int], set[Fill]] = {}
+        for phase in self.phases or (Phase(0, data),):
+            config, ramp = phase.config, phase.ramp
+            shares = [config.masked_lm_prob]
+            if ramp is not None:
+                # That of its first half, and of its second.
+                shares = [max(ramp.first, ramp.last), (ramp.first + ramp.last) / 2]
+            length, predictions = config.max_seq_length, config.max_predictions_per_seq
+            found.setdefault((length, predictions), set()).update(
+                few_sizes(
+                    rows=rows,
+                    length=length,
+                    predictions=predictions,
+                    mean=mean_length(config, data=data, length=mean),
+                    shares=shares,
+                )
+            )
+        return {shape: sorted(sizes) for shape, sizes in found.items()}
+
     def made(self, making: Making) -> MadeExamples:
         """The examples of a phase."""
         return MadeExamples(
@@ -173,6 +204,18 @@ def training_batches(
         if examples is not None:
             batches = batches.take(-(-examples // size))
         yield from records.read(batches)
+
+
+def in_advance(batches: Generator[Any, None, None], *, number: int = 2) -> Generator[Any]:
+    """The same, so many of them made by a thread before they are asked for."""
+    with contextlib.closing(batches), concurrent.futures.ThreadPoolExecutor(1) as thread:
+        waiting = deque(thread.submit(next, batches, None) for _ in range(number))
+        try:
+            while (batch := waiting.popleft().result()) is not None:
+                waiting.append(thread.submit(next, batches, None))
+                yield batch
+        finally:
+            thread.shutdown(cancel_futures=True)
 
 
 @as_written

@@ -17,14 +17,16 @@ from keras import ops
 
 from albert_tf.data.input_pipeline import Records, evaluation_batches
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch, Model, task_sums
-from albert_tf.model.unpadding import OF_SIZE, unpadded
-from albert_tf.planning.cost import MAX_TOKENS
+from albert_tf.model.unpadding import OF_SIZE, batches_of_each_size, unpadded
+from albert_tf.planning.cost import MAX_TOKENS, MAX_TOKENS_OF_ACCELERATOR
 from albert_tf.runs.metrics import DEVIATIONS, Metrics, Progress, Sums, means
 from schemas.errors import AlbertError
 from schemas.layout import EVAL
 
 Tensor = Any
 Array = np.ndarray[Any, Any]
+# Compiles a program that can be called from then on.
+Program = Callable[[], object]
 # Asked now and then; true to stop. Several hosts have to ask together.
 Stop = Callable[[], object]
 
@@ -120,8 +122,17 @@ class HeldOut:
         self.examples = examples
         self._records = records
         length = records.manifest.config.max_seq_length
-        self._batch_size = max(1, MAX_TOKENS // length)
-        self._measure = compiled(_measure, model)
+        self._batch_size = max(1, tokens_at_once() // length)
+        self._sizes = Records(records.dataset, records.manifest).sizes(self._batch_size)
+        self._measure = Compiled(_measure, model)
+
+    def programs(self) -> list[Program]:
+        """What compiles all that measuring needs, if it takes long."""
+        batches = batches_of_each_size(self._sizes, number=1, rows=self._batch_size)
+        return [
+            self._measure.program({name: one[0] for name, one in batch.items()})
+            for batch in batches
+        ]
 
     def measure(
         self,
@@ -141,7 +152,8 @@ class HeldOut:
         for batch in evaluation_batches(self._records, batch_size=size, examples=left):
             if should_stop():
                 return None
-            alone = unpadded({name: values[None] for name, values in batch.items()})
+            rows = {name: values[None] for name, values in batch.items()}
+            alone = unpadded(rows, sizes=self._sizes)
             values = self._measure({name: one[0] for name, one in alone.items()})
             total += values[: len(total)]
             of_batch = values[len(total) :].reshape(4, -1)
@@ -151,35 +163,53 @@ class HeldOut:
         return Measured(Sums(*total.tolist()), by_example[:, :number])
 
 
-def compiled(function: Callable[[Any, Batch], Tensor], model: Model) -> Callable[[Batch], Array]:
-    """Compile a function of a model and a batch `[B, ...]`.
-
-    Returns:
-        A function of the batch alone, with the model's weights as they are at the call.
-    """
+def tokens_at_once() -> int:
+    """Tokens that a model is measured on at a time, padding included."""
     if keras.backend.backend() == "jax":
         import jax
 
-        @jax.jit
-        def of_values(values: dict[str, Tensor], batch: Batch) -> Tensor:
-            with with_weights(model, values):
-                return function(model, batch)
+        if jax.default_backend() != "cpu":
+            return MAX_TOKENS_OF_ACCELERATOR
+    return MAX_TOKENS
 
-        def by_jax(batch: Batch) -> Array:
-            values = {path: w.value for path, w in model.weights_by_path.items()}
-            return np.asarray(of_values(values, batch), np.float64)
 
-        return by_jax
-    import tensorflow as tf
+class Compiled:
+    """A function of a model and a batch `[B, ...]`, compiled for each shape of the batch.
 
-    graph = tf.function(lambda batch: function(model, batch), autograph=False)
+    It is called with the batch alone, and takes the weights of the model as they are.
+    """
 
-    def by_tensorflow(batch: Batch) -> Array:
+    def __init__(self, function: Callable[[Any, Batch], Tensor], model: Model) -> None:
+        self._weights = model.weights_by_path
+        if keras.backend.backend() == "jax":
+            import jax
+
+            @jax.jit
+            def of_values(values: dict[str, Tensor], batch: Batch) -> Tensor:
+                with with_weights(model, values):
+                    return function(model, batch)
+
+            self._function: Any = of_values
+            return
+        import tensorflow as tf
+
+        self._function = tf.function(lambda batch: function(model, batch), autograph=False)
+
+    def __call__(self, batch: Batch) -> Array:
+        """What the function gives, in float64."""
+        if keras.backend.backend() == "jax":
+            return np.asarray(self._function(self._values(), batch), np.float64)
         # Finds the graph that was made before.
-        graph.get_concrete_function(of_any_size(batch))
-        return np.asarray(graph(batch), np.float64)
+        self._function.get_concrete_function(of_any_size(batch))
+        return np.asarray(self._function(batch), np.float64)
 
-    return by_tensorflow
+    def program(self, batch: Batch) -> Program:
+        """What compiles it on JAX for batches of a shape."""
+        program: Program = self._function.lower(self._values(), batch).compile
+        return program
+
+    def _values(self) -> dict[str, Tensor]:
+        return {path: weight.value for path, weight in self._weights.items()}
 
 
 def with_weights(model: Model, values: Mapping[str, Tensor]) -> keras.StatelessScope:
@@ -221,8 +251,8 @@ def layer_similarities(
 ) -> list[LayerSimilarity]:
     """Measure all layers of a model on the first held-out examples, masks and all."""
     length = records.manifest.config.max_seq_length
-    batch_size = min(examples, max(1, MAX_TOKENS // length))
-    sums = compiled(similarity_sums, model)
+    batch_size = min(examples, max(1, tokens_at_once() // length))
+    sums = Compiled(similarity_sums, model)
     total = np.zeros((model.config.num_hidden_layers, 3))
     tokens, left = 0, examples
     batches = evaluation_batches(records, batch_size=batch_size, examples=examples)

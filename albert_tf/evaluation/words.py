@@ -16,14 +16,16 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import keras
 import numpy as np
 import numpy.typing as npt
 from keras import ops
 
 from albert_tf.data.input_pipeline import Records
 from albert_tf.evaluation.counting import UNKNOWN, Asked, held_out_text
-from albert_tf.evaluation.held_out import compiled
+from albert_tf.evaluation.held_out import Compiled, Program, tokens_at_once
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
+from albert_tf.planning.cost import MAX_TOKENS
 from schemas.example import MASK_ID, PAD_ID, SEP_ID, SPACE, SPECIAL_TOKENS
 
 Bools = npt.NDArray[np.bool_]
@@ -167,7 +169,7 @@ def is_letter(character: str) -> bool:
     return unicodedata.category(character)[0] in "LM"
 
 
-# Tokens computed at a time, padding included. All widths that are a power of two, or
+# Tokens computed at a time on a CPU, padding included. All widths that are a power of two, or
 # three times one, divide it, so that the layers see one shape whatever the width.
 BATCH_TOKENS = 3072
 
@@ -212,8 +214,14 @@ class WordScorer:
     """A model that is asked about words; every shape is compiled once."""
 
     def __init__(self, model: AlbertPretrainer) -> None:
-        self._answer = compiled(_losses, model)
+        self._answer = Compiled(_losses, model)
         self._longest = model.config.max_position_embeddings
+
+    def program(self, length: int) -> Program:
+        """What compiles it on JAX for rows of which the longest has such a length."""
+        questions = Questions([np.zeros(length, np.int32)], *np.zeros((3, 1), np.int64))
+        ((_, batch),) = batches_by_length(questions, longest=self._longest)
+        return self._answer.program(batch)
 
     def losses(
         self,
@@ -271,13 +279,14 @@ def batches_by_length(questions: Questions, *, longest: int) -> Iterator[tuple[I
     """Batches of questions of about one length, the longest first, with their numbers.
 
     Each is filled up to the number of rows of its width, so that every width has one
-    shape.
+    shape. On JAX all have the width of the longest, since each takes seconds to compile.
     """
     lengths = np.array([len(row) for row in questions.rows], np.int64)[questions.row]
     order, first = np.argsort(-lengths, kind="stable"), 0
     while first < len(order):
-        width = width_of(int(lengths[order[first]]), longest=longest)
-        size = max(1, BATCH_TOKENS // width)
+        place = 0 if keras.backend.backend() == "jax" else first
+        width = width_of(int(lengths[order[place]]), longest=longest)
+        size = max(1, BATCH_TOKENS * (tokens_at_once() // MAX_TOKENS) // width)
         some = order[first : first + size]
         yield some, _batch(questions, some, size=size, width=width)
         first += size

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from keras import ops
 
-from albert_tf.evaluation.held_out import Stop, compiled, never
+from albert_tf.evaluation.held_out import Compiled, Stop, never
 from albert_tf.finetuning.batches import batches_to_predict
 from albert_tf.finetuning.job import TuningJob, TuningState
 from albert_tf.model.task_model import Batch, TaskModel
@@ -99,7 +99,7 @@ class Predictor:
                     tensors = {n: ops.convert_to_tensor(each) for n, each in batch.items()}
                     return ops.convert_to_numpy(model(tensors)).astype("float64")
 
-                compute = compiled(lambda of, batch: of(batch), model) if is_compiled else eager
+                compute = Compiled(lambda of, batch: of(batch), model) if is_compiled else eager
             self._logits[is_compiled] = TaskLogits(
                 compute, record.spec, longest=record.max_seq_length
             )
@@ -159,7 +159,7 @@ class TaskEvaluations:
         self._task = task_of(job.spec, max_answer_tokens=job.config.max_answer_tokens)
         labels = len(job.spec.labels)
         self._measured = TaskModel(job.source.config, kind=job.spec.kind, labels=labels)
-        compute = compiled(lambda of, batch: of(batch), self._measured)
+        compute = Compiled(lambda of, batch: of(batch), self._measured)
         self._logits = TaskLogits(compute, job.spec, longest=job.config.max_seq_length)
 
     def is_due(self, step: int) -> bool:

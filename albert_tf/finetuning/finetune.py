@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from albert_tf.evaluation.held_out import compiled
+from albert_tf.evaluation.held_out import Compiled
 from albert_tf.finetuning.batches import micro_batches, training_batches
 from albert_tf.finetuning.card import tuned_card
 from albert_tf.finetuning.contrast import with_gradients
@@ -122,7 +122,7 @@ class FineTuning:
             self.state = TuningState(**checkpoint.state)
         model = job.new_model(self.state)
         if job.spec.kind == "embed":
-            self._vectors = compiled(lambda of, batch: of(batch), model)
+            self._vectors = Compiled(lambda of, batch: of(batch), model)
         loss = functools.partial(task_loss, smoothing=job.config.label_smoothing)
         self.steps = training_steps(
             model, self.config, loss=TrainingLoss(loss, step_counts), checkpoint=checkpoint
@@ -153,6 +153,7 @@ class FineTuning:
         size, devices = self.job.config.micro_batch_size, self.steps.num_devices
         if self._vectors is not None:
             is_scored = self.job.spec.metrics[0] == "spearman"
+            self.steps.settle()
             batch = with_gradients(batch, self._vectors, size=size, is_scored=is_scored)
         return step_counts(batch), micro_batches(batch, size=size, devices=devices)
 

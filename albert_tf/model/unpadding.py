@@ -10,7 +10,8 @@ batch of 128 tokens is padding. Tokens and predictions are counted up to the nex
 few sizes, because each size is compiled.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,6 +74,10 @@ Integers = npt.NDArray[np.int32]
 # predictions. Both lie so far from the next or farther, for what it costs to compile.
 MAX_SIZES, MAX_PREDICTION_SIZES, LEAST_STEP = 32, 8, 64
 
+# By how much of its places one sequence may be longer than the mean, so that nine batches of
+# ten of them have a size that leaves padding out. Lengths deviate by a sixth of the places.
+SPREAD = 0.25
+
 # The features of predictions, and all whose last axis follows from the size.
 OF_PREDICTIONS = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 OF_SIZE = (*OF_PREDICTIONS, "row_places")
@@ -94,7 +99,12 @@ def fill_of(batch: Batch) -> Fill:
     return Fill(*(int(count.max()) for count in counts))
 
 
-def unpadded(batch: Batch, fill: Fill | None = None) -> Batch:
+# The sizes of batches, the smallest first, by the length of a sequence and the predictions
+# that it has room for. A size says how many tokens and predictions a batch has room for.
+Sizes = Mapping[tuple[int, int], Sequence[Fill]]
+
+
+def unpadded(batch: Batch, fill: Fill | None = None, *, sizes: Sizes | None = None) -> Batch:
     """N batches of the same size, all without padding.
 
     What a model computes of them is the same but for rounding, and for which elements
@@ -104,6 +114,7 @@ def unpadded(batch: Batch, fill: Fill | None = None) -> Batch:
         batch: Arrays `[N, B, ...]` as `pretrainer.BATCH_FEATURES`.
         fill: Of more batches, which are to have the same size; of these if there are
             none.
+        sizes: Those there are; any of the many where there are none.
 
     Returns:
         The same with predictions `[N, 1, Q]`, whose positions are places in `[B*S]`,
@@ -113,15 +124,67 @@ def unpadded(batch: Batch, fill: Fill | None = None) -> Batch:
     fill = fill or fill_of(batch)
     masks = batch["input_mask"].reshape(len(batch["input_mask"]), -1)
     places = masks.shape[1]
-    size = size_of(fill.tokens, places=places)
-    pairs = [rows_of(mask, size=size) for mask in masks]
+    _, rows, most = batch["masked_lm_weights"].shape
+    for size in (sizes or {}).get((places // rows, most), ()):
+        if min(fill.tokens + 1, places) <= size.tokens and fill.predictions <= size.predictions:
+            break
+    else:
+        step = max(LEAST_STEP, -(-rows * most // MAX_PREDICTION_SIZES))
+        predictions = min(rows * most, step * max(1, -(-fill.predictions // step)))
+        size = Fill(size_of(fill.tokens, places=places), predictions)
+    pairs = [rows_of(mask, size=size.tokens) for mask in masks]
     row_places, place_rows = map(np.stack, zip(*pairs, strict=True))
     return {
         **batch,
-        **flat_predictions(batch, most=fill.predictions),
+        **flat_predictions(batch, kept=size.predictions),
         "row_places": row_places,
         "place_rows": place_rows,
     }
+
+
+def few_sizes(
+    *, rows: int, length: int, predictions: int, mean: float, shares: Sequence[float]
+) -> tuple[Fill, ...]:
+    """Sizes of batches, of which most fit the smaller ones and any fits the last.
+
+    Args:
+        rows: B, sequences in a batch, each with `length` places and room for
+            `predictions`.
+        mean: Tokens in an average sequence.
+        shares: Of the tokens that are predicted.
+
+    >>> for size in few_sizes(rows=32, length=128, predictions=51, mean=104.0, shares=(0.4, 0.15)):
+    ...     print(*size)
+    3584 576
+    3584 1472
+    4096 1632
+    """
+    whole = Fill(rows * length, rows * predictions)
+    tokens = size_of(round(rows * mean + SPREAD * math.sqrt(rows) * length), places=whole.tokens)
+    step = max(LEAST_STEP, -(-whole.predictions // MAX_SIZES))
+    found = {
+        Fill(tokens, min(whole.predictions, step * math.ceil(share * tokens / step)))
+        for share in shares
+    }
+    return tuple(sorted(found | {whole}))
+
+
+def batches_of_each_size(sizes: Sizes, *, number: int, rows: int) -> list[Batch]:
+    """N batches `[N, B, ...]` of padding, for each of some sizes."""
+    found = []
+    for (length, predictions), own in sizes.items():
+        ids, masked = (np.zeros((number, rows, n), np.int32) for n in (length, predictions))
+        batch = {
+            **dict.fromkeys(("input_ids", "input_mask", "segment_ids"), ids),
+            **dict.fromkeys(OF_PREDICTIONS, masked),
+            "masked_lm_weights": masked.astype(np.float32),
+            "sentence_order_labels": ids[..., 0],
+        }
+        # A row is left for padding where there is any.
+        found += [
+            unpadded(batch, size._replace(tokens=size.tokens - 1), sizes=sizes) for size in own
+        ]
+    return found
 
 
 def size_of(tokens: int, *, places: int) -> int:
@@ -153,12 +216,12 @@ def rows_of(mask: Integers, *, size: int) -> tuple[Integers, Integers]:
     return row_places, place_rows
 
 
-def flat_predictions(batch: Batch, *, most: int) -> Batch:
+def flat_predictions(batch: Batch, *, kept: int) -> Batch:
     """The predictions of each of N batches as those of one row.
 
     Args:
         batch: Arrays `[N, B, P]`, weights zero where there is no prediction.
-        most: Predictions of the fullest batch, from which Q follows.
+        kept: Q, no fewer than the fullest batch has.
 
     Returns:
         Arrays `[N, 1, Q]`.
@@ -169,8 +232,6 @@ def flat_predictions(batch: Batch, *, most: int) -> Batch:
     starts = np.arange(rows, dtype=np.int32) * batch["input_mask"].shape[-1]
     flat["masked_lm_positions"] = flat["masked_lm_positions"] + np.repeat(starts, width)
     is_empty = flat["masked_lm_weights"] == 0
-    step = max(LEAST_STEP, -(-places // MAX_PREDICTION_SIZES))
-    kept = min(places, step * max(1, -(-most // step)))
     order = np.argsort(is_empty, axis=1, kind="stable")[:, :kept]
     return {
         name: np.take_along_axis(values, order, axis=1)[:, None] for name, values in flat.items()

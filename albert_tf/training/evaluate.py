@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.data.input_pipeline import Records
-from albert_tf.evaluation.held_out import HeldOut, Stop
+from albert_tf.evaluation.held_out import HeldOut, Program, Stop
 from albert_tf.evaluation.words import (
     Row,
     Vocabulary,
@@ -133,6 +133,10 @@ class HeldOutWords:
             return affordable
         return LEAST_WORDS if is_last else 0
 
+    def program(self) -> Program:
+        """What compiles asking on JAX."""
+        return self._scorer.program(self._records.manifest.config.max_seq_length)
+
     def bits_per_character(self, should_stop: Stop, *, is_last: bool) -> BitsPerCharacter | None:
         """Of all words; None if stopped, or if there are too few."""
         if not self.number(is_last=is_last):
@@ -187,6 +191,13 @@ class HeldOutEvaluations:
         self.held_out = HeldOut(model, records, examples=examples)
         if run.vocabulary is not None:
             self.words = HeldOutWords(model, records, examples=examples, vocabulary=run.vocabulary)
+
+    def programs(self) -> list[Program]:
+        """What compiles all evaluations, if it takes long."""
+        if self.held_out is None or not (programs := self.held_out.programs()):
+            return []
+        asks = self.words and self.words.number(is_last=True)
+        return [*programs, self.words.program()] if self.words and asks else programs
 
     def is_due(self, step: int) -> bool:
         """Whether there is an evaluation after a step that was not done yet."""

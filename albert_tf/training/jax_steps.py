@@ -6,6 +6,7 @@ from what the loss adds up, devices exchange nothing else in a step.
 """
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -14,7 +15,7 @@ import keras
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from albert_tf.evaluation.held_out import with_weights
+from albert_tf.evaluation.held_out import Program, with_weights
 from albert_tf.model.encoder import DropoutSeeds
 from albert_tf.model.pretrainer import Batch, Model
 from albert_tf.training.optimizers import Scales
@@ -32,7 +33,11 @@ AHEAD = 2
 
 
 class JaxSteps(TrainingSteps):
-    """`TrainingSteps` over all devices of JAX, those of other hosts too."""
+    """`TrainingSteps` over all devices of JAX, those of other hosts too.
+
+    Weights and optimizer state stay on the devices from step to step. Keras' variables
+    have them until the next step takes their memory, and again once they are settled.
+    """
 
     def __init__(self, model: Model, **settings: Any) -> None:
         super().__init__(model, **settings)
@@ -50,15 +55,11 @@ class JaxSteps(TrainingSteps):
         for path, value in self._placed(model.weights_by_path).items():
             model.weights_by_path[path].assign(value)
         self._together = jax.jit(jnp.stack, out_shardings=everywhere)
-        self._define(mesh)
         self._totals: dict[str, Tensor] = {}
-        self.discard()
-
-    def _define(self, mesh: Mesh) -> None:
-        """Both pieces, as functions that JAX compiles when they are called first."""
-        everywhere = self._everywhere
+        # Weights and optimizer state; None where the variables have them.
+        self._newest: list[dict[str, Tensor]] | None = None
         shapes = {
-            path: (mesh.size, *weight.shape) for path, weight in self.model.weights_by_path.items()
+            path: (mesh.size, *weight.shape) for path, weight in model.weights_by_path.items()
         }
         # All at once: one by one they take longer than the update of a small model.
         self._zeros = jax.jit(
@@ -78,12 +79,20 @@ class JaxSteps(TrainingSteps):
         self._apply = jax.jit(
             self._updated,
             in_shardings=(everywhere, everywhere, self._divided, everywhere),
-            out_shardings=(everywhere, everywhere, everywhere),
-            donate_argnums=(0, 1),
+            out_shardings=(everywhere, everywhere, everywhere, self._divided),
+            donate_argnums=(0, 1, 2),
         )
+        self.discard()
 
     def _accumulated(self, batch: Batch, keys: Array, counts: Counts) -> Tensor:
         """See `TrainingSteps._accumulated`."""
+        if len(self.accumulated) >= AHEAD:
+            jax.block_until_ready(self.accumulated[-AHEAD])
+        self._totals, sums = self._accumulate(*self._given(batch, keys, counts))
+        return sums
+
+    def _given(self, batch: Batch, keys: Array, counts: Counts) -> tuple[Any, ...]:
+        """What `accumulate` is called with."""
         # Arrays `[N, ...]`, a row for each device here, as parts of those of all.
         rows: Any = (batch, keys.astype(np.uint32))
         if self._divided.is_fully_addressable:
@@ -91,36 +100,47 @@ class JaxSteps(TrainingSteps):
         else:
             place = jax.make_array_from_process_local_data
             rows = jax.tree.map(functools.partial(place, self._divided), rows)
-        if len(self._sums) >= AHEAD:
-            jax.block_until_ready(self._sums[-AHEAD])
-        self._totals, sums = self._accumulate(
-            self._totals,
-            self._placed(self.model.weights_by_path),
-            *rows,
-            {name: np.float32(count) for name, count in counts.items()},
-        )
-        return sums
+        numbers = {name: np.float32(count) for name, count in counts.items()}
+        return (self._totals, self._state()[0], *rows, numbers)
 
-    def sums(self) -> Array:
+    def sums(self, accumulated: Sequence[Tensor] | None = None) -> Array:
         """See `TrainingSteps.sums`."""
-        if self._sums and not self._divided.is_fully_addressable:
-            return added_up(np.asarray(self._together(self._sums)))
-        return added_up(jax.device_get(self._sums))
+        found = self.accumulated if accumulated is None else list(accumulated)
+        if found and not self._divided.is_fully_addressable:
+            return added_up(np.asarray(self._together(found)))
+        return added_up(jax.device_get(found))
+
+    def programs(self, parts: Sequence[Batch]) -> list[Program]:
+        """See `TrainingSteps.programs`."""
+        keys = np.zeros((self.num_devices, 2))
+        lowered = [
+            self._accumulate.lower(*self._given(part, keys, self.loss.counts(part)))
+            for part in parts
+        ]
+        lowered.append(self._apply.lower(*self._state(), self._totals, self._scales(0.0, step=0)))
+        return [one.compile for one in lowered]
 
     def _compile_update(self) -> None:
         """See `TrainingSteps._compile_update`."""
-        self._apply.lower(*self._state(), self._scales(0.0, step=0)).compile()
+        for program in self.programs([]):
+            program()
 
-    def apply(self, learning_rate: float, *, step: int) -> float:
+    def apply(self, learning_rate: float, *, step: int) -> Tensor:
         """See `TrainingSteps.apply`."""
         scales = self._scales(learning_rate, step=step)
-        norm, weights, state = self._apply(*self._state(), scales)
+        norm, *newest, totals = self._apply(*self._state(), self._totals, scales)
+        self._newest, self._totals = newest, totals
+        super().discard()
+        return norm
+
+    def settle(self) -> None:
+        """See `TrainingSteps.settle`."""
+        weights, state = self._state()
         for path, weight in self.model.weights_by_path.items():
             weight.assign(weights[path])
         for path, variable in self.optimizer_state.items():
             variable.assign(state[path])
-        self.discard()
-        return float(norm)
+        self._newest = None
 
     def discard(self) -> None:
         """See `TrainingSteps.discard`."""
@@ -136,10 +156,12 @@ class JaxSteps(TrainingSteps):
         scales = self._optimizer.scales(learning_rate, step=step)
         return Scales(*map(np.float32, scales))
 
-    def _state(self) -> tuple[dict[str, Tensor], ...]:
-        """What `apply` changes: weights, optimizer state, added-up gradients."""
-        weights = self._placed(self.model.weights_by_path)
-        return weights, self._placed(self.optimizer_state), self._totals
+    def _state(self) -> list[dict[str, Tensor]]:
+        """Weights and optimizer state, as the last step left them."""
+        if self._newest is None:
+            variables = (self.model.weights_by_path, self.optimizer_state)
+            self._newest = list(map(self._placed, variables))
+        return self._newest
 
     def _placed(self, variables: dict[str, keras.Variable]) -> dict[str, Tensor]:
         """Values on all devices; a checkpoint's are not, and would compile again."""
@@ -176,11 +198,12 @@ class JaxSteps(TrainingSteps):
         state: dict[str, Tensor],
         totals: dict[str, Tensor],
         scales: Scales,
-    ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
-        """What `apply` compiles."""
-        return self._optimizer.step(
+    ) -> tuple[Tensor, ...]:
+        """What `apply` compiles; the gradients of the next step begin at zero."""
+        norm, *newest = self._optimizer.step(
             weights,
             {path: jnp.sum(total, axis=0) for path, total in totals.items()},
             state,
             scales=scales,
         )
+        return norm, *newest, jax.tree.map(jnp.zeros_like, totals)

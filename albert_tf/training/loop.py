@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -163,6 +163,7 @@ class Saver:
     def save(self, *, is_best: bool = False) -> None:
         """Save a checkpoint."""
         start = time.monotonic()
+        self._steps.settle()
         if self._is_writer:
             checkpoint = Checkpoint(
                 arrays_of(self._steps.model.weights_by_path),
@@ -178,15 +179,12 @@ class Saver:
         if self._state.step > self.saved_step:
             self.save()
 
-    def save_when_due(self) -> None:
-        """Save every so many steps or minutes."""
+    def is_due(self, step: int) -> bool:
+        """Whether so many steps or minutes have passed that a step is to be saved."""
         if self._every is None:
             most = CHECKPOINT_SECONDS if self.saved_step else FIRST_SECONDS
-            is_due = time.monotonic() - self._saved_at >= most
-        else:
-            is_due = self._state.step % self._every == 0
-        if is_due:
-            self.save_what_is_new()
+            return time.monotonic() - self._saved_at >= most
+        return step % self._every == 0
 
 
 class Evaluations(Protocol):
@@ -248,10 +246,10 @@ class Work(Protocol):
     def ends_at(self) -> float | None:
         """When it ends, on the monotonic clock, if its steps follow from that."""
 
-    def batches(self) -> Generator[Batch, None, None]:
+    def batches(self) -> Generator[Any, None, None]:
         """The examples from where it stands, a step at a time."""
 
-    def parts(self, batch: Batch) -> tuple[Counts, Iterable[Batch]]:
+    def parts(self, batch: Any) -> tuple[Counts, Iterable[Batch]]:
         """What a step computes.
 
         Returns:
@@ -259,7 +257,7 @@ class Work(Protocol):
             it at a time: N micro-batches `[N, M, ...]`.
         """
 
-    def prepare(self, batch: Batch) -> None:
+    def prepare(self, batch: Any) -> None:
         """Done once in a process, with the batch of its first step."""
 
     def record(self, done: StepDone, seconds: float) -> str:
@@ -277,7 +275,7 @@ def train(work: Work, *, until: int | None = None) -> Reason | None:
     last = until or work.config.steps
     # Reading has threads, and Python at its end may wait for them for ever.
     with contextlib.closing(work.batches()) as batches:
-        stream: Iterator[Batch] = batches
+        stream: Iterator[Any] = batches
         if not (_is_finished(work, last) or work.stop.reason or work.pace.steps):
             with _saving_first(work):
                 first = next(batches)
@@ -288,25 +286,73 @@ def train(work: Work, *, until: int | None = None) -> Reason | None:
             size = work.config.batch_size
             total, done = work.config.steps * size, work.state.step * size
             work.progress.start("", total=total, done=done)
+        # The device computes a step while the one before is recorded.
+        ahead: Begun | None = None
         while not _is_finished(work, last):
+            step = work.state.step + (ahead is not None)
+            if ahead and _is_to_end(work, step, last=last):
+                _end(work, ahead, last=last)
+                ahead = None
+                _evaluate_when_due(work, has_bar=True)
+                if work.saver.is_due(step):
+                    work.saver.save_what_is_new()
+                continue
             work.stop.need(work.pace.step_seconds + work.saver.seconds)
-            if work.stop.agree() or not _step(work, stream, last=last):
+            if work.stop.agree():
                 break
-            _evaluate_when_due(work, has_bar=True)
-            work.saver.save_when_due()
+            try:
+                begun = _begin(work, stream, step)
+            except AlbertError:
+                if ahead:
+                    _end(work, ahead, last=last)
+                work.saver.save_what_is_new()
+                raise
+            if begun is None:
+                break
+            if ahead:
+                _end(work, ahead, last=last)
+                begun = begun._replace(start=time.perf_counter())
+            ahead = begun
+        if ahead:
+            _end(work, ahead, last=last)
         work.saver.save_what_is_new()
     is_evaluated = not work.evaluations.is_due(work.state.step)
     return None if _is_finished(work, last) and is_evaluated else work.stop.reason
 
 
-def _step(work: Work, batches: Iterator[Batch], *, last: int) -> bool:
-    """Do one step; False, with nothing changed, when asked to stop.
+class Begun(NamedTuple):
+    """A step that is handed to the devices.
+
+    Attributes:
+        start: When that began, or the step before ended, by `time.perf_counter`.
+        waited: Seconds of it, for the batch.
+        accumulated: What its losses are added up from, see `TrainingSteps`.
+        norm: Of its gradients, perhaps still to be computed.
+    """
+
+    start: float
+    waited: float
+    accumulated: list[Any]
+    learning_rate: float
+    norm: Any
+
+
+def _is_to_end(work: Work, step: int, *, last: int) -> bool:
+    """Whether a step has to be done before anything else begins.
+
+    Several hosts wait for each one: they have to exchange its losses in the same order.
+    """
+    is_used = work.evaluations.is_due(step) or work.saver.is_due(step)
+    return is_used or step == last or work.hosts.number > 1
+
+
+def _begin(work: Work, batches: Iterator[Any], step: int) -> Begun | None:
+    """Begin a step; None, with nothing changed, when asked to stop.
 
     Add up the gradients of its micro-batches, clip them, apply them.
     """
     start = time.perf_counter()
-    with _saving_first(work):
-        batch = next(batches)
+    batch = next(batches)
     waited = time.perf_counter() - start
     steps, hosts, state = work.steps, work.hosts, work.state
     counts, parts = work.parts(batch)
@@ -314,26 +360,31 @@ def _step(work: Work, batches: Iterator[Batch], *, last: int) -> bool:
     for number, part in enumerate(parts):
         if work.stop.reason is not None:
             steps.discard()
-            return False
+            return None
         # Those of all hosts that are computed at the same time stand together.
         micro = (number * hosts.number + hosts.index) * steps.num_devices
-        steps.accumulate(part, counts=counts, step=state.step, micro=micro)
+        steps.accumulate(part, counts=counts, step=step, micro=micro)
         at_once = steps.num_devices * hosts.number * state.micro_batch_size
         work.progress.advance(min(rows_left, at_once))
         rows_left -= min(rows_left, at_once)
-    sums, rate = steps.sums(), learning_rate_of(work.config, state.step)
-    norm = steps.apply(rate, step=state.step)
+    accumulated, rate = steps.accumulated, learning_rate_of(work.config, step)
+    norm = steps.apply(rate, step=step)
+    work.stop.has_progress = True
+    return Begun(start, waited, accumulated, rate, norm)
+
+
+def _end(work: Work, begun: Begun, *, last: int) -> None:
+    """Wait for a step, and record it."""
+    state, sums, norm = work.state, work.steps.sums(begun.accumulated), float(begun.norm)
     for value, what in ((float(sums.sum()), "loss"), (norm, "gradient")):
         if not math.isfinite(value):
             raise work.overflow(value, what)
     state.step += 1
-    seconds = time.perf_counter() - start
-    work.pace.add(seconds, waited=waited)
-    text = work.record(StepDone(sums, rate, norm), seconds)
+    seconds = time.perf_counter() - begun.start
+    work.pace.add(seconds, waited=begun.waited)
+    text = work.record(StepDone(sums, begun.learning_rate, norm), seconds)
     text += f", {work.pace.text()}, {duration(seconds_left(work))} left"
     work.progress.show(text, is_last=_is_finished(work, last))
-    work.stop.has_progress = True
-    return True
 
 
 def _evaluate_when_due(work: Work, *, has_bar: bool) -> None:
@@ -346,6 +397,7 @@ def _evaluate_when_due(work: Work, *, has_bar: bool) -> None:
         return
     seconds = evaluations.seconds(step, step_seconds=work.pace.step_seconds)
     work.stop.need(seconds + work.saver.seconds)
+    work.steps.settle()
     with _saving_first(work):
         line = evaluations.measure(step, work.stop, has_bar=has_bar)
     if line is None:

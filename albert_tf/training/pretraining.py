@@ -1,20 +1,21 @@
 """Pretraining from end to end: what runs, and how it is trained to its last step."""
 
+import contextlib
 import dataclasses
 import os
 import shlex
 import time
-from collections.abc import Callable, Generator, Iterator
-from typing import Literal
+from collections.abc import Callable, Generator
+from typing import Literal, NamedTuple
 
 import keras
 import numpy as np
 
 from albert_tf.data.data_check import check_same_data
-from albert_tf.data.input_pipeline import StepShape, training_batches
+from albert_tf.data.input_pipeline import StepShape, in_advance, training_batches
 from albert_tf.data.on_the_fly import Landmark, Landmarks
 from albert_tf.model.pretrainer import Batch
-from albert_tf.model.unpadding import Fill, fill_of, unpadded
+from albert_tf.model.unpadding import Fill, Sizes, batches_of_each_size, fill_of, unpadded
 from albert_tf.planning.budget import PAUSES, pause_after, refilled
 from albert_tf.planning.cost import HIDING, accelerators_shown
 from albert_tf.runs.checkpoints import newest_step
@@ -22,7 +23,13 @@ from albert_tf.runs.metrics import QUIET, Progress, Sums, means
 from albert_tf.training.evaluate import HeldOutEvaluations, MetricsLog
 from albert_tf.training.loop import Reason, Saver, StopRequest, seconds_left, stop_requests, train
 from albert_tf.training.run import NOTHING, ResolvedRun, RunState, begin
-from albert_tf.training.steps import Counts, StepDone, TrainingSteps, pretraining_counts
+from albert_tf.training.steps import (
+    Counts,
+    StepDone,
+    TrainingSteps,
+    compile_together,
+    pretraining_counts,
+)
 from albert_tf.training.timing import Pace, utilization_text
 from schemas.config import ResolvedTrainConfig
 from schemas.errors import AlbertError
@@ -141,6 +148,13 @@ def train_with_pauses(work: "Pretraining", deadline: Deadline) -> Reason | None:
     return None
 
 
+class Step(NamedTuple):
+    """The examples `[K, M, ...]` of a step, and what is computed of them at a time."""
+
+    examples: Batch
+    parts: list[Batch]
+
+
 class Pretraining:
     """What runs: a model with its optimizer, its data and its log; see `loop.Work`."""
 
@@ -177,8 +191,8 @@ class Pretraining:
         """The settings."""
         return self.run.config
 
-    def batches(self) -> Generator[Batch, None, None]:
-        """The examples from where the run stands, a step at a time `[K, M, ...]`."""
+    def batches(self) -> Generator[Step, None, None]:
+        """The examples from where the run stands, a step at a time."""
         records = self.run.records()
         self._landmarks = records.landmarks
         shape = StepShape(
@@ -188,35 +202,45 @@ class Pretraining:
             host=self.hosts.index,
             num_hosts=self.hosts.number,
         )
-        return training_batches(
+        batches = training_batches(
             records,
             shape,
             seed=self.config.seed,
             start=self.state.examples,
             landmark=Landmark(*self.state.landmark),
         )
+        steps = self._without_padding(batches, sizes=records.sizes(shape.micro_batch_size))
+        # What hosts tell each other they have to tell in the same order.
+        return steps if self.hosts.number > 1 else in_advance(steps)
 
-    def parts(self, batch: Batch) -> tuple[Counts, Iterator[Batch]]:
-        """What this host computes of a step, without padding.
-
-        Hosts compute a part with the same shapes, as devices do.
-        """
+    def _without_padding(
+        self, batches: Generator[Batch, None, None], *, sizes: Sizes
+    ) -> Generator[Step, None, None]:
+        """Batches with their parts; hosts and devices compute one in the same shapes."""
         devices = self.steps.num_devices
-        rows = [
-            {name: v[micro : micro + devices] for name, v in batch.items()}
-            for micro in range(0, len(batch["input_ids"]), devices)
-        ]
-        own = pretraining_counts(batch)
-        fills = [fill_of(part) for part in rows]
-        told = self.hosts.gather(np.array([*own.values(), *np.ravel(fills)]))
-        counts, largest = np.split(told, [len(own)], axis=1)
-        agreed = [Fill(*map(int, fill)) for fill in largest.max(axis=0).reshape(-1, 2)]
-        return (
-            dict(zip(own, counts.sum(axis=0).tolist(), strict=True)),
-            (unpadded(part, fill) for part, fill in zip(rows, agreed, strict=True)),
-        )
+        with contextlib.closing(batches):
+            for batch in batches:
+                parts = [
+                    {name: v[micro : micro + devices] for name, v in batch.items()}
+                    for micro in range(0, len(batch["input_ids"]), devices)
+                ]
+                fills = self.hosts.gather(np.ravel([fill_of(part) for part in parts]))
+                agreed = fills.max(axis=0).astype(int).reshape(-1, 2).tolist()
+                yield Step(
+                    batch,
+                    [
+                        unpadded(part, Fill(*fill), sizes=sizes)
+                        for part, fill in zip(parts, agreed, strict=True)
+                    ],
+                )
 
-    def prepare(self, batch: Batch) -> None:
+    def parts(self, batch: Step) -> tuple[Counts, list[Batch]]:
+        """What this host computes of a step, without padding."""
+        own = pretraining_counts(batch.examples)
+        counts = self.hosts.gather(np.array([*own.values()])).sum(axis=0)
+        return dict(zip(own, counts.tolist(), strict=True)), batch.parts
+
+    def prepare(self, batch: Step) -> None:
         """Compile and time the step, and say how long the run will take."""
         is_hidden = not os.environ.keys().isdisjoint(HIDING)
         if accelerators_shown() and not is_hidden and None in self.steps.memory():
@@ -227,7 +251,15 @@ class Pretraining:
             )
         self.progress.say("Compiling the step ...")
         counts, parts = self.parts(batch)
-        seconds = self.steps.compile(list(parts), should_stop=self.stop.agree)
+        sizes = self.run.records().sizes(self.state.micro_batch_size)
+        kinds = batches_of_each_size(
+            sizes, number=self.steps.num_devices, rows=self.state.micro_batch_size
+        )
+        programs = [*self.steps.programs(kinds), *self.evaluations.programs()]
+        if programs:
+            seconds = compile_together(programs)
+            self.progress.say(f"Compiled {len(programs)} programs in {duration(seconds)}.")
+        seconds = self.steps.compile(parts, should_stop=self.stop.agree)
         if seconds is None:
             return
         self.pace.estimate = seconds
@@ -243,7 +275,7 @@ class Pretraining:
                 say=self.progress.say,
             )
         rows, size = self.config.batch_size, self.state.micro_batch_size
-        number = len(batch["input_ids"]) * self.hosts.number
+        number = len(batch.examples["input_ids"]) * self.hosts.number
         left, steps = seconds_left(self), self.config.steps - self.state.step
         ending = f"the {steps:,} steps left will take about {duration(left)}"
         if self.ends_at is not None:

@@ -8,15 +8,16 @@ step, not on the device.
 """
 
 import abc
+import concurrent.futures
 import functools
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from albert_tf.evaluation.held_out import Stop
+from albert_tf.evaluation.held_out import Program, Stop
 from albert_tf.hosts.hosts import ONE_HOST, Hosts
 from albert_tf.model.pretrainer import Batch, Model, micro_batch_loss
 from albert_tf.planning.cost import derive_micro_batch_size, memory_limit
@@ -69,6 +70,8 @@ class TrainingSteps(abc.ABC):
     Attributes:
         optimizer_state: What the optimizer keeps for every weight, by path.
         num_devices: N, micro-batches that are computed at the same time.
+        accumulated: What the loss adds up, in each call of `accumulate` of a step, of each
+            device `[N, C]`; perhaps still to be computed.
     """
 
     optimizer_state: dict[str, Any]
@@ -79,8 +82,7 @@ class TrainingSteps(abc.ABC):
     ) -> None:
         self.model, self.loss = model, loss
         self._optimizer, self._seed = optimizer, seed
-        # What the loss adds up, in each call of `accumulate`, of each device `[N, C]`.
-        self._sums: list[Tensor] = []
+        self.accumulated: list[Tensor] = []
 
     def accumulate(self, batch: Batch, *, counts: Counts, step: int, micro: int) -> None:
         """Add up the gradients of N micro-batches, and what the loss adds up.
@@ -92,7 +94,7 @@ class TrainingSteps(abc.ABC):
             micro: Which micro-batch of the step the first one is.
         """
         keys = dropout_keys(self._seed, step, micro, number=self.num_devices)
-        self._sums.append(self._accumulated(batch, keys, counts))
+        self.accumulated.append(self._accumulated(batch, keys, counts))
 
     @abc.abstractmethod
     def _accumulated(self, batch: Batch, keys: Array, counts: Counts) -> Tensor:
@@ -103,8 +105,11 @@ class TrainingSteps(abc.ABC):
         """
 
     @abc.abstractmethod
-    def sums(self) -> Array:
-        """What the loss adds up, over all that was accumulated, which is waited for.
+    def sums(self, accumulated: Sequence[Tensor] | None = None) -> Array:
+        """What the loss adds up over a whole step, which is waited for.
+
+        Args:
+            accumulated: In that step; None for the one that has not been applied.
 
         Returns:
             In pretraining the `Sums` as `[6]`, or `[7]` with that of the
@@ -115,7 +120,8 @@ class TrainingSteps(abc.ABC):
         """Compile for a step of such parts `[N, M, ...]`, changing nothing.
 
         One part is timed, of middle size, so that training begins at once; all others
-        are taken to last as long for each token.
+        are taken to last as long for each token. What `programs` gives may be compiled
+        before, many at the same time.
 
         Args:
             should_stop: Asked before whatever takes as long as a micro-batch.
@@ -141,25 +147,43 @@ class TrainingSteps(abc.ABC):
             self.discard()
         return seconds * sum(sizes) / sizes[place]
 
+    def programs(self, parts: Sequence[Batch]) -> list[Program]:
+        """What compiles all that steps of such parts `[N, M, ...]` need, if it takes long."""
+        return []
+
     @abc.abstractmethod
     def _compile_update(self) -> None:
         """Compile what `apply` computes."""
 
     @abc.abstractmethod
-    def apply(self, learning_rate: float, *, step: int) -> float:
+    def apply(self, learning_rate: float, *, step: int) -> Tensor:
         """Clip and apply what was accumulated; the norm of the gradients before.
+
+        The norm is a scalar, perhaps still to be computed.
 
         Args:
             step: From 0, which bias correction depends on.
         """
 
+    @abc.abstractmethod
+    def settle(self) -> None:
+        """Give the model and `optimizer_state` what the steps have made of them."""
+
     def discard(self) -> None:
         """Forget what was accumulated."""
-        self._sums = []
+        self.accumulated = []
 
     @abc.abstractmethod
     def memory(self) -> list[Memory]:
         """What each of the N devices says of its memory, as `memory_limit` takes it."""
+
+
+def compile_together(programs: Iterable[Program]) -> float:
+    """Compile programs at the same time; the seconds that took."""
+    start = time.perf_counter()
+    with concurrent.futures.ThreadPoolExecutor() as threads:
+        list(threads.map(lambda program: program(), programs))
+    return time.perf_counter() - start
 
 
 class StepDone(NamedTuple):

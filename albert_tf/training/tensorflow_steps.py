@@ -65,7 +65,7 @@ class TensorFlowSteps(TrainingSteps):
 
     def _accumulated(self, batch: Batch, keys: Array, counts: Counts) -> tf.Tensor:
         """See `TrainingSteps._accumulated`."""
-        is_first = not self._sums
+        is_first = not self.accumulated
         self._trace(batch, is_first=is_first)
         return self._accumulate[is_first](
             batch,
@@ -73,9 +73,10 @@ class TensorFlowSteps(TrainingSteps):
             {name: tf.constant(count, tf.float32) for name, count in counts.items()},
         )
 
-    def sums(self) -> Array:
+    def sums(self, accumulated: Sequence[tf.Tensor] | None = None) -> Array:
         """See `TrainingSteps.sums`."""
-        return added_up(tf.stack(self._sums).numpy())
+        found = self.accumulated if accumulated is None else accumulated
+        return added_up(tf.stack(found).numpy())
 
     def compile(self, parts: Sequence[Batch], *, should_stop: Stop) -> float | None:
         """See `TrainingSteps.compile`; makes both graphs before one is timed."""
@@ -112,6 +113,9 @@ class TensorFlowSteps(TrainingSteps):
         norm = float(self._apply(tensors))
         self.discard()
         return norm
+
+    def settle(self) -> None:
+        """See `TrainingSteps.settle`: each step changes the variables themselves."""
 
     def memory(self) -> list[Memory]:
         """See `TrainingSteps.memory`."""

@@ -16,7 +16,7 @@ from keras import ops
 from albert_tf.data.input_pipeline import Records, StepShape, training_batches
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
-from albert_tf.model.unpadding import unpadded
+from albert_tf.model.unpadding import Sizes, unpadded
 from albert_tf.planning.budget import Timed, cost_ahead
 from albert_tf.planning.cost import NUMBER_BYTES, predictions_of, training_flops
 from albert_tf.training.run import training_steps
@@ -170,7 +170,13 @@ class ThisMachine:
             seed=train.seed,
         )
         with contextlib.closing(batches):
-            first = _timed(steps, batches, batch_size=train.batch_size, seconds=seconds)
+            first = _timed(
+                steps,
+                batches,
+                batch_size=train.batch_size,
+                seconds=seconds,
+                sizes=records.sizes(size),
+            )
         return first._replace(step=first.step * cost_ahead(train, config, manifest))
 
 
@@ -182,19 +188,24 @@ def _new_steps(config: ModelConfig, train: TrainConfig) -> TrainingSteps:
 
 
 def _timed(
-    steps: TrainingSteps, batches: Iterator[Batch], *, batch_size: int, seconds: float
+    steps: TrainingSteps,
+    batches: Iterator[Batch],
+    *,
+    batch_size: int,
+    seconds: float,
+    sizes: Sizes | None = None,
 ) -> Timed:
     """A step of B sequences, from micro-batches `[N, M, ...]` that are repeated for a while.
 
     Getting a batch counts, but it is always the first that is computed: those of other sizes
     would compile too.
     """
-    batch = unpadded(next(batches))
+    batch = unpadded(next(batches), sizes=sizes)
     counts = pretraining_counts(batch)
     spent: list[tuple[float, float]] = []
     while len(spent) <= LEAST_REPEATS or sum(map(sum, spent[1:])) < seconds:
         start = time.perf_counter()
-        unpadded(next(batches))
+        unpadded(next(batches), sizes=sizes)
         steps.accumulate(batch, counts=counts, step=0, micro=0)
         steps.sums()
         between = time.perf_counter()

@@ -4,59 +4,82 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 
-from tests.training_data import write_dataset
-
 TRAINING = """
-import json, logging, sys
+import dataclasses, json, sys
 from pathlib import Path
 import jax
 
-compiled = []
+found, hits = [], []
 
-class Compilations(logging.Handler):
-    def emit(self, record):
-        words = record.getMessage().split()
-        if words[0] == "Compiling":
-            compiled.append(words[1])
+def timed(event, seconds, **of):
+    if event.endswith("backend_compile_duration"):
+        found.append(of["fun_name"])
 
-jax.config.update("jax_log_compiles", True)
-logging.getLogger("jax").addHandler(Compilations())
+jax.monitoring.register_event_duration_secs_listener(timed)
+jax.monitoring.register_event_listener(lambda event, **of: hits.append(event.rsplit("/")[-1]))
 
-from albert_tf.training.pretraining import pretrain
+from albert_tf.training.loop import StopRequest
+from albert_tf.training.pretraining import Pretraining, pretrain
 from schemas.config import TrainConfig
-from tests.training_data import resolved_run, signal_at_step
-data, run = map(Path, sys.argv[1:])
-config = TrainConfig(batch_size=8, micro_batch_size=2, steps=8, eval_every=2)
-signal_at_step(3)
+from tests.training_data import TINY, resolved_run, signal_at_step
 
-def steps_and_compiled():
-    compiled.clear()
-    result = pretrain(resolved_run(data, run, config))
-    ours = [n for n in compiled if "of_values" in n or n.startswith("jit(_")]
-    return result.step, sorted(ours)
+data, run = map(Path, sys.argv[1:3])
+model = dataclasses.replace(TINY, vocab_size=400)
+config = TrainConfig(
+    batch_size=50, micro_batch_size=32, steps=12, eval_every=2, checkpoint_every=3,
+    masked_lm_prob="0.40:0.5,0.40..0.15", schedule="constant-cooldown", warmup_steps=2,
+)
+signal_at_step(int(sys.argv[3]))
+record, first = Pretraining.record, []
 
-print(json.dumps([steps_and_compiled(), steps_and_compiled()]))
+def recorded(self, *arguments):
+    first.append(len(found))
+    return record(self, *arguments)
+
+Pretraining.record = recorded
+
+def compiled():
+    found.clear()
+    first.clear()
+    result = pretrain(resolved_run(data, run, config, model_config=model))
+    return result.step, found[: first[0]], found[first[0] :]
+
+print(json.dumps([compiled(), compiled(), hits.count("cache_misses")]))
 """
+
+
+def trained(data, run, cache, *, devices=1, stop_at=5):
+    """Steps, and what is compiled before and after the first, of two calls; cache misses."""
+    environment = os.environ | {
+        "KERAS_BACKEND": "jax",
+        "JAX_PLATFORMS": "cpu",
+        "JAX_COMPILATION_CACHE_DIR": str(cache),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+    }
+    arguments = [str(data), str(run), str(stop_at)]
+    command = [sys.executable, "-c", TRAINING, *arguments]
+    done = subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 2])
-def test_every_function_is_compiled_once_in_a_run_and_once_when_it_goes_on(tmp_path, devices):
-    """Not again for arrays that lie elsewhere: first ones, or those of a checkpoint."""
+def test_few_programs_are_compiled_all_before_the_first_step_and_once(documents, tmp_path, devices):
+    """Through the falling share of masks, evaluations, a short batch, a stop; then no more."""
     pytest.importorskip("jax")
-    write_dataset(tmp_path / "data")
-    environment = os.environ | {
-        "KERAS_BACKEND": "jax",
-        "JAX_PLATFORMS": "cpu",
-        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
-    }
-    arguments = [str(tmp_path / "data"), str(tmp_path / "run")]
-    command = [sys.executable, "-c", TRAINING, *arguments]
-    done = subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE, text=True)
-    (stopped, first), (finished, second) = json.loads(done.stdout.splitlines()[-1])
-    once = ["jit(_add_gradients)", "jit(_updated)", "jit(of_values)"]
-    assert first == second == once
-    assert stopped < finished == 8
+    data, cache = documents, tmp_path / "cache"
+    first, second, _ = trained(data, tmp_path / "run", cache, devices=devices)
+    assert (first[0], second[0]) == (4, 12)
+    of_run = {"jit(_add_gradients)": 3, "jit(_updated)": 1, "jit(of_values)": 2}
+    for _, before, after in (first, second):
+        counted = Counter(before)
+        assert {name: counted[name] for name in of_run} == of_run
+        assert after == []
+    *_, misses = trained(data, tmp_path / "again", cache, devices=devices)
+    assert misses == 0
