@@ -14,7 +14,7 @@ import functools
 import itertools
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 from keras import ops
@@ -57,11 +57,34 @@ class DropoutSeeds(keras.random.SeedGenerator):
         return DropoutSeeds(self._key + ops.cast([0, first], self._key.dtype))
 
 
-def dropout(x: Tensor, rate: float, seeds: DropoutSeeds | None) -> Tensor:
-    """Drop elements of `x` and scale the rest; the identity without seeds."""
+class Read(NamedTuple):
+    """The rows of a batch that are read after the last layer.
+
+    Attributes:
+        places: Theirs in `[B*S]`, `[N]`.
+        rows: Which of all rows `[T]` they are, `[N]`.
+        of: All rows before that layer, `[T, H]`.
+    """
+
+    places: Tensor
+    rows: Tensor
+    of: Tensor
+
+
+def dropout(
+    x: Tensor, rate: float, seeds: DropoutSeeds | None, *, read: Read | None = None
+) -> Tensor:
+    """Drop elements of `x` and scale the rest; the identity without seeds.
+
+    Args:
+        read: Where `x` has only these rows: of them the same is dropped as of all.
+    """
     if seeds is None or rate == 0.0:
         return x
-    return keras.random.dropout(x, rate, seed=seeds)
+    if read is None:
+        return keras.random.dropout(x, rate, seed=seeds)
+    kept = keras.random.dropout(ops.ones_like(read.of, x.dtype), rate, seed=seeds)
+    return x * ops.take(kept, read.rows, axis=0)
 
 
 class Layer(keras.layers.Layer):
@@ -268,11 +291,13 @@ class SelfAttention(Layer):
         seeds: DropoutSeeds | None = None,
         weights: Weights | None = None,
         unpadding: Unpadding | None = None,
+        read: Read | None = None,
     ) -> Tensor:
         """Attend over `rows` `[B*S, H]`, or `[T, H]` with an `unpadding`.
 
         Args:
             input_mask: 1 at the tokens that are attended to, 0 at padding, `[B, S]`.
+            read: The rows `[N, H]` to give; None for all.
         """
         config, operations = self.config, self.operations
         kernel, bias, output_kernel, output_bias, *norm = weights or self.shared_weights().copy()
@@ -287,9 +312,15 @@ class SelfAttention(Layer):
             heads=config.num_attention_heads,
             drop=drop,
         )
-        context = unpadding.unpad(context) if unpadding else context
+        if read:
+            rows, context = (
+                ops.take(values, own, axis=0)
+                for values, own in ((rows, read.rows), (context, read.places))
+            )
+        elif unpadding:
+            context = unpadding.unpad(context)
         attended = ops.matmul(context, output_kernel) + output_bias
-        attended = dropout(attended, config.hidden_dropout_prob, seeds)
+        attended = dropout(attended, config.hidden_dropout_prob, seeds, read=read)
         return operations.normalize(rows + attended, *norm, epsilon=config.layer_norm_eps)
 
 
@@ -316,15 +347,19 @@ class FeedForward(Layer):
         )
 
     def call(
-        self, rows: Tensor, seeds: DropoutSeeds | None = None, weights: Weights | None = None
+        self,
+        rows: Tensor,
+        seeds: DropoutSeeds | None = None,
+        weights: Weights | None = None,
+        read: Read | None = None,
     ) -> Tensor:
-        """Transform each of `rows` `[B*S, H]` by itself."""
+        """Transform each of `rows` `[B*S, H]` by itself, or of those that are read."""
         kernel, bias, output_kernel, output_bias, *norm = weights or self.shared_weights().copy()
         inner = ops.matmul(rows, kernel) + bias  # [B*S, F]
         x = self.operations.project_activated(
             inner, output_kernel, output_bias, activate=self.activation
         )
-        x = dropout(x, self.config.hidden_dropout_prob, seeds)
+        x = dropout(x, self.config.hidden_dropout_prob, seeds, read=read)
         return self.operations.normalize(rows + x, *norm, epsilon=self.config.layer_norm_eps)
 
 
@@ -362,6 +397,7 @@ class Encoder(Layer):
         seeds: DropoutSeeds | None = None,
         every_layer: bool = False,
         unpadding: Unpadding | None = None,
+        places: Tensor | None = None,
     ) -> Tensor | list[Tensor]:
         """Encode `[B, S]` tokens as rows `[B*S, H]`, or `[T, H]` with an `unpadding`.
 
@@ -371,8 +407,14 @@ class Encoder(Layer):
             seeds: Where dropout draws from; without, there is no dropout.
             every_layer: Return the rows of all layers, the last layer's last.
             unpadding: Which places have rows, where not all have.
+            places: Those in `[B*S]` that are read, `[N]`; None for all. Of the last layer
+                only their rows `[N, H]` are computed: others are keys and values there.
         """
         rows = self.embeddings(input_ids, segment_ids, seeds=seeds, unpadding=unpadding)
+        read = None
+        if places is not None:
+            own = ops.take(unpadding.rows, places, axis=0) if unpadding else places
+            read = Read(places, own, rows)
         layer = functools.partial(
             self._layer,
             weights={n: part.shared_weights() for n, part in self.sublayers.items()},
@@ -380,19 +422,20 @@ class Encoder(Layer):
             seeds=seeds,
         )
         names = [name for _, name in sublayers(self.config)]
-        pairs = zip(names[::2], names[1::2], strict=True)
+        pairs = list(zip(names[::2], names[1::2], strict=True))
         layers: list[Tensor] = []
-        first = 0
+        first, last = 0, len(names) // 2 - (read is not None)
         # Layers in a row that have the same weights, at once unless all are asked for.
         for pair, same in itertools.groupby(pairs):
             end = first + len(list(same))
-            step = 1 if every_layer else end - first
-            for number in range(first, end, step):
-                numbers = range(number, number + step)
-                of_pair = functools.partial(layer, pair)
-                rows = self.operations.repeat(of_pair, rows, numbers)
+            whole = min(end, last)
+            for number in range(first, whole, 1 if every_layer else max(1, whole - first)):
+                numbers = range(number, number + 1) if every_layer else range(first, whole)
+                rows = self.operations.repeat(functools.partial(layer, pair), rows, numbers)
                 layers.append(rows)
             first = end
+        if read:
+            return layer(pairs[-1], last, rows, read=read)
         inner = self.config.inner_group_num
         return layers[inner - 1 :: inner] if every_layer else rows
 
@@ -405,26 +448,27 @@ class Encoder(Layer):
         weights: dict[str, SharedWeights],
         attended: dict[str, Any],
         seeds: DropoutSeeds | None,
+        read: Read | None = None,
     ) -> Tensor:
         """Attention and FFN of these names in the place of a layer."""
         attention, ffn = (self.sublayers[name] for name in names)
 
         def compute(rows: Tensor, *weights: Tensor) -> Tensor:
             own, half = seeds and seeds.of_layer(number), len(weights) // 2
-            rows = attention(rows, **attended, seeds=own, weights=weights[:half])
-            return ffn(rows, seeds=own, weights=weights[half:])
+            rows = attention(rows, **attended, seeds=own, weights=weights[:half], read=read)
+            return ffn(rows, seeds=own, weights=weights[half:], read=read)
 
         copies = [weight for name in names for weight in weights[name].copy()]
         if self.recompute and seeds is not None:
             return self.operations.recomputed(compute, rows, *copies)
         return compute(rows, *copies)
 
-    def pool(self, rows: Tensor, length: int, unpadding: Unpadding | None = None) -> Tensor:
-        """A summary `[B, H]` of each sequence, from its first piece, [CLS]."""
+    def pool(self, rows: Tensor, length: int = 1) -> Tensor:
+        """A summary `[B, H]` of each sequence, from its first piece, [CLS].
+
+        Args:
+            rows: All of sequences of some length, or their first ones.
+        """
         assert self.pooler is not None, "a model without sentence task pools nothing"
-        if unpadding:
-            places = ops.reshape(unpadding.rows, (-1, length))[:, 0]
-            first = ops.take(rows, places, axis=0)
-        else:
-            first = ops.reshape(rows, (-1, length, self.config.hidden_size))[:, 0]
+        first = ops.reshape(rows, (-1, length, self.config.hidden_size))[:, 0]
         return ops.tanh(self.pooler(first))

@@ -13,7 +13,7 @@ import keras
 from keras import ops
 
 from albert_tf.model.encoder import DropoutSeeds, Encoder, Layer
-from albert_tf.model.unpadding import Unpadding, unpadding_of
+from albert_tf.model.unpadding import unpadding_of
 from albert_tf.runs.metrics import Sums
 from schemas.architecture import ModelConfig
 from schemas.config import Precision
@@ -21,20 +21,19 @@ from schemas.config import Precision
 Tensor = Any
 
 
-def gather_rows(
-    rows: Tensor, positions: Tensor, length: int, unpadding: Unpadding | None = None
-) -> Tensor:
-    """The rows `[B*P, H]` of the pieces at `positions` `[B, P]`.
+def places_of(positions: Tensor, length: int) -> Tensor:
+    """The places `[B*P]`, in `[B*S]`, of the pieces at `positions` `[B, P]`.
 
     Args:
-        rows: All tokens of a batch, `[B*S, H]`, or `[T, H]` with an `unpadding`.
         length: S, of each sequence, in which `positions` are places.
     """
     starts = ops.arange(ops.shape(positions)[0], dtype=positions.dtype) * length
-    places = ops.reshape(positions + starts[:, None], (-1,))
-    if unpadding:
-        places = ops.take(unpadding.rows, places, axis=0)
-    return ops.take(rows, places, axis=0)
+    return ops.reshape(positions + starts[:, None], (-1,))
+
+
+def gather_rows(rows: Tensor, positions: Tensor, length: int) -> Tensor:
+    """The rows `[B*P, H]` of the pieces at `positions` `[B, P]`, of all `[B*S, H]`."""
+    return ops.take(rows, places_of(positions, length), axis=0)
 
 
 class MaskedLmHead(Layer):
@@ -186,20 +185,27 @@ class AlbertPretrainer(Model):
         The latter are None without such a task. With `every_layer` the rows `[B*S, H]`
         of all layers come third, or `[T, H]` of a batch without padding.
         """
-        length, unpadding = batch["input_ids"].shape[1], unpadding_of(batch)
+        ids, positions = batch["input_ids"], batch["masked_lm_positions"]
+        unpadding, length = unpadding_of(batch), ids.shape[1]
+        places = masked = places_of(positions, length)
+        if self.sentence_head is not None:
+            first = ops.zeros((ops.shape(ids)[0], 1), positions.dtype)
+            places = ops.concatenate([masked, places_of(first, length)], axis=0)
         layers = self.encoder(
             *(batch[name] for name in ("input_ids", "input_mask", "segment_ids")),
             seeds=seeds,
             every_layer=every_layer,
             unpadding=unpadding,
+            places=None if every_layer else places,
         )
-        rows = layers[-1] if every_layer else layers
-        masked = gather_rows(rows, batch["masked_lm_positions"], length, unpadding)
-        table = self.encoder.embeddings.word_embeddings
-        mlm_logits, sentence_logits = self.masked_lm_head(masked, table), None
+        rows = layers
+        if every_layer:
+            own = ops.take(unpadding.rows, places, axis=0) if unpadding else places
+            rows = ops.take(layers[-1], own, axis=0)
+        number, table = ops.shape(masked)[0], self.encoder.embeddings.word_embeddings
+        mlm_logits, sentence_logits = self.masked_lm_head(rows[:number], table), None
         if self.sentence_head is not None:
-            pooled = self.encoder.pool(rows, length, unpadding)
-            sentence_logits = self.sentence_head(pooled)
+            sentence_logits = self.sentence_head(self.encoder.pool(rows[number:]))
         outputs = (mlm_logits, sentence_logits)
         return (*outputs, layers) if every_layer else outputs
 

@@ -5,6 +5,7 @@
 sequence, or on each token. As there, answers and tags need no pooler.
 """
 
+import math
 from types import ModuleType
 from typing import Any
 
@@ -12,7 +13,7 @@ from keras import ops
 
 from albert_tf.model.encoder import DropoutSeeds, Encoder, dropout
 from albert_tf.model.parameters import encoder_config, head_name, needs_pooler, num_outputs
-from albert_tf.model.pretrainer import ClassifierHead, Model
+from albert_tf.model.pretrainer import ClassifierHead, Model, places_of
 from schemas.architecture import ModelConfig
 from schemas.config import Precision
 from schemas.task import Kind
@@ -80,13 +81,16 @@ class TaskModel(Model):
             1908.10084).
         """
         shape = ops.shape(batch["input_ids"])
-        length = shape[-1]
+        length, first = shape[-1], None
+        if needs_pooler(self.kind):
+            first = places_of(ops.zeros((math.prod(shape[:-1]), 1), "int32"), length)
         rows = self.encoder(
             *(
                 ops.reshape(batch[name], (-1, length))
                 for name in ("input_ids", "input_mask", "segment_ids")
             ),
             seeds=seeds,
+            places=first,
         )
         if self.task_head is None:
             mask = ops.cast(ops.reshape(batch["input_mask"], (-1, length, 1)), "float32")
@@ -97,7 +101,7 @@ class TaskModel(Model):
             mean = mean * ops.rsqrt(ops.maximum(squares, 1e-24))
             return ops.reshape(mean, (*shape[:-1], mean.shape[-1]))
         if needs_pooler(self.kind):
-            rows = self.encoder.pool(rows, length)
+            rows = self.encoder.pool(rows)
         logits = self.task_head(dropout(rows, self.head_dropout, seeds))
         logits = ops.cast(logits, "float32")
         if self.kind == "choose":
