@@ -257,8 +257,9 @@ class Pretraining:
         )
         programs = [*self.steps.programs(kinds), *self.evaluations.programs()]
         if programs:
-            seconds = compile_together(programs)
-            self.progress.say(f"Compiled {len(programs)} programs in {duration(seconds)}.")
+            self.progress.say(
+                f"Compiled {len(programs)} programs in {duration(compile_together(programs))}."
+            )
         seconds = self.steps.compile(parts, should_stop=self.stop.agree)
         if seconds is None:
             return
