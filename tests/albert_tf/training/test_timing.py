@@ -100,7 +100,7 @@ def test_only_repeated_steps_count_and_no_size_but_the_first_compiles(monkeypatc
 
     steps = Compiling(clock, [])
     monkeypatch.setattr(timing.time, "perf_counter", lambda: clock[0])
-    monkeypatch.setattr(timing, "unpadded", lambda batch: batch)
+    monkeypatch.setattr(timing, "unpadded", lambda batch, **_: batch)
     monkeypatch.setattr(timing, "pretraining_counts", lambda batch: {})
     batches = (random_batch((1, 2, n), length=8, predictions=1, vocab_size=9) for n in range(8, 99))
     found = timing._timed(steps, batches, batch_size=4, seconds=7.1)
