@@ -112,7 +112,8 @@ def test_a_signal_saves_the_steps_that_are_done_by_two_devices(tmp_path, monkeyp
         patch.setattr(FineTuning, "record", interrupted)
         with pytest.raises(KeyboardInterrupt):
             trained(parts)
-    assert newest_step(parts.run) == 3
+    # The step after was begun.
+    assert newest_step(parts.run) == 4
     assert not (parts.run / "eval.json").exists()
     assert trained(parts) == result
     assert lines_of(parts.run) == lines_of(whole.run)
