@@ -50,7 +50,8 @@ def test_the_listing_has_each_piece_with_its_score(model, tokenizer):
 def test_the_manifest_describes_the_vocabulary(model, tokenizer):
     counts = ReadingCounts(documents=3, sentences=7, dropped=Counter({"not UTF-8": 1}))
     text = SampledText(["a", "b"], ["the value"], counts, {"documents": 3}, [])
-    manifest = vocabulary_manifest(model, text, VocabConfig(vocab_size=2000), [])
+    config = VocabConfig(vocab_size=2000, keep_accents=False)
+    manifest = vocabulary_manifest(model, text, config, [])
     assert manifest == {
         "format": "albert-vocabulary",
         "format_version": 1,
