@@ -284,6 +284,8 @@ _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+|\S+@\S+\.\S+")
 # nothing else.
 _MOST_ODD, _MOST_SAME, _MOST_ALONE = 0.6, 0.4, 0.04
 _FEWEST_LINES, _FEWEST_MARKED = 5, 3
+# A page in a line may have a bar or two.
+_CHARACTERS_A_MARK = 200
 _DAY = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}")
 # Markup that only the file's name tells from plain text.
 MARKUP_NAMES = {
@@ -444,6 +446,15 @@ def is_unlike_text(line: str) -> bool:
     return 2 * others > len(line) or any(odd_marks(line))
 
 
+def _marks_of(line: str) -> list[str]:
+    """The odd marks of a line that begins with one or has them all along it."""
+    found = [*odd_marks(line)]
+    is_marked = found and (
+        line.lstrip().startswith(found[0]) or len(line) <= _CHARACTERS_A_MARK * len(found)
+    )
+    return found if is_marked else []
+
+
 def odd_mark(lines: list[str]) -> tuple[str, int] | None:
     """The commonest mark that is no word, and how many lines have any, where most do.
 
@@ -452,7 +463,7 @@ def odd_mark(lines: list[str]) -> tuple[str, int] | None:
     >>> odd_mark(["#rain http://a.b/%20c @Ada It rains.", "He came, late."]) is None
     True
     """
-    each = [dict.fromkeys(odd_marks(line)) for line in lines]
+    each = [dict.fromkeys(_marks_of(line)) for line in lines]
     marks = Counter(mark for found in each for mark in found)
     if not marks:
         return None

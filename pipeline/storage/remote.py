@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from schemas.errors import AlbertError
@@ -302,6 +303,8 @@ def _inside(client: Any, path: str) -> str:
 
 def _entry(info: Mapping[str, Any]) -> Entry:
     checksum = next((info[name] for name in _CHECKSUMS if info.get(name)), "unknown")
+    # A client may tell a time as a number in a list, and as a date of one file.
+    checksum = checksum.timestamp() if isinstance(checksum, datetime) else checksum
     size = info["size"]
     is_folder = info["type"] == "directory"
     return Entry(-1 if size is None else size, str(checksum).strip('"'), is_folder)

@@ -65,6 +65,7 @@ COMMANDS = {
     "inspect": ("inspect", "data", "--verify"),
     "finetune": ("finetune", "run", *OF_TASK, "--steps", 1, "--output", "out-tuned"),
     "predict": ("predict", "tuned", "Dull."),
+    "embed": ("embed", "run", "rows.tsv", "--similar", "The first."),
     "export": ("export", "run", "--to", "hf", "--output", "out-hf"),
     "export a SavedModel": (*("export", "run", "--to", "saved-model", "--output", "out-saved"),),
     "import": ("import", "hf", "--output", "out-import"),

@@ -411,14 +411,16 @@ def test_a_step_is_told_in_one_short_line(begun):
 
 def test_the_longest_usual_line_fits_a_terminal_of_80_columns_with_its_bar(begun):
     work = begun(steps=125_000, step=100_000)
-    pace = Pace(batch_size=4096, steps=1, seconds=3.3)
+    pace = Pace(batch_size=4096)
+    pace.add(3.3, waited=0.0)
     line = f"{work.record(done(SUMS), 3.3)}, {pace.text()}, 12 d 10 h left"
     assert len(f"|#| {line}") <= 80
 
 
 def test_the_line_of_an_hour_s_run_that_waits_fits_100_columns_with_a_bar(begun):
     work = begun(steps=5794, step=2000)
-    pace = Pace(batch_size=32, steps=1, seconds=1.1, waiting_seconds=0.2)
+    pace = Pace(batch_size=32)
+    pace.add(1.1, waited=0.2)
     line = f"{work.record(done(SUMS), 1.1)}, {pace.text()}, 1 h 44 min left"
     assert line == (
         "step 2000/5794, masked LM 6.000, SOP 0.500, 29.1 seq/s, 18% waiting for data, "

@@ -60,7 +60,7 @@ def test_a_small_held_out_split_is_said_with_a_fraction_that_works(small, tmp_pa
     assert advice == (
         "Only 0 held-out examples of 0 documents, few to measure on; make the data "
         "again with --overwrite --eval-fraction 0.2865, to hold out about 7 documents "
-        "with 544 examples."
+        "with 543 examples."
     )
     again = ("--overwrite", "--eval-fraction", 0.2865)
     _, said = make_data(small, *again, output=tmp_path / "d")

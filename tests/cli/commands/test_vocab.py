@@ -124,7 +124,7 @@ def test_the_size_that_suits_a_text_follows_from_it(small, tmp_path):
 def small_crawl(folder):
     """Pages that hold a banner, a remnant of HTML and a Greek line each."""
     pages = [
-        f"Accept all cookies\n\nIt rained all day &amp; all night of the {n}th.\n\n"
+        f"Accept all cookies\n\nIt rained all day<br> all night of the {n}th.\n\n"
         f"Το βράδυ έβρεχε στην πόλη {n}.\n"
         for n in range(30)
     ]
