@@ -30,16 +30,22 @@ if _backend == "jax" and importlib.util.find_spec("jax") is None:
         'pip install "albert-pretraining[jax]" adds it.'
     )
 
-_accelerators = ("/dev/nvidiactl", "/dev/accel0", "/dev/vfio/0")
-if _backend == "jax" and any(map(os.path.exists, _accelerators)):
-    # What one process has compiled the next one loads, small programs too. Those for a CPU may
-    # not run on another one that sees the same folder.
-    _flags = re.search(r"(?m)^(flags|Features).*", Path("/proc/cpuinfo").read_text())
-    _name = hashlib.sha256(str(_flags and _flags[0]).encode()).hexdigest()[:16]
-    _home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", os.path.join(_home, "albert/jax", _name))
+
+def keep_programs() -> None:
+    """Have JAX load what another process has compiled, small programs too, on accelerators."""
+    if not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/accel0", "/dev/vfio/0"))):
+        return
+    # Those for a CPU may not run on another one that sees the same folder.
+    flags = re.search(r"(?m)^(flags|Features).*", Path("/proc/cpuinfo").read_text())
+    name = hashlib.sha256(str(flags and flags[0]).encode()).hexdigest()[:16]
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", os.path.join(home, "albert/jax", name))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+
+
+if _backend == "jax":
+    keep_programs()
 
 
 def load(folder: str | Path, *, checkpoint: Literal["latest", "best"] | None = None) -> "Model":

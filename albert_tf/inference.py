@@ -25,7 +25,7 @@ from pipeline.vocabulary.tokenizer import Tokenizer, load_tokenizer
 from pipeline.vocabulary.tokenizer import read_model as read_vocabulary
 from pipeline.vocabulary.wordpiece import read_wordpiece
 from schemas.errors import AlbertError
-from schemas.layout import WORDPIECE, vocabulary_file
+from schemas.layout import MODEL_CONFIG, WORDPIECE, vocabulary_file
 from schemas.task import TaskExample
 
 # TensorFlow looks for GPUs, and reports on it, once something is computed.
@@ -48,6 +48,11 @@ class Model:
             raise AlbertError(
                 f"{path} has no {file.name}; give the folder of a run, an export or a fine-tuned "
                 "model."
+            )
+        if file.name == WORDPIECE and not (path / MODEL_CONFIG).is_file():
+            raise AlbertError(
+                f"{path} has a WordPiece vocabulary, whose pieces are numbered differently "
+                "here; turn it into a run with albert import."
             )
         self._tokenizer: Tokenizer = (
             read_wordpiece(file)

@@ -290,7 +290,7 @@ def train(work: Work, *, until: int | None = None) -> Reason | None:
         ahead: Begun | None = None
         while not _is_finished(work, last):
             step = work.state.step + (ahead is not None)
-            if ahead and _is_to_end(work, step, last=last):
+            if ahead and _is_to_end(work, ahead, step, last=last):
                 _end(work, ahead, last=last)
                 ahead = None
                 _evaluate_when_due(work, has_bar=True)
@@ -337,13 +337,14 @@ class Begun(NamedTuple):
     norm: Any
 
 
-def _is_to_end(work: Work, step: int, *, last: int) -> bool:
-    """Whether a step has to be done before anything else begins.
+def _is_to_end(work: Work, begun: Begun, step: int, *, last: int) -> bool:
+    """Whether a step has to be done before anything else begins, or is done already.
 
     Several hosts wait for each one: they have to exchange its losses in the same order.
     """
     is_used = work.evaluations.is_due(step) or work.saver.is_due(step)
-    return is_used or step == last or work.hosts.number > 1
+    is_done = isinstance(begun.norm, float)
+    return is_done or is_used or step == last or work.hosts.number > 1
 
 
 def _begin(work: Work, batches: Iterator[Any], step: int) -> Begun | None:

@@ -94,6 +94,8 @@ def plan(data: Path | str | None, measure: bool, as_json: bool, **values: Any) -
 
 def figures_of(data: Path | None, values: dict[str, Any], *, is_measured: bool) -> dict[str, Any]:
     """The figures of a run without a budget."""
+    if is_measured:
+        take_jax(Console(quiet=False))
     from albert_tf.data.data_check import check_has_training_examples, check_model_fits
     from albert_tf.planning.cost import accelerators, predictions_of, training_flops
     from albert_tf.planning.cost import plan as make_plan

@@ -168,6 +168,7 @@ def take_jax(console: Console) -> None:
     wheels are for CUDA 12, looks for the libraries of that.
     """
     is_chosen = bool(os.environ.get("KERAS_BACKEND"))
+    from albert_tf import keep_programs
     from albert_tf.planning.cost import HIDING, accelerators_shown
 
     is_hidden = os.environ.get(HIDING[0], "0") in ("", "-1") or HIDING[1] in os.environ
@@ -178,6 +179,7 @@ def take_jax(console: Console) -> None:
     is_seen = "nvidia-cuda-runtime-cu12" in installed or runtime.endswith(".12")
     if installed & {"jax-cuda12-plugin", "jax-cuda13-plugin"} and not is_seen:
         os.environ["KERAS_BACKEND"] = "jax"
+        keep_programs()
         console.say(
             "JAX trains: it sees the GPU of this machine and TensorFlow does not "
             "(KERAS_BACKEND=tensorflow trains on the CPU)."

@@ -131,8 +131,9 @@ def read_chunk(chunk: Chunk, job: Job) -> Iterator[ShardDocument | Signed | Read
         looker.see(number, left)
         parts = list(shard_documents(left, language=language, document_id=document_id))
         yield from parts
-        words = word_hashes("\n".join(part.text for part in parts))
-        of_eight = decontamination.runs_of(words)
+        text = "\n".join(part.text for part in parts)
+        words = word_hashes(text)
+        of_eight = decontamination.runs_of(words, text)
         looker.see_runs(number, of_eight)
         if job.near_duplicates and number not in signed and (made := signature(words)):
             signed.add(number)

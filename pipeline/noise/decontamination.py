@@ -1,7 +1,8 @@
 """Decontamination: documents to train on that hold text of the held-out split.
 
 Two documents have text in common where they have runs of eight words in common (after
-GPT-3's appendix C, Brown et al. 2020, which takes 8 to 13). A document goes if a fifth
+GPT-3's appendix C, Brown et al. 2020, which takes 8 to 13), or of 24 characters where
+scripts without spaces make each of them a word. A document goes if a fifth
 of its runs stand in the held-out split, or if it has a fifth of the runs of a held-out
 document, which may be a short one in a long text. Similarity of whole documents
 (`near_copies`) does not see that.
@@ -18,7 +19,7 @@ import numpy as np
 from pipeline.core.draws import Keys, draws
 from pipeline.noise.near_copies import are_first, ngrams
 
-RUN = 8
+RUN, RUN_OF_CHARACTERS = 8, 24
 _RUNS = 102
 # One in this many runs in common is too much.
 ONE_IN = 5
@@ -31,9 +32,10 @@ ENOUGH_RUNS, MOST_HALVINGS = 64, 3
 MOST_RUNS = 1 << 24
 
 
-def runs_of(words: Keys) -> Keys:
-    """What stands for each run of eight words, from the words' hashes, `[W - 7]`."""
-    return draws(ngrams(words, RUN), _RUNS) if len(words) >= RUN else words[:0]
+def runs_of(words: Keys, text: str) -> Keys:
+    """What stands for each run of eight words of a text, from their hashes, `[W - 7]`."""
+    length = RUN if len(text) >= 2 * len(words) else RUN_OF_CHARACTERS
+    return draws(ngrams(words, length), _RUNS) if len(words) >= length else words[:0]
 
 
 def _bound(halvings: int) -> np.uint64:

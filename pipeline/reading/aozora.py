@@ -11,7 +11,8 @@ from pipeline.storage.lines import decode
 _READING = re.compile("《[\u3041-\u30ff]+》")
 _MARKS = re.compile(r"《[^《》\n]*》|［＃[^［］\n]*］|｜")
 # The symbols are explained between two lines of dashes; the foot names the source.
-_HEAD = re.compile(r"-{20,}\n.*?【テキスト中に現れる記号について】.*?\n-{20,}\n", re.DOTALL)
+_EXPLAINED = "【テキスト中に現れる記号について】"
+_HEAD = re.compile(rf"-{{20,}}\n.*?{_EXPLAINED}.*?\n-{{20,}}\n", re.DOTALL)
 _FOOT = re.compile(r"\n底本[：:]")
 _FEWEST = 3
 
@@ -19,9 +20,7 @@ _FEWEST = 3
 def is_aozora(head: Head) -> bool:
     """Whether a text has readings after its words, or the marks explained in its head."""
     text = "\n".join(head.lines)
-    return "【テキスト中に現れる記号について】" in text or (
-        "［＃" in text and len(_READING.findall(text)) >= _FEWEST
-    )
+    return _EXPLAINED in text or ("［＃" in text and len(_READING.findall(text)) >= _FEWEST)
 
 
 def read_aozora(
@@ -35,7 +34,10 @@ def read_aozora(
     [('川の話', '山道を三人兄弟が行く。')]
     """
     for data in divide_bytes(blocks):
-        text, *foot = _FOOT.split(_HEAD.sub("", decode(data, counts=counts)), maxsplit=1)
+        text = decode(data, counts=counts)
+        if _EXPLAINED in text:
+            text = _HEAD.sub("", text, count=1)
+        text, *foot = _FOOT.split(text, maxsplit=1)
         yield prose_document(_MARKS.sub("", text).replace("\n", "\n\n"))
         if foot:
             return

@@ -98,10 +98,16 @@ def find_inputs(
 
 def refuse_changed(found: Iterable[InputFile], *, since: float) -> None:
     """Refuse files that are no more what they were when they were looked at."""
-    for file in found:
-        if not files.is_unchanged(file.path, size=file.bytes, sha256=file.sha256, since=since):
+    by_path = {file.path: file for file in found}
+
+    def is_unchanged(path: str) -> bool:
+        file = by_path[path]
+        return files.is_unchanged(path, size=file.bytes, sha256=file.sha256, since=since)
+
+    for path, is_same in zip(by_path, files.each_of(is_unchanged, by_path), strict=True):
+        if not is_same:
             raise AlbertError(
-                f"{file.path} was changed while it was read; run the same command again when "
+                f"{path} was changed while it was read; run the same command again when "
                 "nothing writes to it."
             )
 

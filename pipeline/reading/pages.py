@@ -7,13 +7,15 @@ from collections import Counter
 from pipeline.core.writing_systems import ends_sentence
 
 # The number of a page, alone in a line, and of a line, in its margin.
-_PAGE_NUMBER = re.compile(r"\s*[-–—\[(]?\s*(\d{1,4})\s*[-–—\])]?\s*")
+_PAGE_NUMBER = re.compile(r"\s*+[-–—\[(]?\s*+(\d{1,4})\s*+[-–—\])]?\s*+")
 _LINE_NUMBER = re.compile(r"^[ \t]{0,8}(\d{1,2})(?:[ \t]*$|([ \t]+)(.*))", re.MULTILINE)
-_MARGIN = re.compile(r"^[ \t]{0,8}\d{1,2}(?:[ \t]*\n|[ \t]+|\Z)", re.MULTILINE)
+_MARGIN = re.compile(r"^[ \t]{0,8}(\d{1,2})(?:[ \t]*\n|[ \t]+|\Z)", re.MULTILINE)
 _DIGITS = re.compile(r"\d+")
 # A running line stands on so many pages at least, and on such a share of them: those on
 # the left may have another than those on the right.
 _FEWEST_PAGES, _LEAST_OF_PAGES = 3, 0.3
+# What has more lines is a chapter, whose heading is text.
+_MOST_LINES = 80
 # A page of a pleading has more lines, a list of things fewer numbers.
 _FEWEST_LINES = 5
 # Shares of the lines that have a number, of the numbers that are one more than the one
@@ -32,7 +34,26 @@ def without_furniture(text: str) -> str:
         text = without_running_lines(text)
     head = text[:_HEAD_CHARACTERS]
     is_likely = _LINE_NUMBER.match(head.lstrip("\n")) is not None
-    return _MARGIN.sub("", text) if is_likely and has_margin(head) else text
+    return without_margin(text) if is_likely and has_margin(head) else text
+
+
+def without_margin(text: str) -> str:
+    r"""A text without the numbers that count its lines, of which a few may be missing.
+
+    >>> without_margin("1  It was\n2  late when\n15 000 men came.\n30 years passed.")
+    'It was\nlate when\n15 000 men came.\n30 years passed.'
+    """
+    last = 0
+
+    def stripped(found: re.Match[str]) -> str:
+        nonlocal last
+        number = int(found[1])
+        if number != 1 and not last < number <= last + 2:
+            return found[0]
+        last = number
+        return ""
+
+    return _MARGIN.sub(stripped, text)
 
 
 def without_running_lines(text: str) -> str:
@@ -50,6 +71,8 @@ def without_running_lines(text: str) -> str:
     ]
     running = Counter(key for page in edges for key in {_DIGITS.sub("0", e).strip() for e in page})
     least = max(_FEWEST_PAGES, _LEAST_OF_PAGES * len(whole))
+    if text.count("\n") > _MOST_LINES * len(whole):
+        running.clear()
     # Numbers of pages less the places of these.
     offsets: Counter[int] = Counter()
     for place, (page, following) in enumerate(itertools.pairwise(whole), 1):

@@ -259,17 +259,17 @@ _ODD = re.compile(
     r"""
     \\(?:u[0-9a-f]{4}|[^\W\d_]+\d?)                       # \v \u0414
     | </?(?!unk>)[^\W\d_][^<>]{0,200}>                     # <range>
-    | (?<=\S)\|(?=\S) | \|\|+ | ¶ | ~~                     # 1|2|
+    | (?<=\S)\|(?=\S) | \|{3,} | ¶ | ~~                     # 1|2|
     | (?<=\w)@@(?=\s|$) | \u2581 | (?:^|(?<=\s))\#\#(?=\w)  # of pieces of words
     | \{\{ | \}\} | \[\[ | \]\] | ''' | \[\*\* | \*\*\]
     | (?<=[\w=])=[0-9A-F]{2} | (?<=\w)=$ | %[0-9A-F]{2}(?=\w|%)
-    | ^\s*[A-Z][A-Z0-9]{1,3}(?:[ ]{0,2}-[ ](?!-)|[ ]{2,4}(?=\S))   # AB  -
-    | (?<=[^\W\d])[/_](?:[A-Z]{2,5}\$?|[.,:])(?=\s|$)      # It/PRP
-    | \((?:[A-Z]+[-A-Z]*)?[ ]\( | \([A-Z]{1,4}[ ]\w+\)\)   # (S (NP
+    | ^\s*[A-Z][A-Z0-9]{1,3}(?:(?:[ ]{2})?-[ ](?!-)|[ ]{2,4}(?=\S))   # AB  -
+    | (?<=[^\W\d])[/_][A-Z]{2,5}\$?(?=\s|$)      # It/PRP
+    | \((?:[A-Z][-A-Z]*+)?[ ]\( | \([A-Z]{1,4}[ ]\w+\)\)   # (S (NP
     | ^[\[(][rb]?(['"]).*(?:['"]|\d)[\])],?$               # ['It was.', 'So.']
-    | ^\W*[A-Z]+_OF_[A-Z]+ | ={2,}[ ](?=\w) | ^=[ ]=[ ]=[ ] | \[/[a-z]{1,8}\]
+    | ^\W*[A-Z]+_OF_[A-Z]+ | (?<!=)={2,}+[ ](?=\w) | ^=[ ]=[ ]=[ ] | \[/[a-z]{1,8}\]
     | ^\[\w+[ ]".*"\]$ | ^\[\w+\]$(?=\n\w+=) | ^[*%@][A-Za-z]{2,6}:\t | ^\#META | ^>\w+\|
-    | ^(?=\S*\d)(?=\S*[A-Za-z])[A-Za-z0-9+/_-]{40,}={0,2}$ | ^(?:[0-9a-f]{8,}\s?)+$
+    | ^(?=\S*\d)(?=\S*[A-Za-z])[A-Za-z0-9+/_-]{40,}={0,2}$ | ^(?:[0-9a-f]{8,}+\s?)+$
     | ^\d[ ](?:@\w+@[ ])?[A-Z_]{3,5}(?=\s|$) | ^[-+]?\d+\.\d+[ ]+\S+[ ]+[-+]?\d+\.\d+$
     | [ ]-[ ]-[ ]\[\d
     """,
@@ -279,7 +279,7 @@ _ODD = re.compile(
 _MAY_BE_ODD = re.compile(
     r"[\\<|¶~@\u2581#{}\[\]=%_/]|'''|\( ?[A-Z(\'\"]|^\W*[A-Z\d]{2}|^[-+\d]|^\S{40}|^[0-9a-f]{8}"
 )
-_ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+|\S+@\S+\.\S+")
+_ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+|(?<!\S)[^\s@]++@\S+\.\S+")
 # Shares of the lines that have any such mark, or the same one, and of lines that are
 # nothing else.
 _MOST_ODD, _MOST_SAME, _MOST_ALONE = 0.6, 0.4, 0.04
@@ -470,7 +470,9 @@ def odd_mark(lines: list[str]) -> tuple[str, int] | None:
     mark, number = marks.most_common(1)[0]
     odd = sum(map(bool, each))
     alone = sum(
-        not _ODD.sub("", line).strip() for line, found in zip(lines, each, strict=True) if found
+        not _ODD.sub("", line).strip() and any(map(str.isalpha, line))
+        for line, found in zip(lines, each, strict=True)
+        if found
     )
     is_most = odd >= _MOST_ODD * len(lines) or number >= _MOST_SAME * len(lines)
     is_alone = alone >= max(_FEWEST_MARKED, _MOST_ALONE * len(lines))

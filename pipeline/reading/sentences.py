@@ -204,7 +204,8 @@ class SentenceRules(NamedTuple):
         """Whether a sentence that seems to end goes on."""
         if before[-1] in _WITHIN_WORDS and after[0].isalpha():
             return True
-        if before.split()[-1:] and before.split()[-1] in _TITLES.get(self.segmenter, "").split():
+        titles = _TITLES.get(self.segmenter, "").split()
+        if titles and any(word in titles for word in before.rsplit(maxsplit=1)[-1:]):
             return True
         # Japanese says after a quotation that it was one.
         if before[-1] in "」』" and after.startswith(("と", "って")):

@@ -179,8 +179,11 @@ def _with_texts(table: Table, kind: Kind, found: Columns) -> Columns:
         if kind != "tag" and pair is None:
             pair = _first(table, NAMES["question"])
     else:
+        labels = label_names(table.columns, found.label or "")
         for first, second in _PAIRS:
-            if pair is None and _first(table, (first,)) and _first(table, (second,)):
+            is_label = second in labels or (second == "positive" and kind != "embed")
+            is_there = _first(table, (first,)) and _first(table, (second,))
+            if pair is None and is_there and not is_label:
                 text, pair = _first(table, (first,)), _first(table, (second,))
         text = text or _first(table, NAMES["text"], without=pair)
         rest = _others(table, found)

@@ -48,9 +48,11 @@ _MARKS = {"0", "1", "true", "false"}
 _NUMBER = re.compile(r"(-?[0-9]+)\.0+")
 
 
-def settled(table: Table) -> Table:
-    """The table without the rows that annotators did not settle, if it says so."""
+def settled(table: Table, *, label: str) -> Table:
+    """The table without the rows that annotators did not settle, if another column says so."""
     for name in filter(_STATUS.fullmatch, table.columns):
+        if name == label:
+            continue
         said = [_one_of(row.cells.get(name)) for row in table.rows]
         found = [("" if each is None else str(each)).strip().lower() for each in said]
         if not _SETTLED.union(_NOT_SETTLED).issuperset(found):

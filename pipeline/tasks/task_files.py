@@ -224,8 +224,8 @@ def _of_table(table: Table, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     columns = find_columns(table, task.kind, given=task.columns, is_labelled=is_labelled)
     remarks: list[str] = []
     label = columns.label or ""
-    if is_labelled and label.lower() != "answer":
-        table = settled(table)
+    if is_labelled:
+        table = settled(table, label=label)
     if task.kind == "choose":
         table = with_options(table, columns)
         if is_labelled and columns.first_option is None:

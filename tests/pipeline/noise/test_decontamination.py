@@ -25,10 +25,12 @@ def with_changes(text, one_in):
 
 
 def runs(documents):
-    return join_runs(
-        kept_runs(number, runs_of(word_hashes(" ".join(text))), is_held_out=number < BOUND)
-        for number, text in documents.items()
-    )
+    found = []
+    for number, words in documents.items():
+        text = " ".join(words)
+        made = runs_of(word_hashes(text), text)
+        found.append(kept_runs(number, made, is_held_out=number < BOUND))
+    return join_runs(found)
 
 
 def gone(held_out, trained_on):
@@ -66,6 +68,19 @@ HELD_OUT = words(1, 600)
 )
 def test_a_text_goes_by_what_it_holds_of_the_held_out_split(text, goes):
     assert gone([HELD_OUT, words(6, 600)], [words(7, 50), text]) == ({1} if goes else set())
+
+
+def test_characters_of_a_script_without_spaces_are_no_words():
+    """All runs of eight characters of such a language soon stand in the held-out split."""
+    phrases = ["することができる", "ということである", "なければならない", "かもしれません"]
+    draws = random.Random(8)
+
+    def text(number):
+        kanji = [chr(draws.randrange(0x4E00, 0x6000)) for _ in range(6)]
+        return "。".join(phrases[n % 4] + kanji[n % 6] for n in range(number, number + 40))
+
+    held_out, other = text(0), text(1)
+    assert gone([[held_out]], [[other], [held_out + "。"]]) == {1}
 
 
 def test_a_proverb_that_a_novel_quotes_does_not_take_it_away():

@@ -38,7 +38,8 @@ def looked_at(parts, bounds, **options):
         looker = Looker(bounds)
         for number, document in part:
             looker.see(number, document)
-            looker.see_runs(number, runs_of(word_hashes("\n".join(document.paragraphs))))
+            text = "\n".join(document.paragraphs)
+            looker.see_runs(number, runs_of(word_hashes(text), text))
         results.append(looker.result())
     options.setdefault("is_held_out", lambda number: number % (5 << 36) == 0)
     return sum_up(results, bounds, **options)
