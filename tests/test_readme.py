@@ -108,7 +108,7 @@ def run_all(commands: list[list[str]], folder: Path) -> None:
 def test_the_python_of_the_readme_and_the_guide_runs_after_their_commands(folder):
     programs = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
     model, _ = (run_program(program, folder).stdout for program in programs)
-    assert len(ast.literal_eval(model.splitlines()[-1])) == 5
+    assert len(ast.literal_eval(model.splitlines()[0])) == 5
     assert (folder / "py" / "run" / "metrics.jsonl").exists()
 
 
