@@ -48,7 +48,8 @@ def test_two_devices_take_the_steps_of_one_under_jax(tmp_path):
     one, two = (
         probe(tmp_path / f"{devices}.npz", backend="jax", devices=devices) for devices in (1, 2)
     )
-    assert_same(two, one, tolerance=2e-6)
+    # Gradients are added up in another order, and twice as far apart once they are squared.
+    assert_same(two, one, tolerance=4e-6)
 
 
 @pytest.mark.slow
