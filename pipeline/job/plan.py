@@ -50,7 +50,7 @@ class Job:
         since: When the inputs were looked at first; what changes later is refused.
         shuffle: Whether documents wait in files or in the engine; the bytes are the
             same, but only files keep memory constant here and survive an interruption.
-        mark: What a job on a cluster has written to its output; see `submission`.
+        mark: What a job on a cluster has written to its output; see `runners`.
         removed: The folder in which what is removed is written; empty for none.
     """
 

@@ -3,7 +3,7 @@
 A document is in the sample if a draw from its number, the first 64 bits of its hash,
 says so, and so is a run of words; nothing else matters, so that the look is the same
 for any order, worker and runner. What the documents of a chunk gave is a JSON object
-(`Looker.result`), and `describe.sum_up` makes of all of them what the manifest keeps.
+(`Looker.result`), and `sum_up` makes of all of them what the manifest keeps.
 """
 
 import bisect

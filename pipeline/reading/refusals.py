@@ -357,7 +357,7 @@ def refuse_markup(kind: Kind, head: bytes, *, path: str) -> None:
     if WARC.match(start) and b"\nWARC-Type: conversion" not in head:
         raise UnusableFile(f"{path} is WARC without the text of pages; give its WET.")
     # JSON that is not one record a line.
-    if _JSON_ARRAY.match(without_lead(head[:_MARKUP_BYTES])):
+    if _JSON_ARRAY.match(start):
         raise UnusableFile(
             f"{path} is a JSON array; write one object a line, for example with jq -c '.[]'."
         )
