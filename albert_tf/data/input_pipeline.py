@@ -22,6 +22,7 @@ import tensorflow as tf
 from albert_tf.data.on_the_fly import BEGINNING, Landmark, Landmarks, MadeExamples, Making
 from albert_tf.data.reading_order import as_written, shard_groups, shuffled
 from albert_tf.model.unpadding import Fill, Sizes, few_sizes
+from pipeline.records.makers import spare_processes
 from pipeline.records.reading import BATCH_RECORDS, REMEDY, CorruptRecord, Item, read_shard
 from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
@@ -83,6 +84,12 @@ Batch = dict[str, Any]
 OPTIONS = tf.data.Options()
 OPTIONS.deterministic = True
 OPTIONS.autotune.enabled = False
+
+
+def is_accelerated() -> bool:
+    """Whether a GPU or TPU trains, which is idle in what is small."""
+    return any("cpu" not in name for name in keras.distribution.list_devices())
+
 
 # Where TensorFlow only reads, the memory of the GPUs is for whoever computes.
 if keras.backend.backend() != "tensorflow":
@@ -157,9 +164,14 @@ class Records:
         return {shape: sorted(sizes) for shape, sizes in found.items()}
 
     def made(self, making: Making) -> MadeExamples:
-        """The examples of a phase."""
+        """The examples of a phase; an accelerator takes more than one process can make."""
         return MadeExamples(
-            self.dataset, self.manifest, making, landmarks=self.landmarks, corrupt=self._found
+            self.dataset,
+            self.manifest,
+            making,
+            landmarks=self.landmarks,
+            corrupt=self._found,
+            processes=spare_processes() if is_accelerated() else 0,
         )
 
     def read(self, batches: tf.data.Dataset) -> Iterator[Batch]:

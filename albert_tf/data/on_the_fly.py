@@ -22,6 +22,7 @@ import tensorflow as tf
 
 from albert_tf.data.reading_order import as_written, groups_from, shuffled
 from pipeline.examples.packing import Sequences, Tokens
+from pipeline.records.makers import Makers
 from pipeline.records.reading import CorruptRecord, read_tokens, records_of, sequences_of_epoch
 from schemas.manifest import DatasetManifest, ShardFile
 from schemas.phases import Phase
@@ -62,6 +63,7 @@ BEGINNING = Landmark()
 class OpenShard:
     """A shard in an epoch, divided into sequences: one for each of its examples."""
 
+    name: str
     tokens: Tokens
     sequences: Sequences
 
@@ -152,6 +154,7 @@ class MadeExamples:
     Args:
         landmarks: Told of the groups that are opened.
         corrupt: Gets what is wrong with a document, which ends the stream.
+        processes: That make the examples, beside this one; 0 for this one alone.
     """
 
     def __init__(
@@ -162,6 +165,7 @@ class MadeExamples:
         *,
         landmarks: Landmarks,
         corrupt: list[CorruptRecord],
+        processes: int = 0,
     ) -> None:
         self._dataset, self._manifest, self._making = dataset, manifest, making
         self._config, self._landmarks = making.phase.config, landmarks
@@ -171,6 +175,9 @@ class MadeExamples:
         self._tokens = weakref.WeakValueDictionary()
         self._lock = threading.Lock()
         self._corrupt = corrupt
+        self._makers = None
+        if processes:
+            self._makers = Makers(dataset, manifest, self._config, number=processes)
 
     def records(self, *, seed: int, start: int, landmark: Landmark = BEGINNING) -> tf.data.Dataset:
         """The stream of serialized examples without the first `start`.
@@ -202,6 +209,8 @@ class MadeExamples:
         TensorFlow keeps the functions of a stream, and these keep what makes it.
         """
         self._open.clear()
+        if self._makers is not None:
+            self._makers.end()
 
     def _groups(
         self, *, seed: int, start: int, landmark: Landmark
@@ -238,7 +247,7 @@ class MadeExamples:
         if isinstance(tokens, CorruptRecord):
             return tokens
         self._tokens[file.name] = tokens
-        return OpenShard(tokens, sequences_of_epoch(tokens, epoch, config=self._config))
+        return OpenShard(file.name, tokens, sequences_of_epoch(tokens, epoch, config=self._config))
 
     def _make(self, key: np.int64, first: np.int64, numbers: Numbers) -> npt.NDArray[Any]:
         """The records of some examples of a group, as bytes, `[N]`.
@@ -251,16 +260,26 @@ class MadeExamples:
         made = np.empty(len(numbers), object)
         masked_shares = self._making.masked_shares(first + np.arange(len(numbers)))
         shards, rows = numbers >> _SHARD_BITS, numbers & ((1 << _SHARD_BITS) - 1)
+        parts = []
         for place in np.unique(shards).tolist():
             shard, own = group.shards[place], np.flatnonzero(shards == place)
-            records = records_of(
-                shard.sequences[rows[own]],
-                shard.tokens,
-                vocab_size=self._manifest.vocabulary["size"],
-                config=self._config,
-                masked_shares=None if masked_shares is None else masked_shares[own],
-            )
-            made[own] = np.fromiter(itertools.chain.from_iterable(records), object, len(own))
+            sequences = shard.sequences[rows[own]]
+            shares = None if masked_shares is None else masked_shares[own]
+            found = self._makers and self._makers.records(shard.name, sequences, shares)
+            parts.append((shard, own, sequences, shares, found))
+        for shard, own, sequences, shares, found in parts:
+            records = found and found()
+            # Also where a process was killed: this one can make them all.
+            if records is None:
+                of_batches = records_of(
+                    sequences,
+                    shard.tokens,
+                    vocab_size=self._manifest.vocabulary["size"],
+                    config=self._config,
+                    masked_shares=shares,
+                )
+                records = list(itertools.chain.from_iterable(of_batches))
+            made[own] = np.fromiter(records, object, len(own))
         with self._lock:
             group.left -= len(numbers)
             if not group.left:

@@ -15,7 +15,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from albert_tf.data.input_pipeline import Records, evaluation_batches
+from albert_tf.data.input_pipeline import Records, evaluation_batches, is_accelerated
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch, Model, task_sums
 from albert_tf.model.unpadding import OF_SIZE, batches_of_each_size, unpadded
 from albert_tf.planning.cost import MAX_TOKENS, MAX_TOKENS_OF_ACCELERATOR
@@ -165,12 +165,8 @@ class HeldOut:
 
 def tokens_at_once() -> int:
     """Tokens that a model is measured on at a time, padding included."""
-    if keras.backend.backend() == "jax":
-        import jax
-
-        if jax.default_backend() != "cpu":
-            return MAX_TOKENS_OF_ACCELERATOR
-    return MAX_TOKENS
+    is_large = keras.backend.backend() == "jax" and is_accelerated()
+    return MAX_TOKENS_OF_ACCELERATOR if is_large else MAX_TOKENS
 
 
 class Compiled:

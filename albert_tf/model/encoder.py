@@ -11,6 +11,7 @@ gradients of it.
 """
 
 import functools
+import importlib
 import itertools
 from collections.abc import Sequence
 from types import ModuleType
@@ -19,7 +20,6 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from albert_tf.model import operations as elementary
 from albert_tf.model.parameters import sublayers
 from albert_tf.model.unpadding import Unpadding
 from schemas.architecture import ModelConfig
@@ -105,9 +105,10 @@ class Layer(keras.layers.Layer):
     ) -> None:
         super().__init__(autocast=self.casts, **kwargs)
         self.config = config
-        if operations is None and keras.backend.backend() == "tensorflow":
-            from albert_tf.model import tensorflow_operations as operations
-        self.operations = operations or elementary
+        if operations is None:
+            backend = keras.backend.backend()
+            operations = importlib.import_module(f"albert_tf.model.{backend}_operations")
+        self.operations = operations
 
     @property
     def likewise(self) -> dict[str, Any]:

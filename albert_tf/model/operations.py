@@ -1,8 +1,8 @@
 """What is computed around matrix products: GELU, normalisation, attention, loss.
 
-Written in `keras.ops`, differentiated by the backend. `tensorflow_operations` has the
-same functions for TensorFlow, which goes through memory for each elementary operation
-and keeps its result.
+Written in `keras.ops`, differentiated by the backend. `tensorflow_operations` and
+`jax_operations` have the same functions with gradients of their own, for which less is kept
+and goes through memory.
 """
 
 import math
@@ -79,13 +79,6 @@ def attend(
     # `ops.shape` also gives a length that is known only when it runs.
     length, width = ops.shape(bias)[-1], projected.shape[-1] // 3
     split = ops.reshape(projected, (-1, length, 3, heads, width // heads))
-    if drop is None and _attention_is_fused(projected.dtype):
-        query, key, value = ops.unstack(split, 3, axis=2)  # [B, S, A, D]
-        # The kernel takes masks with a row for each query only.
-        shape = (ops.shape(bias)[0], 1, length, length)
-        mask = ops.broadcast_to(bias >= 0, shape)
-        context = ops.dot_product_attention(query, key, value, mask=mask)
-        return ops.reshape(context, (-1, width))
     query, key, value = ops.unstack(ops.transpose(split, (2, 0, 3, 1, 4)), 3)
     query = query * (width // heads) ** -0.5
     scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))  # [B, A, S, S]
@@ -96,15 +89,6 @@ def attend(
         weights = drop(weights)
     context = ops.transpose(ops.matmul(weights, value), (0, 2, 1, 3))
     return ops.reshape(context, (-1, width))
-
-
-def _attention_is_fused(dtype: Any) -> bool:
-    """Whether Keras has a kernel for attention: for GPUs on JAX, in bfloat16."""
-    if keras.backend.backend() != "jax" or str(dtype) != "bfloat16":
-        return False
-    import jax
-
-    return bool(jax.default_backend() == "gpu")
 
 
 def cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

@@ -211,7 +211,8 @@ class Rule(NamedTuple):
 # What Adam and LAMB keep for every weight, by the names in checkpoints.
 MOMENTS = ("m", "v")
 
-# The next weight and its state, from weight, gradient and state.
+# The next weight and its state, from weight, gradient and state; of Muon also those of N
+# kernels of a shape side by side, `[N, R, C]`.
 Update = Callable[[Tensor, Tensor, State, Rule], tuple[Tensor, State]]
 
 
@@ -279,34 +280,34 @@ def muon_update(
     (first,) = moments
     first = MOMENTUM * first + (1 - MOMENTUM) * gradient
     ahead = MOMENTUM * first + (1 - MOMENTUM) * gradient
-    size = SIZE_OF_ADAMW * max(weight.shape) ** 0.5
+    size = SIZE_OF_ADAMW * max(weight.shape[-2:]) ** 0.5
     turned = orthogonal(ahead, precision=rule.config.precision)
     direction = size * turned + rule.config.weight_decay * weight
     return weight - rule.scales.learning_rate * direction, (first,)
 
 
-def orthogonal(matrix: Tensor, *, precision: Precision) -> Tensor:
-    """Approximately U V' of a matrix U S V'.
+def orthogonal(matrices: Tensor, *, precision: Precision) -> Tensor:
+    """Approximately U V' of each matrix U S V', `[..., R, C]`.
 
     A few rounds of a polynomial of odd powers, which takes singular values to between
     0.7 and 1.2 (Newton-Schulz; Jordan 2024). Everything but products of matrices is
     done on the smaller, square matrices.
 
     Args:
-        matrix: In float32, whatever the precision of the computation.
+        matrices: In float32, whatever the precision of the computation.
     """
-    rows, columns = matrix.shape
-    wide = ops.transpose(matrix) if rows > columns else matrix
-    norm = ops.maximum(ops.norm(wide), 1e-7)
-    x = ops.cast(wide / norm, precision)
+    *_, rows, columns = matrices.shape
+    wide = ops.swapaxes(matrices, -1, -2) if rows > columns else matrices
+    norm = ops.sqrt(ops.sum(wide * wide, axis=(-2, -1), keepdims=True))
+    x = ops.cast(wide / ops.maximum(norm, 1e-7), precision)
     first, third, fifth = POLYNOMIAL
     identity = ops.eye(min(rows, columns), dtype=precision)
     ones, threes = first * identity, third * identity
     for _ in range(ROUNDS):
-        square = ops.matmul(x, ops.transpose(x))
+        square = ops.matmul(x, ops.swapaxes(x, -1, -2))
         x = ops.matmul(ones + ops.matmul(threes + fifth * square, square), x)
     x = ops.cast(x, "float32")
-    return ops.transpose(x) if rows > columns else x
+    return ops.swapaxes(x, -1, -2) if rows > columns else x
 
 
 @dataclasses.dataclass(frozen=True)
@@ -372,16 +373,32 @@ class Optimizer:
         scale = limit / ops.maximum(norm, limit) if limit else 1.0
         next_weights: dict[str, Tensor] = {}
         next_state: dict[str, Tensor] = {}
+        # Kernels of a shape side by side: a few large products take less time than many, and
+        # much less to compile. What is no product would only be copied.
+        alike: dict[Any, list[str]] = {}
         for path, weight in weights.items():
-            names = self.state_paths(path)
-            next_weights[path], values = self.update(
-                weight,
-                gradients[path] * scale,
-                tuple(state[name] for name in names),
-                Rule(self.config, scales, role_of(path)),
+            is_product = self.update is muon_update and role_of(path) is Role.KERNEL
+            alike.setdefault(tuple(weight.shape) if is_product else path, []).append(path)
+        for paths in alike.values():
+            states = list(zip(*map(self.state_paths, paths), strict=True))
+            together, values = self.update(
+                _side_by_side([weights[path] for path in paths]),
+                _side_by_side([gradients[path] for path in paths]) * scale,
+                tuple(_side_by_side([state[name] for name in names]) for names in states),
+                Rule(self.config, scales, role_of(paths[0])),
             )
-            next_state.update(zip(names, values, strict=True))
+            of_states = zip(states, values, strict=True)
+            for found, names, value in (
+                (next_weights, paths, together),
+                *((next_state, names, value) for names, value in of_states),
+            ):
+                each = ops.unstack(value, len(names)) if len(names) > 1 else [value]
+                found.update(zip(names, each, strict=True))
         return norm, next_weights, next_state
+
+
+def _side_by_side(tensors: list[Tensor]) -> Tensor:
+    return ops.stack(tensors) if len(tensors) > 1 else tensors[0]
 
 
 # How one weight is updated, and what is kept for a kernel: of Muon its momentum alone.

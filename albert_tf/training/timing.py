@@ -13,7 +13,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from albert_tf.data.input_pipeline import Records, StepShape, training_batches
+from albert_tf.data.input_pipeline import Records, StepShape, is_accelerated, training_batches
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.model.unpadding import Sizes, unpadded
@@ -149,7 +149,7 @@ class ThisMachine:
 
     def __init__(self, records: Records, *, precision: Precision | None) -> None:
         self._records = records
-        self.is_accelerator = any("cpu" not in name for name in keras.distribution.list_devices())
+        self.is_accelerator = is_accelerated()
         rates = {each: matrix_rate(each) for each in NUMBER_BYTES if precision in (None, each)}
         self.precision: Precision = precision or "float32"
         if precision is None and rates["bfloat16"] > SPEED_UP * rates["float32"]:

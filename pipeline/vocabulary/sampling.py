@@ -12,8 +12,6 @@ import itertools
 import math
 import multiprocessing
 import operator
-import os
-import signal
 from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -23,7 +21,7 @@ import numpy as np
 
 from pipeline.core.documents import ReadingCounts, left_out, number_of
 from pipeline.core.draws import Keys, draws, happens, hash_key
-from pipeline.core.machine import end_with_parent
+from pipeline.core.machine import end_processes, start_processes
 from pipeline.noise.look import Bounds, Looker, bounds_for, sum_up
 from pipeline.reading.inputs import refuse_changed
 from pipeline.reading.read import Chunk, hash_document, read_texts, shard_documents
@@ -48,7 +46,6 @@ _MEMORY_PER_BYTE = 21
 _SECONDS_OF_A_MEGABYTE = 2.1
 _GROWTH_OF_TIME = 0.75
 
-_SPAWN = multiprocessing.get_context("spawn")
 # In a process that reads text: memory that it shares with the one that started it.
 _read_bytes: MutableSequence[int] | None = None
 
@@ -199,7 +196,7 @@ def sample_sentences(
     waiting, done = list(reversed(chunks)), 0
     running: dict[Future[ChunkSample], Chunk] = {}
     # Each place is written by the one process that reads its chunk.
-    read_bytes = _SPAWN.RawArray("q", len(chunks))
+    read_bytes = multiprocessing.get_context("spawn").RawArray("q", len(chunks))
     with processes(min(workers, len(chunks)), read_bytes) as pool:
         while waiting or running:
             while waiting and len(running) <= workers:
@@ -234,34 +231,18 @@ def processes(
     count: int, read_bytes: MutableSequence[int] | None = None
 ) -> Iterator[ProcessPoolExecutor]:
     """Fresh processes that an error or a signal ends at once, also in SentencePiece."""
-    # Python would import modules from the current folder, before the first of ours.
-    before = os.environ.get("PYTHONSAFEPATH", "")
-    os.environ["PYTHONSAFEPATH"] = "1"
-    pool = ProcessPoolExecutor(
-        max_workers=count, mp_context=_SPAWN, initializer=_begin, initargs=(os.getpid(), read_bytes)
-    )
+    pool = start_processes(count, _begin, read_bytes)
     try:
         yield pool
     except BaseException:
-        # The pool itself would wait until they have done all that they were given.
-        for process in list(pool._processes.values()):
-            process.kill()
-            process.join()
-        # The thread of a pool may not have started.
-        with contextlib.suppress(RuntimeError):
-            pool.shutdown(cancel_futures=True)
+        end_processes(pool)
         raise
     else:
         pool.shutdown()
-    finally:
-        # Set to nothing it is not there.
-        os.environ["PYTHONSAFEPATH"] = before
 
 
-def _begin(parent: int, read_bytes: MutableSequence[int] | None) -> None:
+def _begin(read_bytes: MutableSequence[int] | None) -> None:
     global _read_bytes
-    end_with_parent(parent)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     _read_bytes = read_bytes
 
 

@@ -7,10 +7,11 @@ import random
 import numpy as np
 import pytest
 
-from albert_tf.data import on_the_fly
+from albert_tf.data import input_pipeline, on_the_fly
 from albert_tf.data.input_pipeline import Records, StepShape, training_batches
 from albert_tf.data.on_the_fly import BEGINNING, Landmark, Making, OpenShard
 from albert_tf.data.reading_order import groups_from
+from pipeline.records.makers import Makers
 from pipeline.records.reading import REMEDY
 from schemas.config import DataConfig, TrainConfig, flag_name
 from schemas.errors import AlbertError
@@ -67,6 +68,31 @@ def test_the_batches_of_two_epochs_are_those_of_two_stored_copies(stored, docume
     count = size_of(stored, epochs=2) // BATCH
     expected = batches(records_of(stored), count, seed=seed)
     assert_equal(batches(records_of(documents), count, seed=seed), expected)
+
+
+def test_other_processes_make_the_same_examples_and_one_that_is_killed_costs_nothing(
+    documents, monkeypatch
+):
+    count = size_of(documents, epochs=2) // BATCH
+    expected = batches(records_of(documents), count)
+    begun = []
+
+    class Recorded(Makers):
+        def __init__(self, *source, **how):
+            super().__init__(*source, **how)
+            begun.append(self)
+
+        def records(self, *asked):
+            if len(begun) == 2:
+                next(iter(self._pool._processes.values())).kill()
+            return super().records(*asked)
+
+    monkeypatch.setattr(input_pipeline, "is_accelerated", lambda: True)
+    monkeypatch.setattr(input_pipeline, "spare_processes", lambda: 2)
+    monkeypatch.setattr(on_the_fly, "Makers", Recorded)
+    for _ in range(2):
+        assert_equal(batches(records_of(documents), count), expected)
+    assert len(begun) == 2
 
 
 def test_after_the_epochs_that_would_be_stored_come_others(stored, documents):
