@@ -30,6 +30,9 @@ class Dropped(NamedTuple):
     reason: str
 
 
+Documents = Iterator[Document | Dropped]
+
+
 class ShardDocument(NamedTuple):
     """A document, or a part of a long one, as it crosses the shuffle.
 

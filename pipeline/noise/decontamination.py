@@ -5,7 +5,8 @@ GPT-3's appendix C, Brown et al. 2020, which takes 8 to 13), or of 24 characters
 scripts without spaces make each of them a word. A document goes if a fifth
 of its runs stand in the held-out split, or if it has a fifth of the runs of a held-out
 document, which may be a short one in a long text. Similarity of whole documents
-(`near_copies`) does not see that.
+(`near_copies`) does not see that. A run of more than ten held-out documents, as of a
+licence, counts for nothing.
 
 Of the held-out split all runs are kept, of a document to train on no more than tell its
 share: those whose hash is below a bound. Nothing but the set of documents decides.
@@ -28,8 +29,9 @@ ONE_IN = 5
 LEAST_SHARED = 4
 # Of a document with more than twice as many runs half are kept, or an eighth at least.
 ENOUGH_RUNS, MOST_HALVINGS = 64, 3
-# Of the held-out split no more runs are held in memory: 16 bytes each.
-MOST_RUNS = 1 << 24
+# Of the held-out split no more runs are held in memory, 16 bytes for each document that has
+# one, of which so many count: a run of more is boilerplate, as in GPT-3's appendix C.
+MOST_RUNS, MOST_OWNERS = 1 << 24, 10
 
 
 def runs_of(words: Keys, text: str) -> Keys:
@@ -83,7 +85,7 @@ def join_runs(parts: Iterable[Runs]) -> Runs:
 
 
 class HeldOutRuns:
-    """The runs of all held-out documents, each of the first that has it.
+    """The runs of all held-out documents, each of the first that has it, but for boilerplate.
 
     Args:
         parts: Of documents whose numbers are below `bound` if they are held out.
@@ -105,6 +107,10 @@ class HeldOutRuns:
             if sum(part.shape[1] for part in waiting) > MOST_RUNS:
                 self._take(waiting)
         self._take(waiting)
+        is_own = are_first(self._hashes)
+        more = self._hashes[MOST_OWNERS:]
+        is_own[: len(more)] &= more != self._hashes[: len(more)]
+        self._hashes, self._numbers = self._hashes[is_own], self._numbers[is_own]
         # The document of each run, by place, and how many runs each has that are left after
         # so many halvings, `[H, D]`.
         documents, self._owners = np.unique(self._numbers, return_inverse=True)
@@ -118,13 +124,17 @@ class HeldOutRuns:
         self._may_be[self._hashes >> self._shift] = True
 
     def _take(self, waiting: list[Keys]) -> None:
-        """Sort runs in, each once, and halve them while they are too many."""
+        """Sort runs in, for each the first that have it; halve them while they are too many."""
         known = np.stack([self._hashes, self._numbers])
         hashes, numbers = np.concatenate([known, *waiting], axis=1)
         waiting.clear()
         order = np.lexsort((numbers, hashes))
-        order = order[are_first(hashes[order])]
-        order = order[hashes[order] <= _bound(self._halvings)]
+        order = order[are_first(hashes[order]) | are_first(numbers[order])]
+        # One more than those that count tells boilerplate.
+        is_needed = np.ones(len(order), np.bool_)
+        beyond = order[MOST_OWNERS + 1 :]
+        is_needed[MOST_OWNERS + 1 :] = hashes[beyond] != hashes[order[: len(beyond)]]
+        order = order[is_needed & (hashes[order] <= _bound(self._halvings))]
         while len(order) > MOST_RUNS:
             self._halvings += 1
             order = order[hashes[order] <= _bound(self._halvings)]

@@ -59,8 +59,7 @@ class Looker:
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
-        self._documents = self._characters = self._longest = 0
-        self._lines = self._joined = 0
+        self._totals, self._longest = Counter(dict.fromkeys(_COUNTED, 0)), 0
         self._sampled: dict[int, dict[str, Any]] = {}
         # The least draws above the bound, for texts of few documents.
         self._least: list[int] = []
@@ -70,11 +69,11 @@ class Looker:
     def see(self, number: int, document: Document) -> None:
         """Look at the document of a number."""
         characters = sum(map(len, document.paragraphs))
-        self._documents += 1
-        self._characters += characters
+        paragraphs = len(document.paragraphs)
+        joined = max(0, document.lines - paragraphs)
+        counts = (1, characters, document.lines or paragraphs, joined)
+        self._totals.update(dict(zip(_COUNTED, counts, strict=True)))
         self._longest = max(self._longest, characters)
-        self._lines += document.lines or len(document.paragraphs)
-        self._joined += max(0, document.lines - len(document.paragraphs))
         place = draw(number, _SAMPLED)
         if place >= self._bounds.documents:
             is_enough = len(self._sampled) - len(self._least) >= LEAST_DOCUMENTS
@@ -101,11 +100,8 @@ class Looker:
         """What was seen, as a JSON object."""
         shingles = np.concatenate([np.zeros((2, 0), np.uint64), *self._shingles], axis=1)
         return {
-            "documents": self._documents,
-            "characters": self._characters,
+            **self._totals,
             "longest_document": self._longest,
-            "lines": self._lines,
-            "joined": self._joined,
             "sampled": [[place, seen] for place, seen in self._sampled.items()],
             "shingles": shingles.tobytes().hex(),
         }
@@ -190,7 +186,7 @@ _ELEMENT = (
 )
 _ATTRIBUTE = r"\b(?:class|href|src|style)=(?:\"[^\"<>]{0,300}\"|&quot;)"
 _HTML = re.compile(_ELEMENT, re.IGNORECASE)
-_HTML_OR_ATTRIBUTE = re.compile(f"{_ELEMENT}|{_ATTRIBUTE}", re.IGNORECASE)
+_HTML_OR_ATTRIBUTE = re.compile(f"(?i){_ELEMENT}|{_ATTRIBUTE}")
 
 # Bytes that begin a character of UTF-8 of two or three, and those that follow.
 _TWO, _THREE = bytes(range(0xC2, 0xE0)), bytes(range(0xE0, 0xF0))

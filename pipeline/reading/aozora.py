@@ -1,9 +1,9 @@
 """Books of Aozora Bunko: readings in ruby, notes of the typists, a head and a foot."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from pipeline.core.documents import Document, Dropped, ReadingCounts
+from pipeline.core.documents import Documents, ReadingCounts
 from pipeline.reading.head import Head
 from pipeline.reading.plain_text import divide_bytes, prose_document
 from pipeline.storage.lines import decode
@@ -12,7 +12,7 @@ _READING = re.compile("《[\u3041-\u30ff]+》")
 _MARKS = re.compile(r"《[^《》\n]*》|［＃[^［］\n]*］|｜")
 # The symbols are explained between two lines of dashes; the foot names the source.
 _EXPLAINED = "【テキスト中に現れる記号について】"
-_HEAD = re.compile(rf"-{{20,}}\n.*?{_EXPLAINED}.*?\n-{{20,}}\n", re.DOTALL)
+_HEAD = re.compile(rf"(?s)-{{20,}}\n.*?{_EXPLAINED}.*?\n-{{20,}}\n")
 _FOOT = re.compile(r"\n底本[：:]")
 _FEWEST = 3
 
@@ -23,9 +23,7 @@ def is_aozora(head: Head) -> bool:
     return _EXPLAINED in text or ("［＃" in text and len(_READING.findall(text)) >= _FEWEST)
 
 
-def read_aozora(
-    blocks: Iterable[bytes], *, counts: ReadingCounts | None = None
-) -> Iterator[Document | Dropped]:
+def read_aozora(blocks: Iterable[bytes], *, counts: ReadingCounts | None = None) -> Documents:
     """A book, as a document; each line is a paragraph.
 
     >>> lines = "川の話", "山道《やまみち》を三人｜兄弟《きょうだい》が行く［＃改行］。", "底本：川"

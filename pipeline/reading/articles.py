@@ -1,8 +1,8 @@
 """Articles of Wikipedia, from dumps of MediaWiki and the output of wikiextractor."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from pipeline.core.documents import Document, Dropped, ReadingCounts
+from pipeline.core.documents import Documents, ReadingCounts
 from pipeline.reading.formats import FilePart, InputFile
 from pipeline.reading.head import Head, UnusableFile
 from pipeline.reading.refusals import PAGE
@@ -29,9 +29,7 @@ def starts_page(line: bytes) -> bool:
     return line.lstrip().startswith((b"<page>", b"<page "))
 
 
-def read_dump(
-    part: FilePart, blocks: Iterable[bytes], *, counts: ReadingCounts
-) -> Iterator[Document | Dropped]:
+def read_dump(part: FilePart, blocks: Iterable[bytes], *, counts: ReadingCounts) -> Documents:
     """The articles of a part of a dump."""
     siteinfo = read_siteinfo(read_blocks(part.file.path))
     return read_pages(blocks, siteinfo=siteinfo, counts=counts)
@@ -60,8 +58,6 @@ def with_language_of_file(file: InputFile, language: str) -> InputFile:
     return file._replace(language=language, language_from="file") if language else file
 
 
-def read_extracted(
-    _: FilePart, blocks: Iterable[bytes], *, counts: ReadingCounts
-) -> Iterator[Document | Dropped]:
+def read_extracted(_: FilePart, blocks: Iterable[bytes], *, counts: ReadingCounts) -> Documents:
     """The articles of a part of wikiextractor's output."""
     return read_articles(read_raw_lines(blocks, counts=counts), counts=counts)

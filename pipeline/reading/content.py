@@ -4,14 +4,13 @@ import re
 
 from pipeline.reading.formats import FORMATS, Kind, loaded
 from pipeline.reading.head import HEAD_BYTES, Head, UnusableFile
+from pipeline.reading.marked_text import is_tokenized
+from pipeline.reading.plain_text import has_marker, recognise_text
 from pipeline.reading.refusals import (
-    MARKUP_NAMES,
-    PANDOC,
     SHOWN_LINES,
     as_it_stands,
     refuse_escaped,
     refuse_lines,
-    refuse_markup,
     refuse_named,
     refuse_other_encoding,
 )
@@ -23,9 +22,8 @@ _GUTENBERG_HEAD = 2000
 # places after the description of the wiki, which have three digits or more.
 _DUMP_INDEX = re.compile(rb"(?:\d{3,}:\d+:(?!\d\d?[.,]\d)[^\n]+\n){1,3}")
 _COLUMN_NAMES = re.compile(
-    rb"(?=.*\b(?:text|content|body|sentence|label|title|id)\b)"
-    rb'"?\w+"?([,;|])(?:"?\w+"?\1)*"?\w+"?',
-    re.IGNORECASE,
+    rb"(?i)(?=.*\b(?:text|content|body|sentence|label|title|id)\b)"
+    rb'"?\w+"?([,;|])(?:"?\w+"?\1)*"?\w+"?'
 )
 # Text that was damaged has fewer zero bytes, or a smaller share of them.
 _FEW_ZEROS, _MOST_ZEROS = 64, 0.02
@@ -110,7 +108,13 @@ def recognise(kind: Kind, data: bytes, *, path: str) -> str:
     The caller decides whether rows of JSON or parquet are sentences.
     """
     head = Head(kind, path, data)
-    refuse_markup(kind, data, path=path)
+    otherwise = "" if kind == "wikipedia" else f", or {as_it_stands(kind)}"
+    refuse_named("first", head.start, path=path)
+    refuse_named("start", head.start, path=path, otherwise=otherwise)
+    # A tag that is none of our formats, no marker of theirs, and not of looks alone: with
+    # one of these also subtitles begin.
+    if head.start.startswith(b"<") and not has_marker(data):
+        refuse_named("element", head.start, path=path, otherwise=otherwise)
     if found := _format_told_by("bytes", head):
         row = FORMATS[found]
         if kind in row.kinds:
@@ -131,16 +135,16 @@ def recognise(kind: Kind, data: bytes, *, path: str) -> str:
             f"--wikipedia: {path} is neither a MediaWiki dump nor wikiextractor "
             f"output, JSON lines, parquet or CSV; give plain text with --text."
         )
-    ending = unpacked_name(path).rpartition(".")[2]
-    if ending in MARKUP_NAMES:
-        raise UnusableFile(
-            f"{path} is named like {MARKUP_NAMES[ending]}; {PANDOC}, or {as_it_stands(kind)}."
-        )
+    ending = unpacked_name(path).rpartition(".")[2].encode()
+    refuse_named("name", ending, path=path, otherwise=otherwise)
     refuse_columns(kind, data, path=path)
     if found := _format_told_by("text", head):
         return found
     refuse_lines(kind, head.whole_lines, path=path)
-    return _format_told_by("lines", head)
+    if kind == "text":
+        return recognise_text(head.lines, is_whole=head.is_whole)
+    is_endless = not head.is_whole and "" not in head.lines
+    return "bookcorpus" if is_endless and is_tokenized(head.lines) else "book"
 
 
 def _format_told_by(what: str, head: Head) -> str:
@@ -155,7 +159,7 @@ def _format_told_by(what: str, head: Head) -> str:
 def kind_of(data: bytes) -> Kind:
     """What a file is where no flag says it, by the first of its bytes."""
     found = _format_told_by("bytes", Head("text", "", data))
-    if found and FORMATS[found].kinds == ("wikipedia",):
+    if found and FORMATS[found].kinds == ["wikipedia"]:
         return "wikipedia"
     is_of_gutenberg = b"project gutenberg" in data[:_GUTENBERG_HEAD].lower()
     return "books" if is_of_gutenberg else "text"

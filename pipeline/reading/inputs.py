@@ -20,22 +20,14 @@ from schemas.errors import AlbertError, SettingError
 
 # Where sizes are estimated, compressed text counts this many times its size.
 _COMPRESSION_RATIO = 4
-# Files that lie beside texts in folders.
+# Files that lie beside texts in folders, the pieces of a vocabulary and the copies that editors
+# and copying programs leave among them.
 _NO_TEXT_NAMES = re.compile(
-    r"(readme|licen[cs]e(-[a-z0-9]+)?|copying|manifest|checksums|sha\d+sums|md5sums)"
-    r"(\.[a-z0-9]+)*|#.*#.*|~\$.*"
+    r"""(?x)(?:readme|licen[cs]e(?:-[a-z0-9]+)?|copying|manifest|checksums|sha\d+sums|md5sums)
+    (?:\.[a-z0-9]+)* | \#.*\#.* | ~\$.* | .*(?:[~\#]|\.(?:csv|tsv|md|rst|html?|css|js|py|log
+    |ya?ml|toml|ini|sha256|md5|crc|png|jpe?g|gif|svg|pdf|epub|mobi|docx?|zip|7z|vocab
+    |bak|backup|orig|old|te?mp|sw[po]|part|partial|crdownload|download|rej|save|autosave))"""
 )
-_NO_TEXT_SUFFIXES = (
-    *(".csv", ".tsv", ".md", ".rst", ".html", ".htm", ".css", ".js", ".py", ".log"),
-    *(".yaml", ".yml", ".toml", ".ini", ".sha256", ".md5", ".crc", ".png", ".jpg", ".jpeg"),
-    *(".gif", ".svg", ".pdf", ".epub", ".mobi", ".doc", ".docx", ".zip", ".7z"),
-    # The pieces of a vocabulary, of which a folder may hold one beside its texts.
-    ".vocab",
-    # Copies that editors and copying programs leave.
-    *("~", "#", ".bak", ".backup", ".orig", ".old", ".tmp", ".temp", ".swp", ".swo"),
-    *(".part", ".partial", ".crdownload", ".download", ".rej", ".save", ".autosave"),
-)
-_TABLE_SUFFIXES = (".csv", ".tsv")
 
 
 class Reading(TypedDict, total=False):
@@ -206,9 +198,8 @@ def _inspect_or_refuse(
 ) -> InputFile | UnusableFile:
     """A file as recognised, or why it cannot be read."""
     name = unpacked_name(path)
-    is_beside = name.endswith(_NO_TEXT_SUFFIXES) or _NO_TEXT_NAMES.fullmatch(name)
-    is_table = reading.get("input_format") == "csv" and name.endswith(_TABLE_SUFFIXES)
-    if is_in_folder and is_beside and not is_table:
+    is_table = reading.get("input_format") == "csv" and name.endswith((".csv", ".tsv"))
+    if is_in_folder and _NO_TEXT_NAMES.fullmatch(name) and not is_table:
         return UnusableFile(f"{path} is not named like a text; give the file itself to read it.")
     try:
         return inspect(kind, path, **reading)

@@ -14,16 +14,10 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator
 
-from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
+from pipeline.core.documents import NO_TEXT, Document, Documents, Dropped, ReadingCounts
 from pipeline.core.writing_systems import ends_sentence
 from pipeline.reading.head import Head
-from pipeline.reading.plain_text import (
-    as_prose,
-    is_marker,
-    prose_document,
-    read_prose,
-    recognise_text,
-)
+from pipeline.reading.plain_text import as_prose, is_marker, prose_document, read_prose
 from pipeline.reading.refusals import WARC
 from pipeline.reading.sentences import known_language
 from pipeline.storage.lines import LINE_PREFIX_BYTES, decode, line_blocks, read_whole_lines
@@ -64,7 +58,7 @@ def is_subtitles(head: Head) -> bool:
     return _CUE.match("\n".join(head.lines[:10])) is not None
 
 
-def read_subtitles(lines: Iterable[str]) -> Iterator[Document | Dropped]:
+def read_subtitles(lines: Iterable[str]) -> Documents:
     """The speech of a file, as one document; a paragraph ends with its sentence.
 
     >>> [document.paragraphs for document in read_subtitles([
@@ -172,15 +166,6 @@ def starts_document(sentence: str) -> bool:
     return may_be_first_page and _FIRST_PAGE.search(lower) is not None
 
 
-def is_bookcorpus(head: Head) -> bool:
-    """Whether a file has sentences without end; given as books, tokenized ones."""
-    if head.is_whole or "" in head.lines:
-        return False
-    if head.kind == "books":
-        return is_tokenized(head.lines)
-    return recognise_text(head.lines, is_whole=False) == "bookcorpus"
-
-
 def is_tokenized(lines: list[str]) -> bool:
     """Whether lines are lower-case sentences with spaces around their punctuation.
 
@@ -203,7 +188,7 @@ def starts_sentence_document(line: bytes) -> bool:
     return len(line) < LINE_PREFIX_BYTES and starts_document(" ".join(first.split()))
 
 
-def read_bookcorpus(sentences: Iterable[str]) -> Iterator[Document | Dropped]:
+def read_bookcorpus(sentences: Iterable[str]) -> Documents:
     """Sentences as documents; blank ones are left out.
 
     >>> book = ["chapter 1", "he came .", "", "isbn 123", "she left ."]
@@ -239,14 +224,12 @@ def starts_numbered_document(line: bytes) -> bool:
     return is_short and starts_sentence_document(line.partition(b"\t")[2])
 
 
-def read_numbered(lines: Iterable[str]) -> Iterator[Document | Dropped]:
+def read_numbered(lines: Iterable[str]) -> Documents:
     """Sentences after a number and a tab, as documents."""
     return read_bookcorpus(" ".join(line.partition("\t")[2].split()) for line in lines)
 
 
-def read_marked(
-    blocks: Iterable[bytes], *, counts: ReadingCounts | None = None
-) -> Iterator[Document | Dropped]:
+def read_marked(blocks: Iterable[bytes], *, counts: ReadingCounts | None = None) -> Documents:
     r"""Running prose, of which a marker line ends each document.
 
     >>> text = [b"He came\nlate.\n</s>\nWhy?\n</s>\n"]
@@ -270,7 +253,7 @@ def starts_page(line: bytes) -> bool:
     return is_record_start(decode(line))
 
 
-def read_wet(lines: Iterable[str]) -> Iterator[Document | Dropped]:
+def read_wet(lines: Iterable[str]) -> Documents:
     """The pages in WET, the text of a crawl: a record of WARC each, a paragraph a line.
 
     >>> page = ["WARC/1.0", "WARC-Type: conversion", "", "He came.", "Why?", "", ""]
@@ -310,7 +293,7 @@ def is_record_start(line: str) -> bool:
 
 def read_line_documents(
     blocks: Iterable[bytes], *, counts: ReadingCounts | None = None
-) -> Iterator[Document | Dropped]:
+) -> Documents:
     r"""One document a line.
 
     >>> text = [b"He came. She left.\nWhy?\n"]

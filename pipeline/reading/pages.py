@@ -8,12 +8,15 @@ from pipeline.core.writing_systems import ends_sentence
 
 # The number of a page, alone in a line, and of a line, in its margin.
 _PAGE_NUMBER = re.compile(r"\s*+[-–—\[(]?\s*+(\d{1,4})\s*+[-–—\])]?\s*+")
-_LINE_NUMBER = re.compile(r"^[ \t]{0,8}(\d{1,2})(?:[ \t]*$|([ \t]+)(.*))", re.MULTILINE)
-_MARGIN = re.compile(r"^[ \t]{0,8}(\d{1,2})(?:[ \t]*\n|[ \t]+|\Z)", re.MULTILINE)
+_LINE_NUMBER = re.compile(r"(?m)^[ \t]{0,8}(\d{1,2})(?:[ \t]*$|([ \t]+)(.*))")
+_MARGIN = re.compile(r"(?m)^[ \t]{0,8}(\d{1,2})(?:[ \t]*\n|[ \t]+|\Z)")
 _DIGITS = re.compile(r"\d+")
+_PAGE = re.compile(r"(?i)(?:page|seite|p[aá]gina|strona|sid[ae]|стр)\b")
 # A running line stands on so many pages at least, and on such a share of them: those on
 # the left may have another than those on the right.
 _FEWEST_PAGES, _LEAST_OF_PAGES = 3, 0.3
+# Of the ends of pages so many are within a sentence, unless each page is a text.
+_LEAST_CROSSING = 0.1
 # What has more lines is a chapter, whose heading is text.
 _MOST_LINES = 80
 # A page of a pleading has more lines, a list of things fewer numbers.
@@ -73,6 +76,17 @@ def without_running_lines(text: str) -> str:
     least = max(_FEWEST_PAGES, _LEAST_OF_PAGES * len(whole))
     if text.count("\n") > _MOST_LINES * len(whole):
         running.clear()
+    inner = [
+        [line.strip() for line in page.split("\n") if any(map(str.isalpha, line))] for page in whole
+    ]
+    inner = [[line for line in page if running[_DIGITS.sub("0", line)] < least] for page in inner]
+    crossing = sum(bool(page) and not ends_sentence(page[-1]) for page in inner[:-1])
+    # Where no sentence goes on, lines that differ by their numbers are titles: Canto 2.
+    titles = {k for k, n in running.items() if n >= least and "0" in k and not _PAGE.match(k)}
+    between = "\x0c"
+    if titles and crossing < _LEAST_CROSSING * (len(whole) - 1):
+        running -= Counter(dict.fromkeys(titles, len(whole)))
+        between = "\n\n"
     # Numbers of pages less the places of these.
     offsets: Counter[int] = Counter()
     for place, (page, following) in enumerate(itertools.pairwise(whole), 1):
@@ -98,7 +112,7 @@ def without_running_lines(text: str) -> str:
         if has_head:
             after = rest.lstrip()
         if not pages or not (has_foot or has_head):
-            pages.append(f"\x0c{page}" if pages else after if has_head else page)
+            pages.append(f"{between}{page}" if pages else after if has_head else page)
             continue
         goes_on = after[:1].islower() and not ends_sentence(before)
         pages[-1] = before + ("\n" if goes_on else "\n\n")

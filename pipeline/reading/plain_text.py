@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Literal
 
-from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
+from pipeline.core.documents import NO_TEXT, Document, Documents, Dropped, ReadingCounts
 from pipeline.core.writing_systems import (
     CLOSING_MARKS,
     SURE_ENDS,
@@ -163,14 +163,13 @@ _CREDITS_PARAGRAPHS = 8
 # "*** START OF THIS PROJECT GUTENBERG EBOOK EMMA ***", possibly over two lines, and how
 # the licence ended before 2001: "*END*THE SMALL PRINT! FOR PUBLIC DOMAIN ETEXTS*Ver..."
 _START = re.compile(
-    r"^[ \t]*\*{3} ?START OF (?:THE|THIS) PROJECT GUTENBERG"
+    r"(?im)^[ \t]*\*{3} ?START OF (?:THE|THIS) PROJECT GUTENBERG"
     r"(?:[^\n]*\*{3}|[^\n]*\n[^\n]*\*{3}|[^\n]*)[ \t]*$|"
-    r"^[ \t]*\*?END ?\*? ?THE SMALL PRINT[^\n]*$",
-    re.IGNORECASE | re.MULTILINE,
+    r"^[ \t]*\*?END ?\*? ?THE SMALL PRINT[^\n]*$"
 )
-_ANOTHER = re.compile(r"\*{3} ?START OF (?:THE|THIS) PROJECT GUTENBERG", re.IGNORECASE)
+_ANOTHER = re.compile(r"(?i)\*{3} ?START OF (?:THE|THIS) PROJECT GUTENBERG")
 _END = re.compile(
-    r"[ \t]*(?:\*{3} ?)?(?:END|ENDE|FIN|FINE)[ ,:][^\n]{0,20}?PROJE[CK]T GUTENBERG", re.IGNORECASE
+    r"(?i)[ \t]*(?:\*{3} ?)?(?:END|ENDE|FIN|FINE)[ ,:][^\n]{0,20}?PROJE[CK]T GUTENBERG"
 )
 _GUTENBERG = ("Gutenberg", "GUTENBERG")
 # A file has one book, and what a second one has is not read.
@@ -179,25 +178,23 @@ ANOTHER_BOOK = Dropped("book after the first of its file")
 _FOOTER_CHARACTERS = 100
 # Who typed the text in, and where from; the first paragraphs of many books.
 _CREDITS = re.compile(
-    r"(?:This )?(?:E-?(?:text|book)|file|book) (?:was )?(?:prepared|produced|scanned|"
+    r"(?i)(?:This )?(?:E-?(?:text|book)|file|book) (?:was )?(?:prepared|produced|scanned|"
     r"created|revised|transcribed) |"
     r"(?:Produced|Prepared|Scanned|Transcribed|Proofed|Edited) (?:and proofed )?"
     r"(?:by|from) |HTML version by |"
     r"Note: (?:Images of the original|Project Gutenberg|There is an)|"
     r"\[?Transcriber['’]s note|Project Gutenberg has |"
-    r"Updated editions will replace ",
-    re.IGNORECASE,
+    r"Updated editions will replace "
 )
 _EMPHASIS = re.compile(r"\b_([^_]{1,200})_\b|(?<!\w)_([^_]{1,200})_(?!\w)")
 _PICTURE = re.compile(
-    r"\[(?:Illustration|Picture|Frontispiece|Decoration|Blank page)\b[^\[\]]{0,300}\]",
-    re.IGNORECASE,
+    r"(?i)\[(?:Illustration|Picture|Frontispiece|Decoration|Blank page)\b[^\[\]]{0,300}\]"
 )
 
 
 def read_book(
     blocks: Iterable[bytes], *, counts: ReadingCounts | None = None, is_start: bool = True
-) -> Iterator[Document | Dropped]:
+) -> Documents:
     r"""The book in a file, as one document; a very long one as several.
 
     Between markers of the ends of documents, each is a book.
@@ -230,9 +227,7 @@ def read_book(
             return
 
 
-def read_book_part(
-    part: FilePart, blocks: Iterable[bytes], *, counts: ReadingCounts
-) -> Iterator[Document | Dropped]:
+def read_book_part(part: FilePart, blocks: Iterable[bytes], *, counts: ReadingCounts) -> Documents:
     """The documents of a part of a book's file."""
     return read_book(blocks, counts=counts, is_start=part.start == 0)
 
@@ -328,7 +323,7 @@ _FEWEST_IN_BLOCK, _MOST_IN_STANZA = 5, 21
 _LINE_FEEDS = str.maketrans(dict.fromkeys("\x0b\x0c\x85\u2028\u2029", "\n"))
 # What is seen by nobody: zero-width spaces alone in lines, and how DOS ended a file.
 _STRAY = ("\u200b", "\x1a")
-_STRAY_LINES = re.compile("^[^\\S\n]*\u200b[\u200b \t]*$|\x1a", re.MULTILINE)
+_STRAY_LINES = re.compile("(?m)^[^\\S\n]*\u200b[\u200b \t]*$|\x1a")
 _ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|nbsp|[mn]dash|#39|#34);")
 _SEPARATORS = str.maketrans({"\u2028": "\n", "\u2029": "\n\n"})
 
@@ -374,21 +369,6 @@ def recognise_text(lines: list[str], *, is_whole: bool = True) -> TextFormat:
     if complete >= 0.75 * len(full) and several <= 0.3 * len(full) and is_blocks:
         return "sentences" if is_whole or "" in lines else "bookcorpus"
     return "paragraphs" if _are_paragraphs(lines) else "prose"
-
-
-def is_of_sentences(head: Head) -> bool:
-    """Whether a text has a sentence a line."""
-    return head.kind == "text" and recognise_text(head.lines) == "sentences"
-
-
-def is_of_paragraphs(head: Head) -> bool:
-    """Whether a text has a paragraph a line."""
-    return head.kind == "text" and _are_paragraphs(head.lines)
-
-
-def is_any(_: Head) -> bool:
-    """Any text is prose, or a book."""
-    return True
 
 
 def _are_paragraphs(lines: list[str]) -> bool:
@@ -482,7 +462,7 @@ def read_sentences(lines: Iterable[str]) -> Iterator[Document]:
         yield Document(tuple(sentences), is_segmented=True)
 
 
-def read_paragraphs(lines: Iterable[str]) -> Iterator[Document | Dropped]:
+def read_paragraphs(lines: Iterable[str]) -> Documents:
     """One paragraph a line, a blank line between documents.
 
     >>> text = ["He came. She left.", "Why?", "", "It rained."]
@@ -493,9 +473,7 @@ def read_paragraphs(lines: Iterable[str]) -> Iterator[Document | Dropped]:
         yield document._replace(is_segmented=False)
 
 
-def read_prose(
-    blocks: Iterable[bytes], *, counts: ReadingCounts | None = None
-) -> Iterator[Document | Dropped]:
+def read_prose(blocks: Iterable[bytes], *, counts: ReadingCounts | None = None) -> Documents:
     r"""One document a file, or between two markers; a blank line ends a paragraph.
 
     >>> blocks = [b"He came\nlate.\n", b"\nWhy?"]

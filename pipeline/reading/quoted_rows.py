@@ -89,7 +89,7 @@ _MAX_CELLS = 1 << 20
 # White space after the mark that ends a cell.
 _PADDED = re.compile(r'"[^\S\t\n]+(?=[\t,;|\n])')
 # A mark that is the first inside a quoted cell begins a quotation.
-_QUOTED_WHOLE = re.compile(r'"(?:[^"]*|(?:[^"]*(?<=[\s(\[{"“„«—–-]))?"(?=\S).*)"', re.DOTALL)
+_QUOTED_WHOLE = re.compile(r'(?s)"(?:[^"]*|(?:[^"]*(?<=[\s(\[{"“„«—–-]))?"(?=\S).*)"')
 _DOUBLED = re.compile('""')
 # Characters of a table that are read again where its marks do not fit together: of any
 # table, and for each of its own.

@@ -12,7 +12,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from pipeline.core.documents import Document, Dropped, ReadingCounts, ShardDocument, held_out_id
+from pipeline.core.documents import (
+    Document,
+    Documents,
+    Dropped,
+    ReadingCounts,
+    ShardDocument,
+    held_out_id,
+)
 from pipeline.reading.formats import FORMATS, FilePart, InputFile, loaded
 from pipeline.reading.plain_text import split_at_markers, with_characters
 from pipeline.reading.refusals import is_unlike_text, odd_marks
@@ -66,29 +73,23 @@ def divide_file(file: InputFile, chunk_bytes: int) -> Iterator[FilePart]:
     """The parts of a file, of about equal size."""
     # With the table in each of its parts, a job would grow with the square of the file.
     itself = file._replace(group_bytes=(), document_starts=())
-    if file.group_bytes:
-        for first, end, size in _join(file.group_bytes, chunk_bytes):
-            is_last = end == len(file.group_bytes)
-            yield FilePart(itself, first, None if is_last else end, size)
-        return
+    count, limit = len(file.group_bytes or file.document_starts), chunk_bytes
+    places: Sequence[int] = range(count + 1)
+    ends = [*itertools.accumulate(file.group_bytes, initial=0)]
+    if not count and file.is_divisible:
+        count = min(-(-file.text_bytes // chunk_bytes), file.bytes)
     if file.document_starts:
-        ends = (*file.document_starts[1:], file.bytes)
-        sizes = [end - start for start, end in zip(file.document_starts, ends, strict=True)]
-        for first, end, size in _join(sizes, chunk_bytes):
-            stop = None if end == len(sizes) else ends[end - 1]
-            yield FilePart(itself, file.document_starts[first], stop, size)
-        return
-    count = 1
-    if file.is_divisible:
-        count = min(-(-file.text_bytes // chunk_bytes), file.bytes) or 1
-    for number in range(count):
-        is_last = number == count - 1
-        yield FilePart(
-            file=itself,
-            start=file.bytes * number // count,
-            end=None if is_last else file.bytes * (number + 1) // count,
-            text_bytes=file.text_bytes * (number + 1) // count - file.text_bytes * number // count,
+        places = ends = [*file.document_starts, file.bytes]
+    elif not file.group_bytes:
+        # Each part by itself, of about equal size.
+        limit, count = 0, count or 1
+        places, ends = (
+            [size * number // count for number in range(count + 1)]
+            for size in (file.bytes, file.text_bytes)
         )
+    sizes = [end - start for start, end in itertools.pairwise(ends)]
+    for first, end, size in _join(sizes, limit):
+        yield FilePart(itself, places[first], None if end == count else places[end], size)
 
 
 def _join(sizes: Sequence[int], limit: int) -> Iterator[tuple[int, int, int]]:
@@ -105,8 +106,6 @@ def _join(sizes: Sequence[int], limit: int) -> Iterator[tuple[int, int, int]]:
         total += size
     yield first, len(sizes), total
 
-
-Documents = Iterator[Document | Dropped]
 
 # Sentences of a document that are shown, and of a file that are looked at.
 _SHOWN_SENTENCES, _SEEN_SENTENCES = 100, 2000

@@ -12,14 +12,13 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
 from pipeline.core.writing_systems import UNSPACED
 from pipeline.reading.formats import Kind
-from pipeline.reading.head import UnusableFile, without_lead
-from pipeline.reading.plain_text import has_marker
+from pipeline.reading.head import UnusableFile
+from pipeline.reading.sentences import language_called
 from pipeline.storage.lines import decode, mostly_utf8
 from schemas.errors import AlbertError
 
@@ -42,31 +41,9 @@ _SEVEN_BITS = (
     (re.compile(rb"\x1b\$\(?[@BD]|\x1b\([BJI]"), "ISO-2022-JP"),
     (re.compile(rb"~\{[!-w][!-~](?:[!-w][!-~])*~\}"), "HZ"),
 )
-# The encoding that text of a language has which Windows-1252 cannot write.
-_ENCODINGS = {
-    code: encoding
-    for encoding, codes in {
-        "WINDOWS-1250": "pl cs sk hu sl hr bs sh ro csb szl hsb dsb",
-        "WINDOWS-1251": "ru uk be bg mk sr kk ky mn tg tt ba cv ce os sah",
-        "WINDOWS-1253": "el",
-        "WINDOWS-1254": "tr az tk crh",
-        "WINDOWS-1255": "he yi",
-        "WINDOWS-1256": "ar fa ur ps ug ckb",
-        "WINDOWS-1257": "lt lv",
-        "WINDOWS-1258": "vi",
-        "WINDOWS-874": "th",
-        "ISO-8859-3": "mt eo",
-        "ISO-8859-14": "cy",
-        "ARMSCII-8": "hy",
-        "SHIFT_JIS": "ja",
-        "GB18030": "zh",
-        "CP949": "ko",
-    }.items()
-    for code in codes.split()
-}
 # Encodings told by the letters that words have in them, where no language is given.
-_CYRILLIC = ("windows-1251", "koi8-r", "cp866", "iso8859-5")
-_CANDIDATES = ("cp1250", "iso8859-2", "cp1257", "cp1254", "cp850", "mac_roman", "cp852")
+_CYRILLIC = "windows-1251 koi8-r cp866 iso8859-5"
+_CANDIDATES = "cp1250 iso8859-2 cp1257 cp1254 cp850 mac_roman cp852"
 # Characters of Windows-1252 that stand between letters of a word.
 _WITHIN_WORDS = "\u2019\xad\xb7\u2013\u2014\xb4\u2026\xa0\u2022"
 # In real text of Windows-1252 a smaller share of what is beyond ASCII is no letter
@@ -74,19 +51,10 @@ _WITHIN_WORDS = "\u2019\xad\xb7\u2013\u2014\xb4\u2026\xa0\u2022"
 _MOST_WITHIN_WORDS, _FEWEST = 0.1, 3
 # Letters beyond ASCII of languages that Windows-1252 can write.
 _ALPHABETS = (
-    "àâæçéèêëîïôœùûüÿ",  # French
-    "äöüß",  # German
-    "áéíñóúü",  # Spanish
-    "áâãàçéêíóôõúü",  # Portuguese
-    "àéèìíîòóùú",  # Italian
-    "éëïóöüáèê",  # Dutch
-    "åäöé",  # Swedish, Finnish
-    "æøåéèêóòôâä",  # Danish, Norwegian
-    "áðéíóúýþæö",  # Icelandic
-    "àçèéíïòóúü",  # Catalan
-    "äõöüšž",  # Estonian
-    "çë",  # Albanian
-    "áéíóú",  # Irish
+    # French, German, Spanish, Portuguese, Italian, Dutch, Swedish and Finnish
+    "àâæçéèêëîïôœùûüÿ äöüß áéíñóúü áâãàçéêíóôõúü àéèìíîòóùú éëïóöüáèê åäöé "
+    # Danish and Norwegian, Icelandic, Catalan, Estonian, Albanian, Irish
+    "æøåéèêóòôâä áðéíóúýþæö àçèéíïòóúü äõöüšž çë áéíóú"
 )
 # In text of such a language all but a few of its letters beyond ASCII are in one of
 # these (0.986 and more in eleven of them; 0.90 and less in text of Windows-1250 or
@@ -127,6 +95,13 @@ def _wide_encoding(head: bytes) -> str:
     return _ZEROS.get(tuple(places), "")
 
 
+def _not_utf8(head: bytes) -> bytes:
+    """The lines that are neither ASCII nor UTF-8, if they are most of those beyond ASCII."""
+    lines = [line for line in head.split(b"\n") if not line.isascii()]
+    others = [line for line in lines if mostly_utf8(line, is_cut=True) is None]
+    return b"\n".join(others) if 2 * len(others) > len(lines) else b""
+
+
 def refuse_other_encoding(head: bytes, *, path: str) -> None:
     """Refuse encodings whose text is mostly bytes beyond ASCII, except UTF-8.
 
@@ -137,12 +112,9 @@ def refuse_other_encoding(head: bytes, *, path: str) -> None:
     schemas.errors.AlbertError: a.txt is in another encoding than UTF-8; convert it, \
 for example with iconv -f WINDOWS-1251 -t UTF-8 or -f GB18030.
     """
-    lines = [line for line in head.split(b"\n") if not line.isascii()]
-    others = [line for line in lines if mostly_utf8(line, is_cut=True) is None]
-    text = b"".join(others)
-    beyond = len(text.translate(None, _ASCII))
-    if 2 * len(others) > len(lines) and 2 * beyond > len(text):
-        likely = min(_CYRILLIC, key=lambda name: _strange(text, name))
+    text = _not_utf8(head)
+    if 2 * len(text.translate(None, _ASCII)) > len(text):
+        likely = min(_CYRILLIC.split(), key=lambda name: _strange(text, name))
         raise AlbertError(
             f"{path} is in another encoding than UTF-8; convert it, for example with "
             f"iconv -f {likely.upper()} -t UTF-8 or -f GB18030."
@@ -162,19 +134,17 @@ def refuse_foreign_bytes(head: bytes, *, language: str, path: str, has_flag: boo
     ... except AlbertError as error: print(str(error)[:47])
     a.txt is not UTF-8, and Windows-1252 cannot wri
     """
-    lines = [line for line in head.split(b"\n") if not line.isascii()]
-    others = [line for line in lines if mostly_utf8(line, is_cut=True) is None]
-    if 2 * len(others) <= len(lines) or not others:
+    text = _not_utf8(head)
+    if not text:
         return
-    text = b"\n".join(others)
-    if encoding := _ENCODINGS.get(language):
+    if encoding := language_called(language).encoding:
         raise AlbertError(
             f"{path} is not UTF-8, and Windows-1252 cannot write its language "
             f"({language}); convert it, for example with iconv -f {encoding} -t UTF-8."
         )
     strange = _strange_within_words(text, "cp1252")
     if strange >= max(_FEWEST, _MOST_WITHIN_WORDS * len(text.translate(None, _ASCII))):
-        likely = min(_CANDIDATES, key=lambda name: _strange_within_words(text, name))
+        likely = min(_CANDIDATES.split(), key=lambda name: _strange_within_words(text, name))
         raise AlbertError(
             f"{path} is neither UTF-8 nor Windows-1252; convert it, for example with "
             f"iconv -f {codecs.lookup(likely).name.upper()} -t UTF-8, or as its "
@@ -209,7 +179,7 @@ def _is_western(text: str) -> bool:
         return True
     return any(
         sum(beyond.get(letter, 0) for letter in alphabet) >= _LEAST_IN_ALPHABET * number
-        for alphabet in _ALPHABETS
+        for alphabet in _ALPHABETS.split()
     )
 
 
@@ -232,31 +202,12 @@ def _strange_within_words(text: bytes, encoding: str) -> int:
     return strange
 
 
-PANDOC = "give its text, for example as pandoc -t plain --wrap=none writes it"
-# What may stand before the first tag.
-_LEAD = rb"(?:(?:<\?xml[^<>]*+>|<!--(?:[^-]|-(?!->))*+-->)\s*+)*+"
-_HTML = re.compile(_LEAD + rb"<(?:!doctype\s++html|html)\b", re.IGNORECASE)
-# A tag that is not one of our formats, a marker of theirs, or of looks alone: with one
-# of these also subtitles begin.
-_ELEMENT = re.compile(
-    _LEAD + rb"<(?!(?:s|doc|page|mediawiki|bos|eos|unk|sep|cls|pad|[biu]|em|strong|font)"
-    rb"\b)[a-zA-Z][\w:.-]*+(?:\s[^<>]*+)?>"
-)
-_CLOSING = re.compile(rb"</[a-zA-Z][\w:.-]*+\s*+>")
-_XML = re.compile(
-    rb"<\?xml\b|<(?:!DOCTYPE|TEI|tmx|xliff|rss|feed|osis|corpus|mteval)\b"
-    rb"|<(?:src|ref|tst)set\b|<DOC>\s*<DOC(?:NO|ID)\b",
-    re.IGNORECASE,
-)
 PAGE = re.compile(rb"<page[\s>]")
 WARC = re.compile(rb"WARC/1\.\d\r?\n")
-_JSON_ARRAY = re.compile(rb"\[\s*+\{\s*+\"")
-_JSON_TEXTS = re.compile(rb'(?:\[\s*+)++"(?:[^"\\\n]|\\.)*+"\s*+(?:,|(?:\]\s*+)++(?:\Z|[,\[]))')
-_JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\["\\/bfnrtu])*+"')
 
 # A mark that is no word. Expressions with brackets and bars of their own, as verbose.
 _ODD = re.compile(
-    r"""
+    r"""(?x)
     \\(?:u[0-9a-f]{4}|[^\W\d_]+\d?)                       # \v \u0414
     | </?(?!unk>)[^\W\d_][^<>]{0,200}>                     # <range>
     | (?<=\S)\|(?=\S) | \|{3,} | ¶ | ~~                     # 1|2|
@@ -266,18 +217,19 @@ _ODD = re.compile(
     | ^\s*[A-Z][A-Z0-9]{1,3}(?:(?:[ ]{2})?-[ ](?!-)|[ ]{2,4}(?=\S))   # AB  -
     | (?<=[^\W\d])[/_][A-Z]{2,5}\$?(?=\s|$)      # It/PRP
     | \((?:[A-Z][-A-Z]*+)?[ ]\( | \([A-Z]{1,4}[ ]\w+\)\)   # (S (NP
-    | ^[\[(][rb]?(['"]).*(?:['"]|\d)[\])],?$               # ['It was.', 'So.']
+    | ^(?:\[|\((?=.*['"],[ ]?(?:[rb]?['"\d]|\)$)))[rb]?(['"]).*(?:['"]|\d|(?<=,))[\])],?$  # ['So.']
+    | [\x01-\x08\x0e-\x1f]                 # characters that control
     | ^\W*[A-Z]+_OF_[A-Z]+ | (?<!=)={2,}+[ ](?=\w) | ^=[ ]=[ ]=[ ] | \[/[a-z]{1,8}\]
     | ^\[\w+[ ]".*"\]$ | ^\[\w+\]$(?=\n\w+=) | ^[*%@][A-Za-z]{2,6}:\t | ^\#META | ^>\w+\|
     | ^(?=\S*\d)(?=\S*[A-Za-z])[A-Za-z0-9+/_-]{40,}={0,2}$ | ^(?:[0-9a-f]{8,}+\s?)+$
     | ^\d[ ](?:@\w+@[ ])?[A-Z_]{3,5}(?=\s|$) | ^[-+]?\d+\.\d+[ ]+\S+[ ]+[-+]?\d+\.\d+$
     | [ ]-[ ]-[ ]\[\d
-    """,
-    re.VERBOSE,
+    """
 )
 # Nearly all lines of a text have nothing of this; the pattern alone takes several times longer.
 _MAY_BE_ODD = re.compile(
-    r"[\\<|¶~@\u2581#{}\[\]=%_/]|'''|\( ?[A-Z(\'\"]|^\W*[A-Z\d]{2}|^[-+\d]|^\S{40}|^[0-9a-f]{8}"
+    r"[\\<|¶~@\u2581#{}\[\]=%_/\x01-\x08\x0e-\x1f]"
+    r"|'''|\( ?[A-Z(\'\"]|^\W*[A-Z\d]{2}|^[-+\d]|^\S{40}|^[0-9a-f]{8}"
 )
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+|(?<!\S)[^\s@]++@\S+\.\S+")
 # Shares of the lines that have any such mark, or the same one, and of lines that are
@@ -286,22 +238,8 @@ _MOST_ODD, _MOST_SAME, _MOST_ALONE = 0.6, 0.4, 0.04
 _FEWEST_LINES, _FEWEST_MARKED = 5, 3
 # A page in a line may have a bar or two.
 _CHARACTERS_A_MARK = 200
+_VERSE = re.compile(r"\W?\d{1,3}:\d\b(?![:.])")
 _DAY = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}")
-# Markup that only the file's name tells from plain text.
-MARKUP_NAMES = {
-    "md": "Markdown",
-    "markdown": "Markdown",
-    "rst": "reStructuredText",
-    "adoc": "AsciiDoc",
-    "org": "Org",
-    "tex": "LaTeX",
-    "html": "HTML",
-    "htm": "HTML",
-    "xhtml": "HTML",
-    "xml": "XML",
-}
-# Other markup shows within this many bytes.
-_MARKUP_BYTES = 1000
 # Lines that are looked at.
 SHOWN_LINES = 200
 
@@ -310,8 +248,9 @@ class Sign(NamedTuple):
     """What a file is that has a sign, and what to do about it; a row of `refused.tsv`.
 
     Attributes:
-        place: Where the sign stands: at the first of all bytes, at the start of a text,
-            or in its lines, as markup or otherwise.
+        place: Where the sign stands: in the ending of the name, at the first of all bytes, at
+            the start of a text (which may be read as it stands, but for the `first`), or in
+            its lines, as markup or otherwise.
         share: Of the lines that have the sign, the least; of code, of their characters.
     """
 
@@ -322,65 +261,17 @@ class Sign(NamedTuple):
     sign: str
 
 
-@cache
-def _signs(place: str) -> list[Sign]:
-    rows = (files("pipeline.reading") / "refused.tsv").read_text("utf-8").splitlines()
-    signs = [Sign(*row.replace("{UNSPACED}", UNSPACED).split("\t")) for row in rows]
-    return [sign for sign in signs if sign.place == place]
+_SIGNS = [
+    Sign(*row.replace("{UNSPACED}", UNSPACED).split("\t"))
+    for row in (files("pipeline.reading") / "refused.tsv").read_text("utf-8").splitlines()
+]
 
 
 def refuse_named(place: str, head: bytes, *, path: str, otherwise: str = "") -> None:
     """Refuse what begins with the sign of something that is no text for us."""
-    for _, _, name, advice, sign in _signs(place):
-        if re.match(sign.encode(), head, re.DOTALL * (place == "bytes")):
+    for own, _, name, advice, sign in _SIGNS:
+        if own == place and re.match(sign.encode(), head, re.DOTALL * (place == "bytes")):
             raise UnusableFile(f"{path} is {name}; {advice}{otherwise}.")
-
-
-def refuse_markup(kind: Kind, head: bytes, *, path: str) -> None:
-    """Refuse what would be read as text with its markup."""
-    otherwise = "" if kind == "wikipedia" else f", or {as_it_stands(kind)}"
-    start = without_lead(head[:_MARKUP_BYTES])
-    if _HTML.match(start):
-        raise UnusableFile(f"{path} is HTML; {PANDOC}.")
-    is_dump = b"<mediawiki" in start or PAGE.search(start)
-    if _XML.match(start) and not is_dump:
-        raise UnusableFile(f"{path} is XML; give its text.")
-    refuse_named("start", start, path=path, otherwise=otherwise)
-    is_element = _ELEMENT.match(start) and _CLOSING.search(head)
-    if is_element and not has_marker(head):
-        raise UnusableFile(f"{path} is HTML or XML; give its text{otherwise}.")
-    if WARC.match(start) and b"\nWARC-Type: response" in head:
-        raise UnusableFile(
-            f"{path} holds web pages as they were sent; give its WET, or the text of "
-            "its pages as JSON lines."
-        )
-    if WARC.match(start) and b"\nWARC-Type: conversion" not in head:
-        raise UnusableFile(f"{path} is WARC without the text of pages; give its WET.")
-    # JSON that is not one record a line.
-    if _JSON_ARRAY.match(start):
-        raise UnusableFile(
-            f"{path} is a JSON array; write one object a line, for example with jq -c '.[]'."
-        )
-    if _JSON_TEXTS.match(without_lead(head)) or _are_json_texts(head):
-        raise UnusableFile(
-            f"{path} is JSON without names for its texts; write one object a line, for "
-            "example with jq -c '{text: .}'."
-        )
-
-
-def _are_json_texts(head: bytes) -> bool:
-    r"""Whether each line is a text as JSON writes it, and not as a novel does.
-
-    >>> _are_json_texts(b'"He came.\\nLate."\n"Why?"\n')
-    True
-    >>> _are_json_texts(b'"He came late."\n"Why?"\n')
-    False
-    """
-    lines = [line for line in head.split(b"\n")[:SHOWN_LINES] if line.strip()]
-    # The last one may be cut.
-    lines = lines[:-1] or lines
-    is_quoted = all(_JSON_TEXT.fullmatch(line.strip()) for line in lines)
-    return is_quoted and any(b"\\" in line for line in lines)
 
 
 def refuse_lines(kind: Kind, text: bytes, *, path: str) -> None:
@@ -401,6 +292,7 @@ def refuse_odd_marks(lines: list[str], *, path: str, otherwise: str) -> None:
     """Refuse lines of which most have marks that are no words."""
     if len(lines) >= _FEWEST_LINES and (found := odd_mark(lines)):
         mark, number = found
+        mark = mark if mark.isprintable() else repr(mark)[1:-1]
         raise UnusableFile(
             f"{path} has marks that are no words in {number} of {len(lines)} lines, most often "
             f'"{mark:.40}"; give its text without them, or {otherwise}.'
@@ -409,15 +301,17 @@ def refuse_odd_marks(lines: list[str], *, path: str, otherwise: str) -> None:
 
 def _refuse_signs(kind: Kind, place: str, lines: list[str], *, path: str) -> None:
     full = [" ".join(line.split()) for line in lines]
-    for _, share, name, advice, sign in _signs(place):
-        marked = [line for line in full if re.search(sign, line)]
+    for own, share, name, advice, sign in _SIGNS:
+        marked = [line for line in full if own == place and re.search(sign, line)]
         # In a text about programs a few short lines are code; each entry of a diary has
         # another day.
         size = len if name != "code" else _characters
         days = {day[0] for line in marked if (day := _DAY.search(line))}
-        is_diary = len(days) == len(marked) and "chat" in name
+        # Minutes have two digits, and verses of a chapter one.
+        verses = sum(_VERSE.match(line) is not None for line in full)
+        is_dated = len(days) == len(marked) or verses >= _MOST_ALONE * len(full)
         is_most = len(marked) >= _FEWEST_MARKED and size(marked) >= float(share) * size(full)
-        if is_most and not is_diary:
+        if is_most and not (is_dated and "chat" in name):
             raise UnusableFile(f"{path} looks like {name}; {advice}, or {as_it_stands(kind)}.")
 
 

@@ -19,6 +19,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files
 from typing import Any, NamedTuple
 
 import sentencex
@@ -35,128 +36,70 @@ LANGUAGE_FIELDS = ("lang", "language", "lang_code", "language_code", "locale", "
 _IDENTIFIED = ("identification", "language_identification")
 
 # As Wikipedia, BCP 47, POSIX and data sets have them: de, zh-min-nan, pt_BR, deu_Latn.
-_CODE = re.compile(r"[a-z]{2,3}(?:[-_][a-z0-9]{1,9})*", re.IGNORECASE)
+_CODE = re.compile(r"(?i)[a-z]{2,3}(?:[-_][a-z0-9]{1,9})*")
 _WIKI = re.compile(
     r"https?://(?!www\.)([a-z]{2,3}(?:-[a-z0-9]{1,9})*)(?:\.m)?"
     r"\.wik(?:i(?:pedia|source|news|books|quote|voyage|versity)|tionary)\.org\b"
 )
 
-# ISO 639-1, 639-2/T and 639-3, 639-2/B where it is another, and the English name.
-_ISO_639 = """
-aa aar Afar; ab abk Abkhazian; ae ave Avestan; af afr Afrikaans; ak aka Akan; am amh
-Amharic; an arg Aragonese; ar ara Arabic; as asm Assamese; av ava Avaric; ay aym
-Aymara; az aze Azerbaijani; ba bak Bashkir; be bel Belarusian; bg bul Bulgarian; bi
-bis Bislama; bm bam Bambara; bn ben Bengali; bo bod tib Tibetan; br bre Breton; bs
-bos Bosnian; ca cat Catalan; ce che Chechen; ch cha Chamorro; co cos Corsican; cr
-cre Cree; cs ces cze Czech; cu chu Church Slavic; cv chv Chuvash; cy cym wel Welsh;
-da dan Danish; de deu ger German; dv div Divehi; dz dzo Dzongkha; ee ewe Ewe; el ell
-gre Greek; en eng English; eo epo Esperanto; es spa Spanish; et est Estonian; eu eus
-baq Basque; fa fas per Persian; ff ful Fulah; fi fin Finnish; fj fij Fijian; fo fao
-Faroese; fr fra fre French; fy fry Western Frisian; ga gle Irish; gd gla Scottish
-Gaelic; gl glg Galician; gn grn Guarani; gu guj Gujarati; gv glv Manx; ha hau Hausa;
-he heb Hebrew; hi hin Hindi; ho hmo Hiri Motu; hr hrv Croatian; ht hat Haitian
-Creole; hu hun Hungarian; hy hye arm Armenian; hz her Herero; ia ina Interlingua; id
-ind Indonesian; ie ile Interlingue; ig ibo Igbo; ii iii Sichuan Yi; ik ipk Inupiaq;
-io ido Ido; is isl ice Icelandic; it ita Italian; iu iku Inuktitut; ja jpn Japanese;
-jv jav Javanese; ka kat geo Georgian; kg kon Kongo; ki kik Kikuyu; kj kua Kuanyama;
-kk kaz Kazakh; kl kal Kalaallisut; km khm Khmer; kn kan Kannada; ko kor Korean; kr
-kau Kanuri; ks kas Kashmiri; ku kur Kurdish; kv kom Komi; kw cor Cornish; ky kir
-Kyrgyz; la lat Latin; lb ltz Luxembourgish; lg lug Ganda; li lim Limburgish; ln lin
-Lingala; lo lao Lao; lt lit Lithuanian; lu lub Luba-Katanga; lv lav Latvian; mg mlg
-Malagasy; mh mah Marshallese; mi mri mao Maori; mk mkd mac Macedonian; ml mal
-Malayalam; mn mon Mongolian; mr mar Marathi; ms msa may Malay; mt mlt Maltese; my
-mya bur Burmese; na nau Nauru; nb nob Norwegian Bokmål; nd nde North Ndebele; ne nep
-Nepali; ng ndo Ndonga; nl nld dut Dutch; nn nno Norwegian Nynorsk; no nor Norwegian;
-nr nbl South Ndebele; nv nav Navajo; ny nya Chichewa; oc oci Occitan; oj oji Ojibwa;
-om orm Oromo; or ori Odia; os oss Ossetian; pa pan Punjabi; pi pli Pali; pl pol
-Polish; ps pus Pashto; pt por Portuguese; qu que Quechua; rm roh Romansh; rn run
-Rundi; ro ron rum Romanian; ru rus Russian; rw kin Kinyarwanda; sa san Sanskrit; sc
-srd Sardinian; sd snd Sindhi; se sme Northern Sami; sg sag Sango; sh hbs
-Serbo-Croatian; si sin Sinhala; sk slk slo Slovak; sl slv Slovenian; sm smo Samoan;
-sn sna Shona; so som Somali; sq sqi alb Albanian; sr srp Serbian; ss ssw Swati; st
-sot Southern Sotho; su sun Sundanese; sv swe Swedish; sw swa Swahili; ta tam Tamil;
-te tel Telugu; tg tgk Tajik; th tha Thai; ti tir Tigrinya; tk tuk Turkmen; tl tgl
-Tagalog; tn tsn Tswana; to ton Tonga; tr tur Turkish; ts tso Tsonga; tt tat Tatar;
-tw twi Twi; ty tah Tahitian; ug uig Uyghur; uk ukr Ukrainian; ur urd Urdu; uz uzb
-Uzbek; ve ven Venda; vi vie Vietnamese; vo vol Volapük; wa wln Walloon; wo wol
-Wolof; xh xho Xhosa; yi yid Yiddish; yo yor Yoruba; za zha Zhuang; zh zho chi
-Chinese; zu zul Zulu
-"""
-
-# Codes that mean a language of ISO 639-1: withdrawn ones, those of ISO 639-3 for the
-# usual form of a language, and Wikipedia's own.
-_OTHER_CODES = """
-ar arb; az azj; bo tib; en simple; et ekk; fa pes prs; he iw; id in; ku kmr; lv lvs;
-mg plt; mn khk; ms zsm; ne npi; om gaz; or ory; ps pbt; ro mo mol; sq als_latn;
-sr scc; hr scr; sw swh; tl fil; uz uzn; yi ji ydd; zh zh-hans zh-hant cmn yue wuu gan
-hak hsn nan cdo lzh cpx; jv jw; be bel
-"""
-
 # Codes for a language that is not known or for several, and of no language at all.
 _NO_LANGUAGE = "und mul mis zxx unk"
 
-# Whose rules a language follows: its own, or of those that sentencex has the nearest.
-_RULES = """
-am: am ti; ar: ar acm aeb apc arq ary arz; bg: bg mk; bn: bn as bpy; ca: ca oc;
-da: da jut kl no nb nn fo is; el: el pnt; en: en zh;
-de: de als bar dsb frr gsw hrx hsb ksh lb nds pdc pdt pfl rm sli stq vmf;
-es: es an arn ast ay cbk ext gn guc lad nah qu qug; fi: fi fit krl olo smn vot;
-fr: fr atj avk bci bm dua fon frc frp gcf gcr hke ht kab kbp ln lua mg pcd ses sg shy
-ty wa wls wo; gu: gu; hi: hi anp awa mag mai sa; hy: hy hyw;
-it: it aae co egl eml fur lij lld lmo nap pms rgn roa-tara scn sdc sro vec; ja: ja;
-kk: kk kaa; kn: kn tcy; ml: ml; mr: mr; my: my blk kjp ksw mnw;
-nl: nl li nds-nl srn vls; pa: pa; pl: pl csb szl; pt: pt gl kea mwl tet vmw;
-ru: ru ab alt av ba bxr ce cv gld inh kjh koi krc kum kv lbe lez mdf mhr mrj myv os
-rut sah sjd sty tt tyv udm xal; sk: sk cs; ta: ta; te: te; uk: uk rue
-"""
-_SEGMENTERS = {
-    code: rules.strip()
-    for rules, codes in (entry.split(":") for entry in _RULES.split(";"))
-    for code in codes.split()
-}
 
-# Frequent words of some languages, hardly any of which is English or code too.
-_FREQUENT = {
-    code: words.split()
-    for code, words in {
-        "en": "the and of that with his from which this were",
-        "da": "og det som på er af ikke jeg til men med hun",
-        "de": "der die und das den von mit sich des nicht ist ein",
-        "es": "el la los las pero que del una por con su lo",
-        "fi": "ja ei että hän oli mutta kun niin hänen ovat myös jos",
-        "fr": "le la les et des du une est que dans qui pas",
-        "it": "il di che e non per della con del sono gli nel",
-        "nl": "het een van dat niet te zijn met ik hij ze werd",
-        "pl": "się na że nie jest jak po był ale przez tym już",
-        "pt": "que da em um uma os não com ao mais seu na",
-        "sv": "och att det som på är av inte jag för med hon",
-    }.items()
+class Language(NamedTuple):
+    """A row of `languages.tsv`.
+
+    Attributes:
+        others: Codes of ISO 639 beside the shortest, withdrawn ones, those for the usual
+            form of the language, and Wikipedia's own.
+        rules: The language of those that sentencex has whose rules it follows.
+        traits: Small letters begin no sentence ("go on"), compared with Universal
+            Dependencies, or do after a quotation; nouns have capitals, so that only the words
+            around a number say that it is an ordinal: "im 19. Jahrhundert".
+        encoding: The usual one, where Windows-1252 cannot write the language.
+        titles: Of persons, after which the segmenter divides.
+    """
+
+    code: str
+    others: str = ""
+    name: str = ""
+    rules: str = ""
+    traits: str = ""
+    encoding: str = ""
+    titles: str = ""
+    frequent: str = ""
+
+
+_LANGUAGES = {
+    row.code: row
+    for line in (files("pipeline.reading") / "languages.tsv").read_text("utf-8").splitlines()[1:]
+    for row in [Language(*line.split("\t"))]
 }
+_CODES = {
+    name: row.code
+    for row in _LANGUAGES.values()
+    for name in filter(None, (row.code, *row.others.split(), row.name.lower()))
+}
+_FREQUENT = {code: row.frequent.split() for code, row in _LANGUAGES.items() if row.frequent}
 # What is said of: a text of so many words, in which so many different ones are such
 # words of its language, and so large a share of it.
 _LEAST_WORDS, _LEAST_DIFFERENT, _LEAST_FREQUENT = 20, 3, 0.08
 
-# Languages that are known although sentencex has no rules for them: small letters do
-# not begin a sentence. Compared with Universal Dependencies.
-_WITH_SMALL_LETTERS = "bs hr hu lt lv ro sh sl sr sv tr"
-# Languages in which they do, after a quotation.
-_WITHOUT_SMALL_LETTERS = "el es nl"
-# Languages that write nouns with a capital letter, so that only the words around a
-# number say that it is an ordinal: "im 19. Jahrhundert".
-_WITH_CAPITAL_NOUNS = "als bar de frr gsw hrx ksh lb nds pdc pdt pfl sli stq vmf"
 _ORDINAL = re.compile(
-    r"\b(?:[aizv]m|vom|zum|zur|beim|de[mnrs]|die|das|eine?[mnrs]?|ab|seit|jede[mnrs]?"
+    r"(?i)\b(?:[aizv]m|vom|zum|zur|beim|de[mnrs]|die|das|eine?[mnrs]?|ab|seit|jede[mnrs]?"
     r"|diese[mnrs]?|seine?[mnrs]?|ihre?[mnrs]?|unsere?[mnrs]?|späte[mnrs]?|frühe[mnrs]?"
     r"|anfang|mitte|ende|\d\d?\. (?:und|oder|bis))\s+\d{1,3}\.\n"
     r"|(?<![\w.,])\d{1,3}\.\n(?:jahrhundert|jahrtausend|jahrzehnt|lebensjahr|jahrestag"
-    r"|geburtstag|auflage|klasse|kapitel|platz|spieltag|minute|runde|etage|stock)",
-    re.IGNORECASE,
+    r"|geburtstag|auflage|klasse|kapitel|platz|spieltag|minute|runde|etage|stock)"
+)
+# A day is sure in any language.
+_DAY = re.compile(
+    r"(?i)\b(?:(?<!\bi )am|vom|zum|bis|de[mnr]|ab|seit|und) [0-3]?\d\.\s+"
+    r"(?:Januar|Jänner|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b"
 )
 # Where the mark that opens a quotation was taken for the one that closes it.
 _FIRST_LETTER = re.compile(r"[\s\"'“„”«»‘’—–-]*([^\W\d_])")
 _OPENING_AT_END = re.compile(r"(?:(?<=\s)[\"'«»„“”‘’(\[]+|(?<=[。！？])[“‘「『《（]+)(?=$)")
-# Titles of persons after which the segmenter divides, by the language of its rules.
-_TITLES = {"fr": "M. MM. Me. Mes. Mgr. Pr. Mlle. Mme.", "el": "κ. κα. κος. κ.κ."}
 # Armenian's marks of a question or an exclamation stand within a word.
 _WITHIN_WORDS = "\u055b\u055c\u055e"
 
@@ -204,7 +147,7 @@ class SentenceRules(NamedTuple):
         """Whether a sentence that seems to end goes on."""
         if before[-1] in _WITHIN_WORDS and after[0].isalpha():
             return True
-        titles = _TITLES.get(self.segmenter, "").split()
+        titles = language_called(self.segmenter).titles.split()
         if titles and any(word in titles for word in before.rsplit(maxsplit=1)[-1:]):
             return True
         # Japanese says after a quotation that it was one.
@@ -214,9 +157,9 @@ class SentenceRules(NamedTuple):
         # Where nobody writes capital letters, small ones say nothing.
         if first and first[1].isupper() and following and following[1].islower():
             is_sure = before.rstrip(f"{CLOSING_MARKS} ")[-1:] in SURE_ENDS
-            return not is_sure and self.segmenter not in _WITHOUT_SMALL_LETTERS.split()
+            return not is_sure and "begin" not in language_called(self.segmenter).traits
         return (
-            self.language in _WITH_CAPITAL_NOUNS.split()
+            "nouns" in language_called(self.language).traits
             and _ORDINAL.search(f"{before[-40:].rstrip()}\n{after[:20]}") is not None
         )
 
@@ -230,17 +173,21 @@ def rules_of(language: str) -> SentenceRules:
     >>> rules_of("vie").language, rules_of("vie").is_known
     ('vi', False)
     """
-    code = known_language(language) or language
-    segmenter = _SEGMENTERS.get(code)
-    has_small_letters = code in _WITH_SMALL_LETTERS.split()
+    row = language_called(known_language(language) or language)
+    has_small_letters = "go on" in row.traits
     return SentenceRules(
-        language=code,
-        segmenter=segmenter or DEFAULT_LANGUAGE,
-        is_known=segmenter is not None or has_small_letters,
+        language=row.code,
+        segmenter=row.rules or DEFAULT_LANGUAGE,
+        is_known=bool(row.rules) or has_small_letters,
         is_mended=has_small_letters
-        or code in ("zh", "ja")
-        or segmenter not in (None, DEFAULT_LANGUAGE),
+        or row.code in ("zh", "ja")
+        or row.rules not in ("", DEFAULT_LANGUAGE),
     )
+
+
+def language_called(code: str) -> Language:
+    """What is known of the language of a shortest code."""
+    return _LANGUAGES.get(code, Language(code))
 
 
 def unlike_language(text: str, language: str, *, is_default: bool) -> str:
@@ -298,31 +245,14 @@ def known_language(name: str) -> str:
     ['pt', '', '']
     """
     name = re.split("[.@]", name.strip(), maxsplit=1)[0].lower().replace("_", "-")
-    if name in _codes_of_names():
-        return _codes_of_names()[name]
-    if not _CODE.fullmatch(name) or name in _NO_LANGUAGE.split():
+    if (not _CODE.fullmatch(name) and name not in _CODES) or name in _NO_LANGUAGE.split():
         return ""
-    while name not in _SEGMENTERS and name not in _codes_of_names():
+    while name not in _CODES:
         shorter, dash, _ = name.rpartition("-")
         if not dash:
             return name
         name = shorter
-    return _codes_of_names().get(name, name)
-
-
-@functools.cache
-def _codes_of_names() -> dict[str, str]:
-    """The shortest code for each other code, and for each English name."""
-    codes: dict[str, str] = {}
-    for entry in _ISO_639.split(";"):
-        first, *others = re.split(r"[ \n]+(?=[a-z]{3}\b)", entry.strip())
-        *middle, last = others
-        code, name = last.split(maxsplit=1)
-        codes |= dict.fromkeys([first, *middle, code, " ".join(name.lower().split())], first)
-    for entry in _OTHER_CODES.split(";"):
-        first, *others = entry.split()
-        codes |= dict.fromkeys(others, first)
-    return codes
+    return _CODES[name]
 
 
 def language_of_address(address: str) -> str:
@@ -420,11 +350,8 @@ _OPENER, _CLOSER = re.compile(r"‘(?<!\w‘)(?=[^\W\d_])"), re.compile(r"’(?<
 _LETTER, _MOST_UNCLOSED = "\u02bc", 0.1
 
 # What the segmenter searches for after each opening quotation mark.
-_CLOSING = {
-    **{"``": "''", "`": "'", "'": "'", '"': '"', "«": "»", "»": "«", "‹": "›"},
-    **{"‘": "’", "‚": "‚", "‛": "‛", "“": "”", "„": "“", "‟": "‟", "《": "》"},
-    "「": "」",
-}
+_PAIRS = "`` '' ` ` ' ' \" \" « » » « ‹ › ‘ ’ ‚ ‚ ‛ ‛ “ ” „ “ ‟ ‟ 《 》 「 」"
+_CLOSING = dict(zip(_PAIRS.split()[::2], _PAIRS.split()[1::2], strict=True))
 _OPENING = "".join(dict.fromkeys("".join(_CLOSING)))
 _OTHER_MARKS = "’”›》」[](){}<>（）•.!?…։؟۔।॥།။።。！？｡"
 
@@ -512,17 +439,21 @@ def of_clauses(text: str) -> Iterator[str]:
 
 
 def with_whole_numbers(found: list[str]) -> list[str]:
-    """Sentences joined where the segmenter takes a decimal point for an end.
+    """Sentences joined where the segmenter takes a decimal point or an ordinal's for an end.
 
-    It does in all digits but ASCII's.
+    It does the former in all digits but ASCII's, the latter of a German day as English.
 
+    >>> with_whole_numbers(["Am 1. ", "August kam er."])
+    ['Am 1. August kam er.']
     >>> with_whole_numbers(["عدد ۳.", "۱۴ است. ", "در سال ۱۳۹۰. ", "۵ نفر."])
     ['عدد ۳.۱۴ است. ', 'در سال ۱۳۹۰. ', '۵ نفر.']
     """
     sentences = found[:1]
     for sentence in found[1:]:
         before, is_digit = sentences[-1], sentence[:1].isdecimal()
-        if is_digit and before[-1] in ".．" and before[-2:-1].isdecimal():
+        if (is_digit and before[-1] in ".．" and before[-2:-1].isdecimal()) or (
+            before[-3:-2].isdigit() and _DAY.search(before[-11:] + sentence[:10])
+        ):
             sentences[-1] += sentence
         else:
             sentences.append(sentence)

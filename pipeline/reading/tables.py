@@ -17,7 +17,7 @@ from schemas.errors import AlbertError
 MORE_CELLS = Dropped("row with more cells than the header")
 
 # The first line by which Excel is told what divides the cells.
-_SEPARATOR_LINE = re.compile(r"sep=([\t,;|])\n?", re.IGNORECASE)
+_SEPARATOR_LINE = re.compile(r"(?i)sep=([\t,;|])\n?")
 
 _QUOTED_NAME = re.compile(r'"[^"\n]*"')
 # A quotation mark with no backslash before it, or with an even number of them.

@@ -8,7 +8,7 @@ from contextlib import closing
 from itertools import islice
 from typing import Any, NamedTuple
 
-from pipeline.core.documents import NO_TEXT, Document, Dropped, ReadingCounts
+from pipeline.core.documents import NO_TEXT, Document, Documents, Dropped, ReadingCounts
 from pipeline.core.writing_systems import ends_sentence, is_unspaced_text
 from pipeline.reading.column_files import ColumnTable, DamagedTable
 from pipeline.reading.content import unpacked_name
@@ -173,6 +173,9 @@ class TextRow(NamedTuple):
     language: str = ""
 
 
+Rows = Iterable[TextRow | Dropped]
+
+
 def are_sentences(texts: list[str]) -> bool:
     r"""Whether the texts of rows are a sentence each.
 
@@ -184,9 +187,7 @@ def are_sentences(texts: list[str]) -> bool:
     return statistics.median(map(len, texts)) < _MAX_SENTENCE_CHARACTERS
 
 
-def read_rows(
-    rows: Iterable[TextRow | Dropped], *, kind: Kind, counts: ReadingCounts
-) -> Iterator[Document | Dropped]:
+def read_rows(rows: Rows, *, kind: Kind, counts: ReadingCounts) -> Documents:
     """A document of its kind from each row."""
     for row in rows:
         if isinstance(row, Dropped):
@@ -205,7 +206,7 @@ def read_rows(
         yield document
 
 
-def read_sentence_rows(rows: Iterable[TextRow | Dropped]) -> Iterator[Document | Dropped]:
+def read_sentence_rows(rows: Rows) -> Documents:
     """Documents made up of rows of one sentence, as in BookCorpus."""
     lost: list[Dropped] = []
 
@@ -241,15 +242,13 @@ def csv_rows(
     key: str,
     counts: ReadingCounts | None = None,
     quoting: Quoting = "doubled",
-) -> Iterator[TextRow | Dropped]:
+) -> Rows:
     """The rows of a file of CSV."""
     for record in read_csv(blocks, counts=counts, quoting=quoting, key=key):
         yield record if isinstance(record, Dropped) else row_of(record, key)
 
 
-def json_rows(
-    blocks: Iterable[bytes], *, key: str, counts: ReadingCounts | None = None
-) -> Iterator[TextRow | Dropped]:
+def json_rows(blocks: Iterable[bytes], *, key: str, counts: ReadingCounts | None = None) -> Rows:
     r"""The rows of JSON lines.
 
     >>> lines = [b'{"text": "One."}\n{"text": \n', b'{"title": "T", "text": "Two."}']
@@ -286,9 +285,7 @@ def _starts(row: TextRow | Dropped) -> bool:
     return isinstance(row, TextRow) and starts_document(" ".join(row.text.split()))
 
 
-def parquet_rows(
-    path: str, *, key: str, start: int = 0, end: int | None = None
-) -> Iterator[TextRow | Dropped]:
+def parquet_rows(path: str, *, key: str, start: int = 0, end: int | None = None) -> Rows:
     """The rows of some groups of a parquet file."""
     with closing(open_binary(path)) as file:
         table = ColumnTable(file, path=path)
@@ -296,9 +293,13 @@ def parquet_rows(
             yield from group_rows(table, group, key=key)
 
 
-def group_rows(table: ColumnTable, group: int, *, key: str) -> Iterator[TextRow | Dropped]:
+def group_rows(table: ColumnTable, group: int, *, key: str) -> Rows:
     """The rows of a group; after damage, `DAMAGED_GROUP` in place of all the rest."""
-    beside = [name for name in ("title", *LANGUAGE_FIELDS) if name in table.text_columns]
+    beside = [
+        name
+        for name in table.text_columns
+        if name == "title" or name.endswith(".label") or name.rpartition(".")[2] in LANGUAGE_FIELDS
+    ]
     try:
         for record in table.records(group, columns=[key, *beside]):
             row = row_of(record, key)
@@ -312,9 +313,7 @@ def group_rows(table: ColumnTable, group: int, *, key: str) -> Iterator[TextRow 
         yield DAMAGED_GROUP
 
 
-def parquet_sentence_rows(
-    path: str, *, key: str, start: int = 0, end: int | None = None
-) -> Iterator[TextRow | Dropped]:
+def parquet_sentence_rows(path: str, *, key: str, start: int = 0, end: int | None = None) -> Rows:
     """The rows of the documents that begin in some groups, one sentence a row.
 
     The first document goes on from the groups before, and is theirs; the last one goes
@@ -334,44 +333,18 @@ def parquet_sentence_rows(
             yield row
 
 
-def with_language(file: InputFile, languages: set[str]) -> InputFile:
-    """A file with the language on which all its records that name one agree."""
-    named = languages - {""}
-    if not named:
-        return file
-    language = named.pop() if len(named) == 1 else DEFAULT_LANGUAGE
-    return file._replace(language=language, language_from="records")
-
-
-def read_jsonl(
-    part: FilePart, blocks: Iterable[bytes], *, counts: ReadingCounts
-) -> Iterator[Document | Dropped]:
-    """The documents of a part of a file of JSON lines."""
-    return _documents(part.file, json_rows(blocks, key=part.file.text_key, counts=counts), counts)
-
-
-def read_table(
-    part: FilePart, blocks: Iterable[bytes], *, counts: ReadingCounts
-) -> Iterator[Document | Dropped]:
-    """The documents of a file of CSV."""
-    file = part.file
-    rows = csv_rows(blocks, key=file.text_key, counts=counts, quoting=file.quoting)
-    return _documents(file, rows, counts)
-
-
-def read_parquet(
-    part: FilePart, _: Iterable[bytes], *, counts: ReadingCounts
-) -> Iterator[Document | Dropped]:
-    """The documents of some groups of a file of parquet or Arrow."""
+def read_records(part: FilePart, blocks: Iterable[bytes], *, counts: ReadingCounts) -> Documents:
+    """The documents of a part of a file of JSON lines, CSV, parquet or Arrow."""
     file, start, end, _size = part
-    rows = parquet_sentence_rows if file.format == "parquet-sentences" else parquet_rows
-    return _documents(file, rows(file.path, key=file.text_key, start=start, end=end), counts)
-
-
-def _documents(
-    file: InputFile, rows: Iterable[TextRow | Dropped], counts: ReadingCounts
-) -> Iterator[Document | Dropped]:
-    if file.format.endswith("-sentences"):
+    key, name = file.text_key, file.format.removesuffix("-sentences")
+    if name == "jsonl":
+        rows = json_rows(blocks, key=key, counts=counts)
+    elif name == "csv":
+        rows = csv_rows(blocks, key=key, counts=counts, quoting=file.quoting)
+    else:
+        of_file = parquet_rows if name == file.format else parquet_sentence_rows
+        rows = of_file(file.path, key=key, start=start, end=end)
+    if name != file.format:
         return read_sentence_rows(rows)
     return read_rows(rows, kind=file.kind, counts=counts)
 
@@ -414,9 +387,7 @@ def inspect_jsonl(
         )
     keys = sorted({key for record in records for key in list_keys(record)})
     key = _choose_key(file, keys, text_key, name="key")
-    texts = [text for record in records if (text := find_text(record, key))]
-    file = _with_texts(file, texts, key=key, is_forced=is_forced)
-    return with_language(file, set(map(language_of_record, records)))
+    return _with_rows(file, [row_of(each, key) for each in records], key=key, is_forced=is_forced)
 
 
 def inspect_csv(file: InputFile, head: Head, *, text_key: str | None, is_forced: bool) -> InputFile:
@@ -432,11 +403,8 @@ def inspect_csv(file: InputFile, head: Head, *, text_key: str | None, is_forced:
             f"{len(columns)} cells; say with --text-key which has the text, by its number from 1."
         )
     key = _choose_key(file, columns, text_key, name="column")
-    rows = read_csv([head.data], quoting=quoting, key=key)
-    records = [row for row in islice(rows, _SAMPLE_ROWS) if isinstance(row, dict)]
-    texts = [text for record in records if (text := find_text(record, key))]
-    file = _with_texts(file._replace(quoting=quoting), texts, key=key, is_forced=is_forced)
-    return with_language(file, set(map(language_of_record, records)))
+    rows = csv_rows([head.data], key=key, quoting=quoting)
+    return _with_rows(file._replace(quoting=quoting), rows, key=key, is_forced=is_forced)
 
 
 def _is_cell(name: str) -> bool:
@@ -456,35 +424,40 @@ def inspect_parquet(
         table = ColumnTable(opened, path=file.path)
         key = _choose_key(file, table.text_columns, text_key, name="column", type_of=table.type_of)
         sizes = tuple(table.group_bytes)
-        rows = islice(group_rows(table, 0, key=key) if sizes else (), _SAMPLE_ROWS)
-        found = [
-            row._replace(text=row.text[:HEAD_BYTES]) for row in rows if isinstance(row, TextRow)
-        ]
-    file = file._replace(text_bytes=sum(sizes), group_bytes=sizes)
-    file = _with_texts(file, [row.text for row in found], key=key, is_forced=is_forced)
-    return with_language(file, {row.language for row in found})
+        file = file._replace(text_bytes=sum(sizes), group_bytes=sizes)
+        rows = group_rows(table, 0, key=key) if sizes else ()
+        return _with_rows(file, rows, key=key, is_forced=is_forced)
 
 
-def _with_texts(file: InputFile, texts: list[str], *, key: str, is_forced: bool) -> InputFile:
-    """A file with the key of its texts, and whether they are sentences.
+def _with_rows(file: InputFile, rows: Rows, *, key: str, is_forced: bool) -> InputFile:
+    """A file with the key of its texts, their language, and whether they are sentences.
 
     A column of numbers that is named like one of texts is refused, and so are texts
     most of which have marks that are no words.
     """
-    joined = "".join(texts)
+    found = [
+        row._replace(text=row.text[:HEAD_BYTES])
+        for row in islice(rows, _SAMPLE_ROWS)
+        if isinstance(row, TextRow)
+    ]
+    texts = [row.text for row in found]
+    joined = "\n".join(texts)
     if any(map(str.isdecimal, joined)) and not any(map(str.isalpha, joined)):
         raise AlbertError(
             f"--{file.kind}: {file.path} has numbers alone under {json.dumps(key)}; "
             "say with --text-key where the text is."
         )
     if not is_forced and file.kind != "wikipedia":
-        ends = map(with_line_ends, texts)
-        lines = (line for text in ends for line in text.split("\n") if line.strip())
+        lines = [*filter(str.strip, joined.split("\n"))][:SHOWN_LINES]
         otherwise = f"say --input-format {file.format} to read it as it stands"
-        refuse_odd_marks([*islice(lines, SHOWN_LINES)], path=file.path, otherwise=otherwise)
-    if not is_forced and file.kind == "books" and f"{file.format}-sentences" in FORMATS:
-        suffix = "-sentences" if are_sentences(texts) else ""
-        file = file._replace(format=file.format + suffix)
+        refuse_odd_marks(lines, path=file.path, otherwise=otherwise)
+    is_short = file.kind == "books" and f"{file.format}-sentences" in FORMATS
+    if not is_forced and is_short and are_sentences(texts):
+        file = file._replace(format=f"{file.format}-sentences")
+    if named := {row.language for row in found} - {""}:
+        # That on which all records that name one agree.
+        language = named.pop() if len(named) == 1 else DEFAULT_LANGUAGE
+        file = file._replace(language=language, language_from="records")
     return file._replace(text_key=key)
 
 

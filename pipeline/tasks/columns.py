@@ -21,7 +21,7 @@ _UNPARSED = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 
 # The list of a cell that is no list for JSON and Python, and the object of a library.
 _ITEM = r"(?:'[^']*'|\"[^\"]*\"|True|False|-?[0-9]+(?:\.[0-9]*)?)"
-_OF_NUMPY = re.compile(rf"\[\s*{_ITEM}(?:\s+{_ITEM})+\s*\]|(?:array|tensor)\(.*\)", re.DOTALL)
+_OF_NUMPY = re.compile(rf"(?s)\[\s*{_ITEM}(?:\s+{_ITEM})+\s*\]|(?:array|tensor)\(.*\)")
 
 
 def as_text(value: Any) -> str:
@@ -31,11 +31,11 @@ def as_text(value: Any) -> str:
     return value
 
 
-def as_texts(value: Any) -> tuple[str, ...]:
+def as_texts(value: Any) -> list[str]:
     """A list that has to be of texts, else a TypeError."""
     if not isinstance(value, list):
         raise TypeError(f"{value!r:.60} is not a list")
-    return tuple(map(as_text, value))
+    return [*map(as_text, value)]
 
 
 def parsed(cell: Any) -> Any:
@@ -85,9 +85,7 @@ NAMES = dict(_ROWS)
 
 # Parts of a data set that a column may tell apart, and columns that a message names.
 _MANY_PARTS, _MANY_NAMES = 12, 20
-_OPTION = re.compile(
-    r"(?:ending|option|choice|answer)[ _]?(?:[0-9]{1,2}|[a-j])|[a-j]", re.IGNORECASE
-)
+_OPTION = re.compile(r"(?i)(?:ending|option|choice|answer)[ _]?(?:[0-9]{1,2}|[a-j])|[a-j]")
 
 # What some kinds read beside the columns that are told, where a file has it.
 _KIND_OTHERS = {"answer": ("is_impossible", "answer_start"), "tag": ("text",)}

@@ -25,15 +25,12 @@ _Places = tuple[int, int]
 
 # The columns of CoNLL-U (universaldependencies.org/format.html), a line that names those
 # of CoNLL-U Plus, and the number of a word that is divided in two or left unsaid.
-_UD_COLUMNS = (
-    *("id", "form", "lemma", "upos", "xpos", "feats"),
-    *("head", "deprel", "deps", "misc"),
-)
+_UD_COLUMNS = "id form lemma upos xpos feats head deprel deps misc"
 _UD_NAMED = re.compile(r"# *global\.columns *= *(.+)")
 _UD_EXTRA = re.compile(r"[0-9]+[-.][0-9]+")
 
 # How CoNLL-2012 (OntoNotes) begins a document, and its columns of words and entities.
-_ONTONOTES = re.compile("#begin document", re.MULTILINE)
+_ONTONOTES = re.compile("(?m)#begin document")
 _ONTONOTES_PLACES = (3, 10)
 
 # What WikiANN has before each word.
@@ -77,7 +74,7 @@ def read_conll(
     lines, names = _lines(text, columns, has_tags=has_tags, path=path)
     blocks = [*_blocks(lines, names, counts=counts)]
     if not names and _is_universal(blocks):
-        names = _UD_COLUMNS
+        names = tuple(_UD_COLUMNS.split())
         del counts[COMMENT]
     if "id" in names and "form" in names:
         place = names.index("id")
@@ -182,7 +179,7 @@ def _lines(
 def _is_universal(blocks: Sequence[_Block]) -> bool:
     """Whether it is CoNLL-U: ten columns, of which the first counts the words of each sentence."""
     lines = [*itertools.chain.from_iterable(blocks)]
-    if not lines or any(len(cells) != len(_UD_COLUMNS) for _, cells in lines):
+    if not lines or any(len(cells) != len(_UD_COLUMNS.split()) for _, cells in lines):
         return False
     ids = ([cells[0] for _, cells in block] for block in blocks)
     words = ([each for each in own if not _UD_EXTRA.fullmatch(each)] for own in ids)

@@ -40,7 +40,9 @@ def with_options(table: Table, columns: Columns) -> Table:
         while cells and cells[-1] in (None, ""):
             cells.pop()
         texts = ("" if cell is None else text_of_part(cell, place=row.place) for cell in cells)
-        options = Options(two_or_more(tuple(texts), place=row.place), [*map(str, names)])
+        options = Options(tuple(texts), [*map(str, names)])
+        if len(options.texts) < 2:
+            raise AlbertError(f"{row.place} has fewer than two options; give two or more.")
         rows.append(row._replace(cells={**row.cells, _OPTIONS: options}))
     return table._replace(rows=rows)
 
@@ -72,13 +74,6 @@ def _named_options(row: Row, columns: Columns) -> tuple[list[Any], list[Any]]:
     names = {each.get("label") for each in value if isinstance(each, dict)}
     are_names = len(names) == len(value) and all(isinstance(n, str) for n in names)
     return list(value), [each["label"] for each in value] if are_names else []
-
-
-def two_or_more(options: tuple[str, ...], *, place: str) -> tuple[str, ...]:
-    """Options that can be chosen from."""
-    if len(options) < 2:
-        raise AlbertError(f"{place} has fewer than two options; give two or more.")
-    return options
 
 
 def first_option_of(table: Table, columns: Columns) -> int | None:

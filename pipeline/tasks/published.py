@@ -1,16 +1,19 @@
-"""The forms in which tasks are published: SQuAD, CMRC, RACE and C3."""
+"""The forms in which tasks are published: SQuAD, CMRC, RACE and C3, as rows of a table."""
 
 import dataclasses
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from pipeline.tasks.columns import as_text, as_texts, parsed
-from pipeline.tasks.options import choice_of, two_or_more
 from pipeline.tasks.table_files import Row, decode_text, json_records, read_data, table_of_records
 from schemas.errors import AlbertError
-from schemas.task import Answer, TaskExample
+from schemas.task import Answer, Columns, Kind, TaskExample
+
+# Where each row of such a form has what a task reads.
+COLUMNS = Columns(text="text", pair="question", label="label", options=("options",), id="id")
 
 # What is counted of answers that do not stand where their file says.
 MOVED = "answer that is not at its answer_start, taken from the nearest place"
@@ -20,37 +23,45 @@ NOT_FOUND = "answer that is not in its passage"
 _MAX_MOVED = 0.1
 
 
-def read_squad(value: Any, *, path: str, counts: Counter[str]) -> list[TaskExample]:
-    """The questions of a file.
+def published_rows(value: Any, kind: Kind, *, path: str) -> Iterator[Row] | None:
+    """The rows of a file of JSON in the form of SQuAD, C3 or RACE; None of any other."""
+    articles: Any = value.get("data") if isinstance(value, dict) else value
+    first = articles[0] if isinstance(articles, list) and articles else None
+    # Articles of paragraphs, or CMRC's own form.
+    if kind == "answer" and isinstance(first, dict) and not {"paragraphs", "qas"}.isdisjoint(first):
+        return _rows_of_squad(articles, path)
+    # Documents of C3: lines, questions and an id.
+    if kind == "choose" and isinstance(first, list) and len(first) in (2, 3):
+        return itertools.chain.from_iterable(
+            _rows_of_c3(document, number, path) for number, document in enumerate(articles)
+        )
+    if kind == "choose":
+        table = table_of_records(value, path=path, kind=kind)
+        if "questions" in table.columns:
+            return itertools.chain.from_iterable(_rows_of_race(r, r.place) for r in table.rows)
+    return None
 
-    An answer that stands elsewhere than its file says is taken from the nearest place
-    of its passage; one that is not there at all keeps its text, for scoring, with start
-    -1.
 
-    >>> paragraph = {"context": "Ada wrote it.", "qas": [
-    ...     {"id": "1", "question": "Who?", "answers": [{"text": "Ada",
-    ...                                                  "answer_start": 0}]},
-    ...     {"id": "2", "question": "When?", "answers": [], "is_impossible": True}]}
-    >>> file = {"data": [{"paragraphs": [paragraph]}]}
-    >>> [e.answers for e in read_squad(file, path="a.json", counts=Counter())]
-    [(Answer(text='Ada', start=0),), ()]
-    """
-    articles = value["data"] if isinstance(value, dict) else value
-    examples = []
+def _rows_of_squad(articles: Any, path: str) -> Iterator[Row]:
+    """A row for each question."""
+    ids = set[str]()
     try:
         for paragraph in (p for a in articles for p in a.get("paragraphs", [a])):
             # CMRC's own form calls them context_text, query_text and query_id, KLUE guid.
             text = as_text(_either(paragraph, "context", "context_text"))
             for qa in paragraph["qas"]:
                 identity = str(_either(qa, "id", "query_id", "guid"))
-                example = TaskExample(
-                    id=identity,
-                    place=f"{path}, question {identity:.60}",
-                    text=text,
-                    text_pair=as_text(_either(qa, "question", "query_text")).strip(),
-                    answers=answers_of(qa, "answer" if "answer" in qa else "answers"),
-                )
-                examples.append(example)
+                question = as_text(_either(qa, "question", "query_text")).strip()
+                if identity in ids:
+                    # Their predictions could not be told apart.
+                    raise AlbertError(
+                        f"{path}: the id {identity!r:.60} comes several times; make the ids "
+                        "different."
+                    )
+                ids.add(identity)
+                own = {"text": text, "question": question, "id": identity}
+                label = qa.get("answer", qa.get("answers"))
+                yield Row(f"{path}, question {identity:.60}", {**qa, **own, "label": label}, 0)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         is_missing = isinstance(error, KeyError)
         missing = f"{error.args[0]!r} is missing" if is_missing else ""
@@ -58,13 +69,6 @@ def read_squad(value: Any, *, path: str, counts: Counter[str]) -> list[TaskExamp
         raise AlbertError(
             f"{path} is not in the form of SQuAD: {what}; correct the file."
         ) from None
-    for identity, count in Counter(example.id for example in examples).items():
-        # Their predictions could not be told apart.
-        if count > 1:
-            raise AlbertError(
-                f"{path}: the id {identity!r:.60} comes {count} times; make the ids different."
-            )
-    return located(examples, counts)
 
 
 def _either(record: dict[str, Any], *keys: str) -> Any:
@@ -158,7 +162,7 @@ def nearest(text: str, answer: Answer) -> int:
     return before if answer.start - before <= after - answer.start else after
 
 
-def read_race(folder: str, *, counts: Counter[str]) -> list[TaskExample]:
+def rows_of_folder(folder: str, *, counts: Counter[str]) -> Iterator[Row]:
     """The questions of all files below a folder such as RACE's `train` or `dev/high`.
 
     Each file is one JSON object, or several of them a line (the `all.txt` that
@@ -169,19 +173,17 @@ def read_race(folder: str, *, counts: Counter[str]) -> list[TaskExample]:
         for path in sorted(Path(folder).rglob("*"))
         if path.suffix in (".txt", ".json", ".jsonl") and path.is_file()
     ]
-    examples: list[TaskExample] = []
+    if not paths:
+        raise AlbertError(f"{folder} has no files of questions (.txt with JSON, as in RACE).")
     for path in paths:
         text = decode_text(read_data(str(path)), str(path), counts=counts)
         table = table_of_records(json_records(text, str(path)), path=str(path), kind="choose")
         for row in table.rows:
-            examples += race_questions(row, path.stem)
-    if not examples:
-        raise AlbertError(f"{folder} has no files of questions (.txt with JSON, as in RACE).")
-    return examples
+            yield from _rows_of_race(row, path.stem)
 
 
-def race_questions(row: Row, name: str) -> Iterator[TaskExample]:
-    """The questions on one article.
+def _rows_of_race(row: Row, name: str) -> Iterator[Row]:
+    """A row for each question on an article.
 
     Args:
         name: What the article is called if it does not say.
@@ -198,47 +200,28 @@ def race_questions(row: Row, name: str) -> Iterator[TaskExample]:
             "questions, options and answers."
         ) from None
     identity = str(record.get("id", name)).removesuffix(".txt")
-    for number, (question, choices, answer) in enumerate(asked):
-        place = f"{row.place}, question {number}"
-        yield TaskExample(
-            id=f"{identity}-{number}",
-            place=place,
-            text=article,
-            text_pair=question,
-            options=two_or_more(choices, place=place),
-            choice=choice_of(answer, choices, place=place),
-        )
+    for number, own in enumerate(asked):
+        named = zip(("question", "options", "label"), own, strict=True)
+        cells = {"text": article, "id": f"{identity}-{number}", **dict(named)}
+        yield Row(f"{row.place}, question {number}", cells, number)
 
 
-def read_c3(value: Any, *, path: str) -> list[TaskExample]:
-    """The questions of a file of C3.
-
-    >>> value = [[["A: hi"], [{"question": "Who?", "choice": ["a", "b"],
-    ...                        "answer": "b"}], "1-2"]]
-    >>> example, = read_c3(value, path="c3.json")
-    >>> example.id, example.options, example.choice
-    ('1-2-0', ('a', 'b'), 1)
-    """
-    examples: list[TaskExample] = []
-    for number, document in enumerate(value):
-        place = f"{path}, document {number + 1}"
-        try:
-            text = "\n".join(as_texts(document[0]))
-            identity = document[2] if len(document) > 2 else number
-            for index, asked in enumerate(document[1]):
-                options = two_or_more(as_texts(asked["choice"]), place=place)
-                example = TaskExample(
-                    id=f"{identity}-{index}",
-                    place=f"{place}, question {index}",
-                    text=text,
-                    text_pair=as_text(asked["question"]),
-                    options=options,
-                    choice=choice_of(asked.get("answer"), options, place=place),
-                )
-                examples.append(example)
-        except (KeyError, TypeError, IndexError, AttributeError):
-            raise AlbertError(
-                f"{place} is not in the form of C3: lines, questions with choice and "
-                "answer, and an id."
-            ) from None
-    return examples
+def _rows_of_c3(document: Any, number: int, path: str) -> Iterator[Row]:
+    """A row for each question on a document: its lines, its questions, and its id."""
+    place = f"{path}, document {number + 1}"
+    try:
+        text = "\n".join(as_texts(document[0]))
+        identity = document[2] if len(document) > 2 else number
+        for index, asked in enumerate(document[1]):
+            cells = {
+                "id": f"{identity}-{index}",
+                "text": text,
+                "question": as_text(asked["question"]),
+                "options": as_texts(asked["choice"]),
+                "label": asked.get("answer"),
+            }
+            yield Row(f"{place}, question {index}", cells, index)
+    except (KeyError, TypeError, IndexError, AttributeError):
+        raise AlbertError(
+            f"{place} is not in the form of C3: lines, questions with choice and answer, and an id."
+        ) from None

@@ -26,21 +26,21 @@ UNSETTLED = "row that annotators did not settle, left out"
 
 # What tools say of a row in a column of one of these names: what of it counts, and what
 # does not.
-_STATUS = re.compile(r"answer|status|.+\.status", re.IGNORECASE)
-_SETTLED = {"", "accept", "validated", "submitted", "completed", "done"}
-_NOT_SETTLED = {"reject", "ignore", "discarded", "default", "draft", "pending"}
+_STATUS = re.compile(r"(?i)answer|status|.+\.status")
+_SETTLED = re.compile("|accept|validated|submitted|completed|done")
+_NOT_SETTLED = re.compile("reject|ignore|discarded|default|draft|pending")
 
 # How SNLI and sets like it mark an example that annotators did not agree on, and how files
 # mark one of a test set, or the Hugging Face Hub one without a label.
 _NO_AGREEMENT, _HIDDEN = "-", "-1"
 
 # Where a score is missing.
-_NO_SCORES = {"", "-", "na", "n/a", "nan", "null", "none"}
+_NO_SCORES = re.compile("(?i)|-|na|n/a|nan|null|none")
 
 # What divides several labels; of a text in brackets, or with bars around it, these are no
 # part of a label.
 _DIVIDERS = (";", "|", "><", ",", " ")
-_AROUND = re.compile(r"\s*(?:\[(.*)\]|<(.*)>|\|(.*)\|)\s*", re.DOTALL)
+_AROUND = re.compile(r"(?s)\s*(?:\[(.*)\]|<(.*)>|\|(.*)\|)\s*")
 
 # Whether a row has a label.
 _MARKS = {"0", "1", "true", "false"}
@@ -55,9 +55,9 @@ def settled(table: Table, *, label: str) -> Table:
             continue
         said = [_one_of(row.cells.get(name)) for row in table.rows]
         found = [("" if each is None else str(each)).strip().lower() for each in said]
-        if not _SETTLED.union(_NOT_SETTLED).issuperset(found):
+        if not all(_SETTLED.fullmatch(each) or _NOT_SETTLED.fullmatch(each) for each in found):
             continue
-        kept = [r for r, each in zip(table.rows, found, strict=True) if each in _SETTLED]
+        kept = [r for r, each in zip(table.rows, found, strict=True) if _SETTLED.fullmatch(each)]
         if left_out := len(table.rows) - len(kept):
             table.counts[UNSETTLED] += left_out
         columns = tuple(each for each in table.columns if each != name)
@@ -324,7 +324,7 @@ def _is_marked(row: Row, name: str) -> bool:
 
 def _score(row: Row, name: str) -> float | None:
     value = row.cells.get(name)
-    if str("" if value is None else value).strip().lower() in _NO_SCORES:
+    if _NO_SCORES.fullmatch(str("" if value is None else value).strip()):
         return None
     try:
         score = float(str(value))

@@ -96,7 +96,7 @@ def in_iob2(
     remarks = []
     different = set(itertools.chain.from_iterable(tags))
     if (forms := entity_forms(different)) is not None:
-        if changed := [f"{tag} as {form}" for tag, form in forms.items() if tag != form]:
+        if changed := sorted(f"{tag} as {form}" for tag, form in forms.items() if tag != form):
             remarks.append(f"tags are read as those of entities: {max(changed, key=len)}")
         tags = [[forms[tag] for tag in each] for each in tags]
     prefixed = with_prefixes(tag for each in tags for tag in each)
@@ -240,6 +240,8 @@ class SpanReader:
         self._counts = counts
         self._total = 0
         self._misfits: list[str] = []
+        # Spans that end a letter before their word.
+        self._cut: list[str] = []
         self._may_count_words = True
 
     def tags(self, row: Row, name: str, words: Sequence[str], text: str) -> tuple[str, ...]:
@@ -275,13 +277,18 @@ class SpanReader:
         begins, ends = _is_inside(text, start), _is_inside(text, end)
         if not span.text and (begins or ends):
             self._counts[PARTIAL] += 1
-            # A longer rest may be the ending of a name, one letter is none that was counted.
-            if begins or not _is_inside(text, end + 1):
+            # A rest may be the ending of a name, as of a genitive, but of most names it is a
+            # letter that was not counted.
+            if begins:
                 self._misfits.append(place)
+            elif not _is_inside(text, end + 1):
+                self._cut.append(place)
         return span
 
     def check(self) -> None:
         """Refuse spans of which more than a tenth do not fit their texts."""
+        if 2 * len(self._cut) > self._total:
+            self._misfits += self._cut
         if len(self._misfits) <= _MAX_MISFITS * self._total:
             return
         units = "words" if self._may_count_words else "bytes, UTF-16 or another text"

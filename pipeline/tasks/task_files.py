@@ -18,9 +18,10 @@ from pipeline.tasks.columns import NAMES, find_columns, label_names, parsed, rem
 from pipeline.tasks.conll import names_words, read_conll
 from pipeline.tasks.named_tasks import NAMED_TASKS, wanted
 from pipeline.tasks.options import first_option_of, with_options
-from pipeline.tasks.published import race_questions, read_c3, read_race, read_squad
+from pipeline.tasks.published import COLUMNS, published_rows, rows_of_folder
 from pipeline.tasks.table_examples import divider_of, examples_of_table, settled
 from pipeline.tasks.table_files import (
+    Row,
     Table,
     by_rows,
     decode_text,
@@ -95,7 +96,7 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     if is_folder(path):
         if task.kind != "choose":
             raise SettingError(f"{path} is a folder; name a file.")
-        return TaskFile(read_race(path, counts=counts), task.columns, counts)
+        return _of_published(rows_of_folder(path, counts=counts), task, path, counts)
     data = read_data(path)
     if is_columnar(data):
         # Labels that are known as numbers, as those of most named tasks, stay so.
@@ -105,9 +106,8 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     text = decode_text(data, path, counts=counts)
     if _JSON.match(text):
         value = json_records(text, path)
-        own = _of_own_form(value, task, path=path, counts=counts)
-        if own is not None:
-            return TaskFile(own, task.columns, counts)
+        if (own := published_rows(value, task.kind, path=path)) is not None:
+            return _of_published(own, task, path, counts)
         table = table_of_records(by_rows(value, kind=task.kind), path=path, kind=task.kind)
     elif task.kind == "tag":
         return _of_words(text, task, path=path, is_labelled=is_labelled, counts=counts)
@@ -129,13 +129,11 @@ def _of_words(
     text: str, task: TaskSpec, *, path: str, is_labelled: bool, counts: Counter[str]
 ) -> TaskFile:
     """Words with their tags: a table with a sentence a row, or a word a line."""
-    _, first = next(divide_lines([text.partition("\n")[0]]), (1, []))
+    first = _first_names(text)
     # Words to be tagged may stand alone, in the lists or texts of one column; its name
     # does not begin a sentence.
-    if (
-        not isinstance(first, csv.Error)
-        and (len(first) > 1 or (not is_labelled and "".join(first).islower()))
-        and names_words(first, task.columns, has_tags=is_labelled)
+    if (len(first) > 1 or (not is_labelled and "".join(first).islower())) and names_words(
+        first, task.columns, has_tags=is_labelled
     ):
         table = parse_table(text, path=path)
         columns = find_columns(table, "tag", given=task.columns, is_labelled=is_labelled)
@@ -160,6 +158,11 @@ def _of_words(
     return TaskFile(examples, task.columns, counts, remarks)
 
 
+def _first_names(text: str) -> tuple[str, ...]:
+    """The cells of the first line; none if its quotation marks do not fit together."""
+    return column_names(next(divide_lines([text.partition("\n")[0]]), (1, []))[1])
+
+
 def _is_plain(text: str, task: TaskSpec) -> bool:
     """Whether a file to predict is no table: its first line names no column."""
     if task.kind not in ("classify", "multilabel", "regress", "embed") or task.columns.pair:
@@ -182,8 +185,7 @@ def _has_names(text: str, task: TaskSpec) -> bool:
     named = NAMED_TASKS.get(task.name)
     header = named.header if named else ()
     known = {*NAMES["text"], *header, (task.columns.text or "text").lower()}
-    _, first = next(divide_lines(io.StringIO(text)), (1, []))
-    names = column_names(first)
+    names = _first_names(text)
     # A name has no more than a few words.
     are_names = all(len(name.split()) < _MANY_WORDS for name in names)
     return are_names and any(name.strip('"').lower() in known for name in names)
@@ -198,24 +200,14 @@ def _plain_texts(text: str, path: str, *, has_empty: bool) -> list[TaskExample]:
     ]
 
 
-def _of_own_form(
-    value: Any, task: TaskSpec, *, path: str, counts: Counter[str]
-) -> list[TaskExample] | None:
-    """The examples of a file of JSON in the form of SQuAD, C3 or RACE, else None."""
-    articles = value.get("data") if isinstance(value, dict) else value
-    first = articles[0] if isinstance(articles, list) and articles else None
-    # Articles of paragraphs, or CMRC's own form.
-    is_squad = isinstance(first, dict) and ("paragraphs" in first or "qas" in first)
-    if task.kind == "answer" and is_squad:
-        return read_squad(value, path=path, counts=counts)
-    # Documents of C3: lines, questions and an id.
-    if task.kind == "choose" and isinstance(first, list) and len(first) in (2, 3):
-        return read_c3(articles, path=path)
+def _of_published(rows: Iterable[Row], task: TaskSpec, path: str, counts: Counter[str]) -> TaskFile:
+    """The examples of the rows of a published form."""
+    numbered = [row._replace(number=number) for number, row in enumerate(rows)]
+    table = Table(path, (), numbered, counts)
     if task.kind == "choose":
-        table = table_of_records(value, path=path, kind="choose")
-        if "questions" in table.columns:
-            return [e for row in table.rows for e in race_questions(row, row.place)]
-    return None
+        table = with_options(table, COLUMNS)
+    examples = examples_of_table(table, task.kind, columns=COLUMNS)
+    return TaskFile(examples, task.columns, counts)
 
 
 def _of_table(table: Table, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
@@ -253,15 +245,14 @@ def _unlabelled(example: TaskExample) -> TaskExample:
 # What names the part of a task that a file is of. Such a word begins there: medieval names
 # no evaluation, nor do values.
 _PARTS = {
-    "train": re.compile(r"(?<![a-z])train", re.IGNORECASE),
-    "evaluation": re.compile(r"(?<![a-z])(?:dev|val(?![a-z])|valid|eval)", re.IGNORECASE),
-    "test": re.compile(r"(?<![a-z])test", re.IGNORECASE),
+    "train": re.compile(r"(?i)(?<![a-z])train"),
+    "evaluation": re.compile(r"(?i)(?<![a-z])(?:dev|val(?![a-z])|valid|eval)"),
+    "test": re.compile(r"(?i)(?<![a-z])test"),
 }
 _RACE_FOLDERS = ("train", "dev", "test")
 _DATA_NAME = re.compile(
-    r"\.(tsv|csv|jsonl?|parquet|arrow|txt|conllu?p?|bio|iob2?|annotated|all)"
-    r"(\.(gz|bz2|xz|zst))?$",
-    re.IGNORECASE,
+    r"(?i)\.(tsv|csv|jsonl?|parquet|arrow|txt|conllu?p?|bio|iob2?|annotated|all)"
+    r"(\.(gz|bz2|xz|zst))?$"
 )
 
 

@@ -12,6 +12,8 @@ from schemas.errors import AlbertError
 from schemas.readable import counted, listed
 from schemas.task import Kind, Metric, TaskExample, TaskSpec, are_entities
 
+Examples = Sequence[TaskExample]
+
 _METRICS: dict[Kind, tuple[Metric, ...]] = {
     "classify": ("accuracy", "macro_f1"),
     "multilabel": ("micro_f1", "macro_f1"),
@@ -23,7 +25,7 @@ _METRICS: dict[Kind, tuple[Metric, ...]] = {
 }
 
 
-def with_labels(task: TaskSpec, train: Sequence[TaskExample]) -> TaskSpec:
+def with_labels(task: TaskSpec, train: Examples) -> TaskSpec:
     """The task as its training examples make it.
 
     >>> examples = [TaskExample(id=l, place="", text="", label=l) for l in ("10", "9")]
@@ -105,7 +107,7 @@ _MARKS = re.compile(r"[01](?:[\s,;|.]+[01])*|true|false")
 _MOST_RARE = 20
 
 # What programs write in the place of a label that is missing.
-_MISSING = ("-1", "na", "n/a", "<na>", "nan", "null", "none")
+_MISSING = "-1 na n/a <na> nan null none"
 
 # Labels of which it is said how many examples have them.
 _SHOWN = 10
@@ -117,9 +119,7 @@ _MAX_SEVERAL = 0.5
 _MAX_LOST_ANSWERS = 0.1
 
 
-def check_examples(
-    task: TaskSpec, train: Sequence[TaskExample], *, evaluation: Sequence[TaskExample]
-) -> None:
+def check_examples(task: TaskSpec, train: Examples, *, evaluation: Examples) -> None:
     """Refuse examples that a task cannot have."""
     known_labels = set(task.labels)
     for example in evaluation:
@@ -148,7 +148,7 @@ def check_examples(
         )
 
 
-def summary(task: TaskSpec, train: Sequence[TaskExample]) -> Iterator[str]:
+def summary(task: TaskSpec, train: Examples) -> Iterator[str]:
     """What is to be learned, so that a wrong column is seen: labels, or scores.
 
     >>> examples = [TaskExample(id="", place="", text="", label=l) for l in "aab"]
@@ -186,9 +186,7 @@ def _most(counts: Counter[Any]) -> str:
     return listed((f"{name!s:.40} {n:,}" for name, n in order), most=_SHOWN)
 
 
-def warnings_about(
-    task: TaskSpec, train: Sequence[TaskExample], *, evaluation: Sequence[TaskExample]
-) -> Iterator[str]:
+def warnings_about(task: TaskSpec, train: Examples, *, evaluation: Examples) -> Iterator[str]:
     """What a person should know, a sentence each. None of it forbids training."""
     yield from _about_labels(task, train)
     cases = Counter(map(str.casefold, task.labels))
@@ -209,14 +207,14 @@ def warnings_about(
         )
 
 
-def _about_labels(task: TaskSpec, train: Sequence[TaskExample]) -> Iterator[str]:
+def _about_labels(task: TaskSpec, train: Examples) -> Iterator[str]:
     counts = Counter(label for example in train for label in labels_of(example))
     # The number of an entity's inner words says nothing.
     known = [label for label in task.labels if not label.startswith("I-")]
     if rare := [f"{name} {counts[name]}" for name in known if counts[name] < _RARE]:
         shown = listed(rare, most=_MOST_RARE)
         yield f"Labels with fewer than {_RARE} training examples: {shown}."
-    missing = [f"{n} {counts[n]:,}" for n in known if counts[n] and n.lower() in _MISSING]
+    missing = [f"{n} {counts[n]:,}" for n in known if counts[n] and n.lower() in _MISSING.split()]
     if missing and task.kind != "tag":
         yield (
             f"Labels that may say that there is none: {', '.join(missing)}; leave out "
@@ -235,7 +233,7 @@ def _about_labels(task: TaskSpec, train: Sequence[TaskExample]) -> Iterator[str]
         )
 
 
-def _without_their_answers(train: Sequence[TaskExample]) -> list[TaskExample]:
+def _without_their_answers(train: Examples) -> list[TaskExample]:
     """The questions that have answers, none of which is in the passage."""
     return [
         example
@@ -254,7 +252,7 @@ def _key(example: TaskExample) -> tuple[str, str]:
 _SHARE = 0.1
 
 
-def hold_out(examples: Sequence[TaskExample]) -> tuple[list[TaskExample], list[TaskExample]]:
+def hold_out(examples: Examples) -> tuple[list[TaskExample], list[TaskExample]]:
     """The training examples, and a tenth of each label that is held out of them.
 
     Which ones depends on the text alone: on neither the order of a file nor what else

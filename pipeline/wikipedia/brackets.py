@@ -30,9 +30,8 @@ _TOKEN = re.compile(
 _PLAIN_LINK = re.compile(r"\[\[(?:[^\[\]{}|\n:<]{1,300}+\|)?+([^\[\]{}|\n:]{1,1000}+)\]\]")
 
 _MEDIA_FILE = re.compile(
-    r"\.(?:jpe?g|png|svg|gif|tiff?|webp|xcf|djvu?|pdf|og[agv]|webm|mp3|mid|wav|flac"
-    r"|opus|stl|mpg|mpeg)\s*$",
-    re.IGNORECASE,
+    r"(?i)\.(?:jpe?g|png|svg|gif|tiff?|webp|xcf|djvu?|pdf|og[agv]|webm|mp3|mid|wav|flac"
+    r"|opus|stl|mpg|mpeg)\s*$"
 )
 _PARENTHESIS_AT_END = re.compile(r" ?\([^()]*\)$|, .*$")
 

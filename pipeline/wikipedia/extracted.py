@@ -14,7 +14,15 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 
-from pipeline.core.documents import CUT_OFF, NO_TEXT, NOT_PROSE, Document, Dropped, ReadingCounts
+from pipeline.core.documents import (
+    CUT_OFF,
+    NO_TEXT,
+    NOT_PROSE,
+    Document,
+    Documents,
+    Dropped,
+    ReadingCounts,
+)
 from pipeline.core.writing_systems import ends_sentence
 from pipeline.storage.lines import decode
 from pipeline.wikipedia.html import decode_entities
@@ -61,9 +69,7 @@ def find_address(head: bytes) -> str:
     return found[1].decode("ascii", "replace") if found else ""
 
 
-def read_articles(
-    lines: Iterable[str], *, counts: ReadingCounts | None = None
-) -> Iterator[Document | Dropped]:
+def read_articles(lines: Iterable[str], *, counts: ReadingCounts | None = None) -> Documents:
     """The articles of a file.
 
     >>> [document.paragraphs for document in read_articles([
@@ -122,16 +128,15 @@ _CODE_STARTS = ("|", "!", "=", "#", "*")
 # "as of 2013[ [update]]", "Fresnel ( ; ]; 1788", "the ring [[of the king".
 _BRACKETS = re.compile(r"\[ ?\[update\]\]|(?<=[(\s])\][;,]?|\[\[|\]\]")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
-_LINE_BREAK = re.compile(r"</?br\b[^<>]{0,200}>\s*", re.IGNORECASE)
+_LINE_BREAK = re.compile(r"(?i)</?br\b[^<>]{0,200}>\s*")
 # Of wikiextractor with sections and lists, and of Wiki-40B.
 _HEADING, _ITEM = "Section::::", "BULLET::::- "
 _START_ARTICLE = "_START_ARTICLE_"
 # json-wikipedia's name for a template it could not render.
 _TEMPLATE = "TEMPLATE["
 _HATNOTE = re.compile(
-    r".*[:：]\s*\.\s*"
-    r"|(?:see|siehe|voir|véase|vea|ver|veja|vedi|vezi|zie|se) \w+\s?[:：]\s*",
-    re.IGNORECASE,
+    r"(?i).*[:：]\s*\.\s*"
+    r"|(?:see|siehe|voir|véase|vea|ver|veja|vedi|vezi|zie|se) \w+\s?[:：]\s*"
 )
 # A heading of up to six words, as wikiextractor ends them with a full stop.
 _TITLE = re.compile(r"[^\W\d_][^\W_]*(?:[ ’'-][^\W\d_][^\W_]*){0,5}\.?\s*")

@@ -17,9 +17,9 @@ _HIDDEN_NAMES = (
     "|abc|poll|choose"
 )
 
-_OPENING = re.compile(rf"<(?:!--|(nowiki|{_HIDDEN_NAMES})\b([^<>]*+)>)", re.IGNORECASE)
+_OPENING = re.compile(rf"(?i)<(?:!--|(nowiki|{_HIDDEN_NAMES})\b([^<>]*+)>)")
 
-_TABLE_TAG = re.compile(r"<(/?)table\b[^<>]*+>?", re.IGNORECASE)
+_TABLE_TAG = re.compile(r"(?i)<(/?)table\b[^<>]*+>?")
 
 _BLOCK_NAMES = (
     "p|div|blockquote|center|poem|ul|ol|li|dl|dt|dd|table|caption|thead|tbody|tr|td|th"
@@ -31,14 +31,14 @@ _INLINE_NAMES = (
     "|nowiki|math|chem|ce|source|syntaxhighlight|noindex|translate|tvar|img|a|label"
     "|timeline|imagemap|includeonly|no|includes|onlyinclude|section|indicator|score"
 )
-_BLOCK_TAG = re.compile(rf"<[/\\]?(?:{_BLOCK_NAMES})\b(?:[^<>]*+>)?+", re.IGNORECASE)
-_INLINE_TAG = re.compile(rf"<[/\\]?(?:{_INLINE_NAMES})\b(?:[^<>]*+>)?+", re.IGNORECASE)
+_BLOCK_TAG = re.compile(rf"(?i)<[/\\]?(?:{_BLOCK_NAMES})\b(?:[^<>]*+>)?+")
+_INLINE_TAG = re.compile(rf"(?i)<[/\\]?(?:{_INLINE_NAMES})\b(?:[^<>]*+>)?+")
 # What no wiki shows as text: a tag of an extension, known by its attributes or name.
 _OTHER_TAG = re.compile(
     r"</?(?:pagequality|pages|pagelist|languages|dynamicpagelist|inputbox|smiles)\b[^<>]*+>"
     r"|<[a-zA-Z][\w-]{0,30}(?:\s++[\w:-]{1,40}=(?:\"[^\"<>]*+\"|[^\s\"<>]++))++\s*+/?>"
 )
-_LINE_BREAK = re.compile(r"<[/\\]?br\b(?:[^<>]*+>)?+", re.IGNORECASE)
+_LINE_BREAK = re.compile(r"(?i)<[/\\]?br\b(?:[^<>]*+>)?+")
 
 # Written as entities, these characters are text to every later step.
 _AS_ENTITIES = {ord(character): f"&#{ord(character)};" for character in "[]{}|'<=*#:;_-"}
@@ -100,7 +100,7 @@ def _find_end(text: str, *, name: str, start: int) -> tuple[int, int] | None:
 @cache
 def _tags(name: str) -> re.Pattern[str]:
     """The pattern of the opening and closing tags of a name."""
-    return re.compile(rf"<(/?){name}\b([^<>]*+)>", re.IGNORECASE)
+    return re.compile(rf"(?i)<(/?){name}\b([^<>]*+)>")
 
 
 def _remove_tables(text: str) -> str:
@@ -170,9 +170,16 @@ def _entity_text(entity: re.Match[str]) -> str:
     'é&nothing;'
     """
     name = entity[1]
-    if name[0] != "#":
-        return UNWANTED.sub("", html5.get(name + ";", entity[0]))
-    code = int(name[2:], 16) if name[1] in "xX" else int(name[1:])
-    if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-        return ""
-    return UNWANTED.sub("", chr(code))
+    is_number = name[0] == "#"
+    found = character_of(name[1:]) if is_number else html5.get(name + ";", entity[0])
+    return UNWANTED.sub("", found)
+
+
+def character_of(number: str) -> str:
+    """The character of a number, 16-based after an x; nothing if it has none.
+
+    >>> character_of("x41"), character_of("1114112")
+    ('A', '')
+    """
+    code = int(number[1:], 16) if number[0] in "xX" else int(number)
+    return chr(code) if code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF else ""

@@ -13,15 +13,11 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from pipeline.core.documents import CUT_OFF, NO_TEXT, Document, Dropped, ReadingCounts
+from pipeline.core.documents import CUT_OFF, NO_TEXT, Document, Documents, Dropped, ReadingCounts
 from pipeline.storage.lines import decode, is_binary
+from pipeline.wikipedia.html import character_of
 from pipeline.wikipedia.wikitext import strip_wikitext
-from pipeline.wikipedia.word_lists import (
-    DISAMBIGUATION_TEMPLATES,
-    DISAMBIGUATION_WORDS,
-    HIDDEN_PREFIXES,
-    REDIRECT_WORDS,
-)
+from pipeline.wikipedia.word_lists import HIDDEN_PREFIXES, WORDS
 
 TOO_LARGE = Dropped("page too large")
 OTHER_NAMESPACE = Dropped("not an article (other namespace)")
@@ -87,7 +83,7 @@ def read_siteinfo(blocks: Iterable[bytes]) -> SiteInfo:
 
 def read_pages(
     blocks: Iterable[bytes], *, siteinfo: SiteInfo, counts: ReadingCounts | None = None
-) -> Iterator[Document | Dropped]:
+) -> Documents:
     """Each page of a dump as a document, or the reason why it is left out.
 
     Args:
@@ -155,11 +151,6 @@ _MODEL = re.compile(rb"<model>([^<]*+)</model>")
 _NAMESPACE = re.compile(rb"<ns>\s*(-?\d{1,9})\s*</ns>")
 _TITLE = re.compile(rb"<title>([^<]*)</title>")
 _TITLE_IN_PARENTHESES = re.compile(r"\(([^()]+)\)$")
-_ENGLISH_NAMESPACES = frozenset(
-    f"{name}{talk}"
-    for name in ("user", "wikipedia", "file", "mediawiki", "template", "help")
-    for talk in ("", " talk")
-) | {"talk", "image", "category", "category talk", "portal", "media", "special"}
 
 
 def _find_text(page: bytes, *, siteinfo: SiteInfo) -> bytes | Dropped:
@@ -199,13 +190,13 @@ def _reason_in_head(head: bytes, *, siteinfo: SiteInfo) -> Dropped | None:
         # Exports before 0.6 have no <ns>, only a prefix of the title.
         prefix, colon, _ = title.partition(":")
         names = {name.lower() for number, name in siteinfo.namespaces.items() if number}
-        is_article = not colon or prefix.lower() not in names | _ENGLISH_NAMESPACES
+        is_article = not colon or prefix.lower() not in names | {*WORDS["namespace"]}
     if not is_article:
         return OTHER_NAMESPACE
     if b"<redirect" in head:
         return REDIRECT
     meaning = _TITLE_IN_PARENTHESES.search(title)
-    if meaning and meaning[1].lower() in DISAMBIGUATION_TEMPLATES:
+    if meaning and meaning[1].lower() in WORDS["disambiguation template"]:
         return DISAMBIGUATION
     return None
 
@@ -223,19 +214,12 @@ def _unescape(text: str) -> str:
     '<b> "AT&T" A&amp; &bomb;'
     """
     if "&#" in text:
-        text = _CHARACTER_REFERENCE.sub(_referenced_character, text)
+        text = _CHARACTER_REFERENCE.sub(
+            lambda found: character_of(found[1]).replace("&", "&amp;"), text
+        )
     for entity, character in _XML_ENTITIES:
         text = text.replace(entity, character)
     return text
-
-
-def _referenced_character(reference: re.Match[str]) -> str:
-    """The character of a reference, nothing if its number has no character."""
-    digits = reference[1]
-    code = int(digits[1:], 16) if digits[0] in "xX" else int(digits)
-    if code == ord("&"):
-        return "&amp;"
-    return chr(code) if code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF else ""
 
 
 _REDIRECT = re.compile(r"\s*+[#＃]( ?)([^\W\d][\w -]{0,30}?) ?[:：]?[\s]{0,9}\[\[")
@@ -272,7 +256,7 @@ def _is_redirect(text: str) -> bool:
     if not found:
         return False
     is_shouted = not found[1] and found[2].upper() == found[2]
-    return is_shouted or found[2].lower() in REDIRECT_WORDS
+    return is_shouted or found[2].lower() in WORDS["redirect word"]
 
 
 def _is_disambiguation(text: str) -> bool:
@@ -284,8 +268,8 @@ def _is_disambiguation(text: str) -> bool:
     names = {
         " ".join(name.replace("_", " ").split()).lower() for name in _TEMPLATE_NAME.findall(text)
     }
-    if not names.isdisjoint(DISAMBIGUATION_TEMPLATES):
+    if not names.isdisjoint(WORDS["disambiguation template"]):
         return True
     return "__" in text and any(
-        switch.lower() in DISAMBIGUATION_WORDS for switch in _SWITCH.findall(text)
+        switch.lower() in WORDS["disambiguation word"] for switch in _SWITCH.findall(text)
     )

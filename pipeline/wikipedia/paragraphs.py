@@ -8,7 +8,7 @@ from pipeline.core.documents import NOT_PROSE, ReadingCounts
 from pipeline.core.writing_systems import CLOSING_MARKS, SENTENCE_ENDS, UNSPACED
 from pipeline.wikipedia.html import decode_entities
 from pipeline.wikipedia.templates import HOLE
-from pipeline.wikipedia.word_lists import APPARATUS_TITLES, SUBJECT_TITLES
+from pipeline.wikipedia.word_lists import WORDS
 
 # A shorter line of running text is a fragment unless it ends like a sentence; a list
 # item ("Ada Lovelace, English writer") needs more words to be prose.
@@ -17,6 +17,7 @@ _MIN_ITEM_WORDS = 8
 _MIN_SENTENCE_WORDS = 2
 _MIN_ITEM_SENTENCE_WORDS = 5
 
+_APPARATUS = WORDS["apparatus title"]
 _LETTER = re.compile(r"[^\W\d_]")
 _SENTENCE_END = re.compile(rf"[{SENTENCE_ENDS}][{re.escape(CLOSING_MARKS)}]*$")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
@@ -144,10 +145,10 @@ def is_apparatus(title: str) -> bool:
     if len(title) > _MAX_NORMALIZED_CHARACTERS:
         return False
     title = normalize("NFC", title).lower().strip(" \t:.：'")
-    if title in APPARATUS_TITLES:
+    if title in _APPARATUS:
         return True
     parts = _TITLE_JOINT.split(title)
-    return len(parts) > 1 and all(part.strip() in APPARATUS_TITLES for part in parts)
+    return len(parts) > 1 and all(part.strip() in _APPARATUS for part in parts)
 
 
 def names_text(title: str, following: str) -> bool:
@@ -167,7 +168,7 @@ def names_text(title: str, following: str) -> bool:
     False
     """
     title = normalize("NFC", title).lower().strip(" \t:.：'")
-    return title in SUBJECT_TITLES and is_running(following)
+    return title in WORDS["subject title"] and is_running(following)
 
 
 def is_running(line: str) -> bool:

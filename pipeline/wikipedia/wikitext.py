@@ -4,8 +4,8 @@ The time is linear in the length of any text: a stack resolves the brackets
 (`brackets`), and no regular expression reads the same characters again from each place
 where it could start.
 
-* Kept: running text, quotations, the text of links, of the templates in
-  `template_forms` and inside HTML tags.
+* Kept: running text, quotations, the text of links, of the templates in `words.txt` and
+  inside HTML tags.
 * Kept if they are prose: list items and definitions of at least eight words, or five
   that end like a sentence; each becomes a paragraph (`paragraphs`).
 * Left out: headings, tables, files with their captions, galleries, formulas, source
@@ -24,17 +24,16 @@ from pipeline.wikipedia.word_lists import HIDDEN_PREFIXES
 
 # Alternatives by language variant: -{zh-hans:A;zh-hant:B}-.
 _VARIANT = re.compile(r"-\{([^{}]*+)\}-")
-_VARIANT_NAME = re.compile(r"^\s*[a-z]{2,3}(?:-[a-z]+)?\s*:", re.IGNORECASE)
+_VARIANT_NAME = re.compile(r"(?i)^\s*[a-z]{2,3}(?:-[a-z]+)?\s*:")
 _VARIANT_FLAGS = re.compile(r"[\w;\s-]*+")
 # A title, a hidden rule, the removal of one, and its description.
 _HIDDEN_VARIANT_FLAGS = frozenset("TH-D")
 
 _EXTERNAL_LINK = re.compile(
-    r"\[(?:(?:https?|ftps?|ircs?|gopher|git|svn|telnet|nntp|worldwind):)?//"
-    r"[^\s\[\]<>\"]*+[ \t]*+([^\[\]\n]*+)\]",
-    re.IGNORECASE,
+    r"(?i)\[(?:(?:https?|ftps?|ircs?|gopher|git|svn|telnet|nntp|worldwind):)?//"
+    r"[^\s\[\]<>\"]*+[ \t]*+([^\[\]\n]*+)\]"
 )
-_OPEN_EXTERNAL_LINK = re.compile(r"\[(?:https?|ftps?)://[^\s\[\]<>\"]*+", re.IGNORECASE)
+_OPEN_EXTERNAL_LINK = re.compile(r"(?i)\[(?:https?|ftps?)://[^\s\[\]<>\"]*+")
 
 _BEHAVIOUR_SWITCH = re.compile(r"__([^\W\d_][^\W\d]{2,40}?)__")
 _APOSTROPHE_AND_ITALICS = re.compile(r"'''(?<=\w''')(?=\w)")

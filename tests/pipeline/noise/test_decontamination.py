@@ -93,10 +93,19 @@ def test_a_text_of_many_held_out_ones_goes():
     assert gone(short, [[word for text in short for word in text[:20]]]) == {0}
 
 
+@pytest.mark.parametrize(("owners", "goes"), [(10, {0}), (11, set())])
+def test_what_stands_in_more_than_ten_held_out_texts_is_boilerplate(owners, goes):
+    licence = words(100, 80)
+    assert gone([words(n, 100) + licence for n in range(owners)], [licence, words(200, 50)]) == goes
+
+
 def test_order_chunks_and_a_bound_of_memory_change_nothing(monkeypatch):
-    held_out = {n: words(n, 300) for n in range(20)}
+    licences = {n: words(50 + n % 2, 60) for n in range(13)}
+    held_out = {n: words(n, 300) + licences.get(n, []) for n in range(20)}
     copies = {BOUND + n: with_changes(text, 40) for n, text in held_out.items() if n % 2}
     others = {BOUND + n: words(BOUND + n, 400) for n in range(0, 20, 2)}
+    # One stands in seven held-out texts, the other in six.
+    copies |= {BOUND + 20: words(50, 60), BOUND + 21: words(51, 60)}
     documents = held_out | copies | others
     numbers = list(documents)
     for most in (1 << 24, 1000):

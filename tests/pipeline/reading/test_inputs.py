@@ -131,7 +131,7 @@ NO_TEXT = {
     "pairs.txt": (b"He came.\tEr kam.\n" * 9, "has several columns"),
     "tei": (b'<?xml version="1.0"?>\n<TEI><text>A</text></TEI>', "is XML"),
     "a.tmx": (b"<tmx version='1.4'><body/></tmx>", "is XML"),
-    "a.warc": (b"WARC/1.0\r\nWARC-Type: response\r\n\r\n<p>", "holds web pages"),
+    "a.warc": (b"WARC/1.0\r\nWARC-Type: response\r\n\r\n<p>", "is WARC with web pages"),
     "a.sql": (b"-- MySQL dump 10.13\nCREATE TABLE a;\n", "is an SQL dump"),
     "paper.txt": (b"\\documentclass{article}\nA.\n", "is LaTeX"),
     "mail": (b"From a@b.example Mon Jan 1\nSubject: A\n\nB\n", "is a mailbox"),

@@ -30,7 +30,16 @@ def test_any_name_of_a_language_leads_to_its_rules(name, rules):
 
 
 @pytest.mark.parametrize(
-    ("name", "code"), [("iw", "he"), ("in", "id"), ("tib", "bo"), ("cmn-Hans", "zh"), ("pes", "fa")]
+    ("name", "code"),
+    [
+        ("iw", "he"),
+        ("in", "id"),
+        ("tib", "bo"),
+        ("cmn-Hans", "zh"),
+        ("als_Latn", "sq"),
+        ("als", "als"),
+        ("pes", "fa"),
+    ],
 )
 def test_old_and_narrow_codes_are_those_of_iso_639_1(name, code):
     assert known_language(name) == code

@@ -9,6 +9,7 @@ import pytest
 
 from pipeline.reading.inputs import find_inputs
 from pipeline.reading.read import show_sentences
+from pipeline.reading.sentences import split_sentences
 from pipeline.reading.text_rows import find_text, list_keys
 from schemas.errors import AlbertError
 from tests.pipeline.reading.whole_file import documents_of, find
@@ -494,6 +495,8 @@ def test_a_form_feed_alone_is_white_space(tmp_path):
         ("import os\n\ndef f(x):\n    return x\n\nx = f(1)\n" * 3, "looks like code"),
         ("int main(void) {\n  f();\n  return 0;\n}\n" * 3, "looks like code"),
         ("[12:30] <Ada> So he came.\n[12:31] <Bob> Why?\n" * 3, "looks like a chat"),
+        ("It was late, and\x03nobody came home before the evening.\n" * 5, r'most often "\\x03"'),
+        ("('It was late.', 3)\n" * 5, "marks that are no words"),
         ("1/31/24, 9:30 PM - Ada: So he came.\n" * 5, "looks like a chat"),
         ("00:12:30 So he came.\n00:12:35 Why?\n" * 3, "looks like a chat or a log"),
         ("2024-01-31 09:30:00,1 INFO he came\n" * 5, "looks like a chat or a log"),
@@ -646,6 +649,10 @@ def test_marks_that_people_write_are_text(line, tmp_path):
         "".join(f"# Chapter {n}\n\nHe came.\n\n" for n in range(1, 9)),
         "(1)\tThe ferry leaves at eight.\n(2)\tIt comes back.\n(3)\tIt may rain.\n",
         "A:\tWell, I think so.\nB:\tUh, yeah.\nA:\tIt has been raining.\n",
+        "\n".join(
+            f"[{c}:{v}] And he said unto them, it is late." for c in "12" for v in range(1, 32)
+        ),
+        '("It was late," he said, "and cold.")\n("So it was.")\n' * 4,
     ],
 )
 def test_good_text_is_not_refused_by_its_shape(text, tmp_path):
@@ -736,6 +743,30 @@ def test_lines_that_run_over_the_pages_are_no_text(head, foot, tmp_path):
     )
     _, documents = read(written(tmp_path, "a.txt", pages))
     assert " ".join(documents[0]) == " ".join(" ".join(texts).split())
+
+
+def test_titles_with_numbers_on_pages_that_end_with_their_sentences_are_text(tmp_path):
+    cantos = [f"Canto {n}\n\nIt was night {n},\nand {'so ' * n}it went.\n" for n in range(1, 6)]
+    path = written(tmp_path, "a.txt", "\x0c".join(cantos))
+    (paragraphs,) = read(path)[1]
+    assert paragraphs[::2] == [f"Canto {n}" for n in range(1, 6)]
+    assert paragraphs[1::2] == [f"It was night {n}, and {'so ' * n}it went." for n in range(1, 6)]
+
+
+def test_a_day_in_german_is_one_sentence_whatever_the_language_is_said_to_be(tmp_path):
+    path = written(tmp_path, "a.txt", "Am 1. August kam er. Er ging am 31. Mai 1914.\n")
+    assert find(path).language == "en"
+    (document,) = documents_of(find(path))
+    assert split_sentences(document, language="en") == [
+        ["Am 1. August kam er.", "Er ging am 31. Mai 1914."]
+    ]
+
+
+def test_a_column_inside_of_another_names_the_language_of_its_row(tmp_path):
+    rows = [{"text": "Wer kam?", "meta": {"lang": "de"}}, {"text": "Ada.", "meta": {"lang": "de"}}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    file = find(tmp_path / "a.parquet")
+    assert (file.language, file.language_from) == ("de", "records")
 
 
 @pytest.mark.parametrize(

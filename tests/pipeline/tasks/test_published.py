@@ -27,7 +27,7 @@ def test_a_folder_of_race_has_a_folder_for_each_part(tmp_path):
         for level in ("middle", "high"):
             folder = tmp_path / "RACE" / part / level
             folder.mkdir(parents=True)
-            (folder / "7.txt").write_text(json.dumps(RACE))
+            (folder / "7.txt").write_text(json.dumps({**RACE, "id": f"{level}7.txt"}))
     task = task_called("race")
     found = find_task_files(str(tmp_path / "RACE"), task)
     assert found == find_task_files(str(tmp_path), task)
@@ -36,7 +36,9 @@ def test_a_folder_of_race_has_a_folder_for_each_part(tmp_path):
     assert [(e.id, e.text_pair, e.options[e.choice]) for e in examples] == [
         ("high7-0", "What colour is it?", "blue"),
         ("high7-1", "He went _ .", "in"),
-    ] * 2
+        ("middle7-0", "What colour is it?", "blue"),
+        ("middle7-1", "He went _ .", "in"),
+    ]
 
 
 def test_a_level_of_race_in_one_file_is_read_as_well(tmp_path):
@@ -339,7 +341,7 @@ def test_a_test_set_withholds_all_answers(tmp_path):
         ),
         (
             squad(question("1", "1843", 45), question("1", "1843", 45)),
-            "the id '1' comes 2 times; make the ids different.",
+            "the id '1' comes several times; make the ids different.",
         ),
         (
             squad({"id": "1", "answers": []}),

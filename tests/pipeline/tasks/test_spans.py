@@ -73,6 +73,19 @@ def test_a_span_that_is_not_tagged_as_it_stands_is_counted_by_its_reason(
     assert file.examples[0].tags == tuple(found.split())
 
 
+@pytest.mark.parametrize(("genitives", "is_read"), [(4, True), (6, False)])
+def test_names_may_be_marked_without_their_ending_unless_most_are(tmp_path, genitives, is_read):
+    of_stems = [{"text": "Obamas Rede", "label": [[0, 5, "PER"]]}] * genitives
+    whole = [{"text": "Obama redete", "label": [[0, 5, "PER"]]}] * (10 - genitives)
+    if is_read:
+        file = read(tmp_path, json.dumps(of_stems + whole), task="tag")
+        assert {example.tags for example in file.examples} == {("B-PER", "O")}
+        assert file.counts == {tags.PARTIAL: genitives}
+    else:
+        with pytest.raises(AlbertError, match="have to count characters"):
+            read(tmp_path, json.dumps(of_stems + whole), task="tag")
+
+
 @pytest.mark.parametrize(
     "cell",
     [
