@@ -265,10 +265,11 @@ class MadeExamples:
             shard, own = group.shards[place], np.flatnonzero(shards == place)
             sequences = shard.sequences[rows[own]]
             shares = None if masked_shares is None else masked_shares[own]
-            found = self._makers and self._makers.records(shard.name, sequences, shares)
+            makers = self._makers
+            found = makers.records(shard.name, sequences, shares) if makers is not None else None
             parts.append((shard, own, sequences, shares, found))
         for shard, own, sequences, shares, found in parts:
-            records = found and found()
+            records = found() if found is not None else None
             # Also where a process was killed: this one can make them all.
             if records is None:
                 of_batches = records_of(
