@@ -1,8 +1,11 @@
 """How hypothesis runs, and a real corpus with a vocabulary that is trained once."""
 
 import contextlib
+import fcntl
 import math
+import os
 import signal
+import sys
 from pydoc_data.topics import topics as language_reference
 
 import pytest
@@ -34,6 +37,13 @@ def pytest_make_parametrize_id(val, argname):
     return argname if isinstance(val, bytes) else None
 
 
+def pytest_runtest_setup():
+    """Where a machine's rate is measured, little products are enough: no test asks for more."""
+    if timing := sys.modules.get("albert_tf.training.timing"):
+        timing.WIDTH = timing.MAX_WIDTH = 64
+        timing.PRODUCT_SECONDS = 0.0
+
+
 settings.register_profile("ci", derandomize=True, deadline=None, database=None, max_examples=50)
 settings.load_profile("ci")
 
@@ -45,6 +55,12 @@ def memory():
     files._entries.clear()
     yield CONTENTS
     STORAGE.store.clear()
+
+
+@pytest.fixture
+def untrained(monkeypatch):
+    """Runs are begun or go on, and not a step of them is computed."""
+    monkeypatch.setattr("cli.commands.pretrain.train", lambda *_, **__: None)
 
 
 @pytest.fixture(scope="session")
@@ -63,10 +79,28 @@ def sentences(topics):
     return "\n".join(document.text for document in topics).split("\n")
 
 
+def shared(factory, name, make):
+    """A path where a file or a folder is made, once for all processes of pytest-xdist."""
+    base = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    path, made = base / name, base / f"{name}-made"
+    with (base / f"{name}-lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if not made.exists():
+            make(path)
+            made.touch()
+    return path
+
+
 @pytest.fixture(scope="session")
-def model(sentences):
+def model(sentences, tmp_path_factory):
     """A SentencePiece model of 2,000 pieces."""
-    return train_vocabulary(sentences, VocabConfig(vocab_size=2000))
+
+    def make(path):
+        path.write_bytes(train_vocabulary(sentences, VocabConfig(vocab_size=2000)))
+
+    return shared(tmp_path_factory, "model", make).read_bytes()
 
 
 @pytest.fixture(scope="session")
@@ -77,18 +111,16 @@ def tokenizer(model):
 @pytest.fixture(scope="session")
 def small(tmp_path_factory):
     """A folder with texts, a vocabulary and a data set, made by the commands."""
-    folder = tmp_path_factory.mktemp("small")
-    make_small(folder)
-    return folder
+    return shared(tmp_path_factory, "small", make_small)
 
 
 @pytest.fixture(scope="session")
 def documents(small, tmp_path_factory):
     """The data set of `small`, its examples made on the fly; to be read."""
-    output = tmp_path_factory.mktemp("documents") / "data"
     flags = ("--eval-fraction", EVAL_FRACTION, "--examples", "on-the-fly")
-    make_data(small, *flags, output=output)
-    return output
+    return shared(
+        tmp_path_factory, "documents", lambda output: make_data(small, *flags, output=output)
+    )
 
 
 @pytest.fixture(scope="session")
@@ -97,6 +129,4 @@ def models(small, tmp_path_factory):
     # Only who asks for them waits for TensorFlow.
     from tests.exported_runs import write_models
 
-    folder = tmp_path_factory.mktemp("models") / "all"
-    write_models(folder, small)
-    return folder
+    return shared(tmp_path_factory, "models", lambda folder: write_models(folder, small))

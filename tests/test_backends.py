@@ -70,22 +70,30 @@ def test_a_run_has_the_losses_of_tensorflow_under_jax(tmp_path):
     assert ours[-1]["mlm_loss"] < ours[0]["mlm_loss"] - 0.5, "these steps did learn"
 
 
+UNDER_JAX = {"backend": "jax", "model": "DROPOUT"}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A folder with data and a run on them that nothing stopped, and its metrics."""
+    pytest.importorskip("jax")
+    folder = tmp_path_factory.mktemp("whole")
+    write_dataset(folder / "data")
+    return folder, train(folder / "data", folder / "run", **UNDER_JAX)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["SIGTERM", "SIGKILL"])
-def test_a_run_under_jax_goes_on_as_if_nothing_had_happened(tmp_path, by):
+def test_a_run_under_jax_goes_on_as_if_nothing_had_happened(whole, tmp_path, by):
     """With dropout; every bit of the losses, of the weights and of the optimizer."""
-    pytest.importorskip("jax")
-    write_dataset(tmp_path / "data")
-    run = {"backend": "jax", "model": "DROPOUT"}
-    whole = train(tmp_path / "data", tmp_path / "whole", **run)
-    train(tmp_path / "data", tmp_path / "parts", **run, stop=(25, by))
-    (stopped,) = (tmp_path / "parts/checkpoints/latest").read_text().split()
+    folder, metrics = whole
+    train(folder / "data", tmp_path, **UNDER_JAX, stop=(25, by))
+    (stopped,) = (tmp_path / "checkpoints/latest").read_text().split()
     assert stopped == ("step-00000020" if by == "SIGKILL" else "step-00000025")
-    assert train(tmp_path / "data", tmp_path / "parts", **run) == whole
+    assert train(folder / "data", tmp_path, **UNDER_JAX) == metrics
     for part in ("model", "optimizer"):
         name = f"checkpoints/step-00000100/{part}.safetensors"
-        ours, theirs = tmp_path / "parts" / name, tmp_path / "whole" / name
-        assert ours.read_bytes() == theirs.read_bytes()
+        assert (tmp_path / name).read_bytes() == (folder / "run" / name).read_bytes()
 
 
 @pytest.mark.slow

@@ -30,33 +30,39 @@ def assert_same(ours, theirs, *, tolerance):
             assert np.linalg.norm(ours[name] - theirs[name]) <= most, name
 
 
+@pytest.fixture(scope="module")
+def one():
+    """The steps of one device, with padding; to be read."""
+    steps = all_steps(without_padding=False)
+    assert steps.pop("devices") == 1
+    return steps
+
+
+@pytest.fixture(scope="module")
+def one_under_jax(tmp_path_factory):
+    pytest.importorskip("jax")
+    return probe(tmp_path_factory.mktemp("jax") / "1.npz", backend="jax", devices=1)
+
+
 @pytest.mark.slow
-def test_two_devices_take_the_steps_of_one(tmp_path):
+def test_two_devices_take_the_steps_of_one(one, tmp_path):
     """With dropout, whose masks depend on the place in the step and not on a device.
 
     Without dropout they leave out the padding that the one computes.
     """
-    one = all_steps(without_padding=False)
-    assert one.pop("devices") == 1
     two = probe(tmp_path / "2.npz", backend="tensorflow", devices=2)
     assert_same(two, one, tolerance=2e-6)
 
 
 @pytest.mark.slow
-def test_two_devices_take_the_steps_of_one_under_jax(tmp_path):
-    pytest.importorskip("jax")
-    one, two = (
-        probe(tmp_path / f"{devices}.npz", backend="jax", devices=devices) for devices in (1, 2)
-    )
+def test_two_devices_take_the_steps_of_one_under_jax(one_under_jax, tmp_path):
+    two = probe(tmp_path / "2.npz", backend="jax", devices=2)
     # Gradients are added up in another order, and twice as far apart once they are squared.
-    assert_same(two, one, tolerance=4e-6)
+    assert_same(two, one_under_jax, tolerance=4e-6)
 
 
 @pytest.mark.slow
-def test_jax_takes_the_steps_of_tensorflow(tmp_path):
-    pytest.importorskip("jax")
-    ours = probe(tmp_path / "jax.npz", backend="jax", devices=1)
-    theirs = all_steps(without_padding=False)
-    names = [name for name in theirs if name.startswith("no dropout")]
-    ours, theirs = ({name: one[name] for name in names} for one in (ours, theirs))
+def test_jax_takes_the_steps_of_tensorflow(one, one_under_jax):
+    names = [name for name in one if name.startswith("no dropout")]
+    ours, theirs = ({name: steps[name] for name in names} for steps in (one_under_jax, one))
     assert_same(ours, theirs, tolerance=1e-5)

@@ -31,6 +31,10 @@ VARIANTS = [
 ]
 
 
+# The vocabulary is the same for all.
+of_one = pytest.mark.parametrize("exported", VARIANTS[:1], indirect=True)
+
+
 @pytest.fixture(scope="module", params=VARIANTS, ids=str)
 def exported(request, small, tmp_path_factory):
     """A run and its export."""
@@ -100,6 +104,7 @@ def test_transformers_computes_the_same_logits(exported, texts):
     assert outputs["AlbertModel"].last_hidden_state.shape == (8, LENGTH, 16)
 
 
+@of_one
 def test_transformers_makes_the_same_pieces(exported, texts):
     transformers = pytest.importorskip("transformers")
     folder, export = exported
@@ -135,6 +140,7 @@ def test_kerashub_computes_the_same_outputs(exported, texts):
     assert largest_difference(expected, pooled) < 1e-4
 
 
+@of_one
 def test_kerashub_makes_the_same_pieces(exported, texts):
     keras_hub = pytest.importorskip("keras_hub")
     folder, export = exported

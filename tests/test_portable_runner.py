@@ -37,8 +37,9 @@ def clustered():
         yield options, process
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cluster():
+    """One for several jobs, one after the other."""
     with clustered() as options_and_pool:
         yield options_and_pool
 

@@ -2,6 +2,7 @@
 
 import ast
 import bz2
+import contextlib
 import json
 import os
 import re
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.demo import write_corpus
-from tests.processes import albert
+from tests.commands import run
 
 ROOT = Path(__file__).parent.parent
 PAGES = ("README.md", "docs/guide.md")
@@ -100,8 +101,8 @@ def run_all(commands: list[list[str]], folder: Path) -> None:
         arguments = without_budget([*command[1:], *SMALLER.get(command[1], [])])
         if command[1] == "pretrain" and "--init-from" not in arguments:
             arguments += ["--model", "tiny"]
-        done = albert(*arguments, cwd=folder)
-        assert done.returncode == 0, done.stderr
+        with contextlib.chdir(folder):
+            run(*arguments)
 
 
 @pytest.mark.slow

@@ -37,6 +37,8 @@ LOST = (
     "Error: Another host was lost, or failed and says why; run the same command on all "
     "hosts again to continue from the newest checkpoint."
 )
+# So many that a signal comes before the last one.
+STEPS = 300
 # More than any step of such a model, and what is waited for a host that starts.
 LONG = 300
 # Less than JAX by itself waits for a host that is silent, however slow the machine is.
@@ -47,9 +49,9 @@ SOON = 90
 def started(small, run, *, hosts, steps, devices=1, dropout=0.0, more=()):
     """The processes of a training; none is left when the block ends.
 
-    `small` has the data set, and is where the architecture is put.
+    `small` has the data set; the architecture is put beside the run.
     """
-    model = small / f"model-{dropout}.json"
+    model = run.with_name(f"model-{dropout}.json")
     model.write_text(json.dumps(MODEL | {"hidden_dropout_prob": dropout}))
     program = [sys.executable, "-c", "from cli.main import cli; cli()", "pretrain"]
     command = ["--data", small / "data", "--output", run, "--model", model]
@@ -143,11 +145,19 @@ def test_a_host_that_is_killed_ends_the_others_with_a_sentence(small, tmp_path, 
         wait_for_step(run, newest(run) + 5)
 
 
+@pytest.fixture(scope="module")
+def whole(small, tmp_path_factory):
+    """A run of two hosts that nothing stopped."""
+    pytest.importorskip("jax")
+    run = tmp_path_factory.mktemp("whole") / "run"
+    trained(small, run, hosts=2, steps=STEPS)
+    return run
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("hosts", [1, 2, 3])
-def test_a_signal_to_one_stops_all_and_any_number_goes_on(small, tmp_path, hosts):
-    pytest.importorskip("jax")
-    run, whole, steps = tmp_path / "run", tmp_path / "whole", 300
+def test_a_signal_to_one_stops_all_and_any_number_goes_on(whole, small, tmp_path, hosts):
+    run, steps = tmp_path / "run", STEPS
     with started(small, run, hosts=2, steps=steps) as processes:
         wait_for_step(run, 5)
         processes[1].send_signal(signal.SIGTERM)
@@ -156,7 +166,6 @@ def test_a_signal_to_one_stops_all_and_any_number_goes_on(small, tmp_path, hosts
     stopped = newest(run)
     assert f"stopped (terminated) after {stopped} of {steps} steps" in said[0]
     trained(small, run, hosts=hosts, steps=steps)
-    trained(small, whole, hosts=2, steps=steps)
     if hosts == 2:
         assert final(run, steps) == final(whole, steps)
         return

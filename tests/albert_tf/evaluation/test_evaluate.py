@@ -107,25 +107,25 @@ def test_padded_and_compact_data_measure_the_same(run, tmp_path):
     assert results[0] == results[1]
 
 
+def write_blank(root, data, config):
+    """A run whose model finds all tokens equally likely: all its weights are zero."""
+    (root / MODEL_CONFIG).write_text(json.dumps(dataclasses.asdict(config)))
+    shutil.copy(data / SPM_MODEL, root)
+    shutil.copy(data / MANIFEST, root / DATA_MANIFEST)
+    weights = arrays_of(AlbertPretrainer(config).weights_by_path)
+    save_checkpoint(root, Checkpoint(weights, {}, {"step": 0}), is_best=True)
+    return root
+
+
 def test_a_model_without_sentence_task_has_no_sentence_metrics(data, tmp_path):
-    model = dataclasses.replace(TINY, sentence_task="none")
-    config = dataclasses.replace(CONFIG, steps=1)
-    pretrain(resolved_run(data, tmp_path, config, model_config=model))
+    write_blank(tmp_path, data, dataclasses.replace(TINY, sentence_task="none"))
     result = evaluate(tmp_path, data=data)
     assert (result["sentence_loss"], result["sentence_count"]) == (None, 0)
 
 
 @pytest.fixture(scope="module")
 def blank(data, tmp_path_factory):
-    """A run whose model finds all tokens equally likely: all its weights are zero."""
-    root = tmp_path_factory.mktemp("blank")
-    model = AlbertPretrainer(TINY)
-    (root / MODEL_CONFIG).write_text(json.dumps(dataclasses.asdict(TINY)))
-    shutil.copy(data / SPM_MODEL, root)
-    shutil.copy(data / MANIFEST, root / DATA_MANIFEST)
-    weights = arrays_of(model.weights_by_path)
-    save_checkpoint(root, Checkpoint(weights, {}, {"step": 0}), is_best=True)
-    return root
+    return write_blank(tmp_path_factory.mktemp("blank"), data, TINY)
 
 
 @pytest.fixture(scope="module")

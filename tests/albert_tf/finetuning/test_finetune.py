@@ -120,16 +120,26 @@ def test_a_signal_saves_the_steps_that_are_done_by_two_devices(tmp_path, monkeyp
     assert weights_of(parts.run)[last] == weights_of(whole.run)[last]
 
 
-def test_a_checkpoint_may_come_between_evaluations(tmp_path):
-    job = job_of("classify", tmp_path / "run", eval_every=4, checkpoint_every=3)
-    trained(job)
-    steps = {int(path.parent.name[5:]) for path in weights_of(job.run)}
-    assert {4, 6, 8} <= steps
+def secretive(folder, **settings):
+    """A job of one step whose held-out texts are not for everybody."""
+    job = job_of("classify", folder, steps=1, epochs=None, eval_every=1, **settings)
+    examples = [
+        dataclasses.replace(example, text=f"secret {example.id}")
+        for example in job.held_out.examples
+    ]
+    return dataclasses.replace(job, held_out=dataclasses.replace(job.held_out, examples=examples))
 
 
-def test_a_checkpoint_says_where_fine_tuning_stands(tmp_path):
-    job = job_of("classify", tmp_path / "run", steps=1, epochs=None, eval_every=1)
+def test_a_card_quotes_texts_where_it_is_asked_to(tmp_path):
+    job = secretive(tmp_path / "run", examples_in_card=True)
     trained(job)
+    assert "secret" in (job.run / "README.md").read_text()
+
+
+def test_a_card_quotes_no_text_and_a_checkpoint_says_where_fine_tuning_stands(tmp_path):
+    job = secretive(tmp_path / "run")
+    assert "secret" in trained(job)["errors"][0]["text"]
+    assert "secret" not in (job.run / "README.md").read_text()
     path = job.run / "checkpoints" / "step-00000001" / "state.json"
     state = json.loads(path.read_text())
     assert list(state.items())[:-2] == [
@@ -168,9 +178,15 @@ def test_what_an_earlier_attempt_left_and_cannot_be_removed_is_said(tmp_path, mo
     )
 
 
-def test_the_best_checkpoint_is_the_one_that_is_measured(tmp_path):
-    job = job_of("regress", tmp_path / "run", epochs=4, eval_every=3)
-    result = trained(job)
+@pytest.fixture(scope="module")
+def regressed(tmp_path_factory):
+    """A job of sixteen steps, and its result; to be read."""
+    job = job_of("regress", tmp_path_factory.mktemp("regressed") / "run", epochs=4, eval_every=3)
+    return job, trained(job)
+
+
+def test_the_best_checkpoint_is_the_one_that_is_measured(regressed):
+    job, result = regressed
     lines = [x for x in lines_of(job.run) if x["split"] == "eval"]
     best = max(lines, key=lambda line: line["pearson"])
     assert [line["step"] for line in lines] == [0, 3, 6, 9, 12, 15, 16]
@@ -191,19 +207,6 @@ def test_the_next_measure_decides_between_equals(tmp_path, monkeypatch):
     record = dataclasses.replace(job.record, spec=spec)
     trained(dataclasses.replace(job, record=record))
     assert (job.run / "checkpoints" / "best").read_text() == "step-00000001\n"
-
-
-@pytest.mark.parametrize("is_asked", [False, True])
-def test_a_card_quotes_texts_only_where_it_is_asked_to(tmp_path, is_asked):
-    job = job_of("classify", tmp_path / "run", steps=1, epochs=None, examples_in_card=is_asked)
-    examples = [
-        dataclasses.replace(example, text=f"secret {example.id}")
-        for example in job.held_out.examples
-    ]
-    held_out = dataclasses.replace(job.held_out, examples=examples)
-    result = trained(dataclasses.replace(job, held_out=held_out))
-    assert "secret" in result["errors"][0]["text"]
-    assert ("secret" in (job.run / "README.md").read_text()) == is_asked
 
 
 def test_training_ends_when_patience_does(tmp_path):
@@ -241,9 +244,8 @@ def test_scores_of_any_scale_are_learned_alike(tmp_path):
     assert pearsons[1] == pytest.approx(pearsons[0], abs=0.01)
 
 
-def test_a_head_that_is_taken_along_gives_the_scores_that_it_gave(tmp_path):
-    job = job_of("regress", tmp_path / "run", epochs=1)
-    trained(job)
+def test_a_head_that_is_taken_along_gives_the_scores_that_it_gave(regressed):
+    job, _ = regressed
     tuned = read_tuned(job.run)
     kept = dataclasses.replace(job, source=tuned)
     state = TuningState(0, 16, score_mean=5.0, score_deviation=3.0)
@@ -254,13 +256,15 @@ def test_a_head_that_is_taken_along_gives_the_scores_that_it_gave(tmp_path):
 
 
 def test_each_checkpoint_has_the_threshold_that_was_chosen_for_it(tmp_path):
-    job = job_of("multilabel", tmp_path / "run", epochs=4, eval_every=4)
+    job = job_of("multilabel", tmp_path / "run", epochs=4, eval_every=4, checkpoint_every=3)
     spec = dataclasses.replace(job.spec, metrics=("macro_f1",))
     record = dataclasses.replace(job.record, spec=spec)
     trained(dataclasses.replace(job, record=record))
     path = job.run / "checkpoints" / "step-00000016" / "state.json"
     threshold = json.loads(path.read_text())["threshold"]
     assert read_tuned(job.run, which="latest").record.threshold == threshold
+    # One between two evaluations is kept too.
+    assert {15, 16} <= {int(path.parent.name[5:]) for path in weights_of(job.run)}
     of_best = json.loads((job.run / "task.json").read_text())["threshold"]
     assert read_tuned(job.run, which="best").record.threshold == of_best
 

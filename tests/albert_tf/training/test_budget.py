@@ -26,18 +26,32 @@ RECIPE = {"masked_lm_prob": "0.30:0.8,0.30..0.15", "unigram_bias": True, "pmi_em
     ],
 )
 def test_a_run_with_other_steps_is_as_if_it_was_begun_with_them(
-    kind, steps, request, tmp_path, monkeypatch
+    kind, steps, request, tmp_path, monkeypatch, capfd
 ):
+    """Until the last count the time left is that to the end of the budget."""
     model, config, data = TINY, BEGUN, request.getfixturevalue(kind)
     if kind == "documents":
         model, config = OF_DOCUMENTS, dataclasses.replace(BEGUN, **RECIPE)
     monkeypatch.setattr(pretraining, "refilled", lambda *_, **__: (steps, steps))
     told = []
-    deadline = Deadline(time.monotonic() + 60, told.append)
-    result = train(data, tmp_path / "revised", model=model, config=config, deadline=deadline)
+    given = {
+        "deadline": Deadline(time.monotonic() + 7.5 * 3600, told.append),
+        "progress": Console(quiet=False),
+    }
+    result = train(data, tmp_path / "revised", model=model, config=config, **given)
     assert (result.step, result.steps, result.finished) == (steps, steps, True)
     asked = dataclasses.replace(config, steps=steps)
     assert told == [asked.resolved()]
+    said = capfd.readouterr().err
+    assert re.search(
+        r"A step of .*; the steps are counted again during the run, so that it ends in "
+        r"7 h \d+ min\.\n",
+        said,
+    )
+    assert "steps left will take" not in said
+    # 0.4 of the 32 steps before the cooldown.
+    assert re.search(r"step 12/40, .*, 7 h \d+ min left\n", said)
+    assert re.search(rf"step {steps}/{steps}, .*, 0 s left\n", said)
     train(data, tmp_path / "begun", model=model, config=asked)
     assert final(tmp_path / "revised") == final(tmp_path / "begun")
 
@@ -60,25 +74,6 @@ def test_a_run_that_is_killed_before_its_new_steps_are_kept_goes_on_with_the_old
     assert (result.step, result.steps, result.finished) == (40, 40, True)
     train(data, tmp_path / "whole", config=BEGUN)
     assert final(output) == final(tmp_path / "whole")
-
-
-def test_until_the_last_count_the_time_left_is_that_to_the_end_of_the_budget(
-    data, tmp_path, monkeypatch, capfd
-):
-    monkeypatch.setattr(pretraining, "refilled", lambda *_, **__: (30, 30))
-    deadline = Deadline(time.monotonic() + 7.5 * 3600, lambda config: None)
-    progress = Console(quiet=False)
-    train(data, tmp_path, config=BEGUN, deadline=deadline, progress=progress)
-    said = capfd.readouterr().err
-    assert re.search(
-        r"A step of .*; the steps are counted again during the run, so that it ends in "
-        r"7 h \d+ min\.\n",
-        said,
-    )
-    assert "steps left will take" not in said
-    # 0.4 of the 32 steps before the cooldown.
-    assert re.search(r"step 12/40, .*, 7 h \d+ min left\n", said)
-    assert re.search(r"step 30/30, .*, 0 s left\n", said)
 
 
 def test_there_is_no_pause_where_the_first_step_depends_on_how_many_there_are(data, tmp_path):

@@ -56,7 +56,9 @@ def command(small, tmp_path):
 
 def test_a_run_that_fails_before_its_first_checkpoint_keeps_what_it_measured(command, tmp_path):
     folder = tmp_path / "run"
-    code, said = attempt(*command, "--learning-rate", 9e18, "--warmup-steps", 0)
+    # However slow the machine is, no checkpoint is due before it fails.
+    overflowing = ("--learning-rate", 9e18, "--warmup-steps", 0, "--checkpoint-every", 9)
+    code, said = attempt(*command, *overflowing)
     assert code == 1
     assert said.endswith(f"; what was measured is in {folder}/metrics.jsonl.\n")
     assert json.loads((folder / "config.json").read_bytes())["learning_rate"] == 9e18
@@ -132,7 +134,7 @@ def test_a_run_becomes_longer_and_another_starts_from_it(command, tmp_path, monk
     assert said.splitlines()[-5] == f"{other}: finished, 4 steps"
 
 
-def test_a_run_keeps_how_long_the_sequences_of_its_first_weights_were(small, tmp_path):
+def test_a_run_keeps_how_long_the_sequences_of_its_first_weights_were(small, tmp_path, untrained):
     first, other = tmp_path / "run", tmp_path / "other"
     write_run(first, SMALL_RUN, small)
     # As of an import of which nothing says it.
@@ -272,7 +274,7 @@ def test_a_run_without_a_checkpoint_says_that_it_begins_again(command, tmp_path)
     )
 
 
-def test_a_recipe_leaves_out_what_has_no_use_here(command, tmp_path):
+def test_a_recipe_leaves_out_what_has_no_use_here(command, small, tmp_path, untrained):
     run(*command, "--recipe", "small-budget")
     config = config_of(tmp_path / "run")
     # Examples that are stored are masked already.
@@ -280,13 +282,15 @@ def test_a_recipe_leaves_out_what_has_no_use_here(command, tmp_path):
     assert "length_before" not in config
     assert config["pmi_embeddings"] is config["unigram_bias"] is True
 
-    other = tmp_path / "other"
-    start = ("--output", other, "--init-from", tmp_path / "run")
-    run(*command, *start, "--recipe", "small-budget")
+    first, other = tmp_path / "first", tmp_path / "other"
+    write_run(first, SMALL_RUN, small)
+    start = ("pretrain", "--data", small / "data", "--steps", 2, "--batch-size", 2)
+    start = (*start, "--output", other, "--init-from", first)
+    run(*start, "--recipe", "small-budget")
     config = config_of(other)
     assert config["pmi_embeddings"] is config["unigram_bias"] is False
     assert config["optimizer"] == "muon"
 
-    code, said = attempt(*command, *start, "--overwrite", "--pmi-embeddings")
+    code, said = attempt(*start, "--overwrite", "--pmi-embeddings")
     assert code == 2
     assert said.startswith("Error: --pmi-embeddings sets first weights and --init-from")

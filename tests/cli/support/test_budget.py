@@ -189,19 +189,21 @@ def test_what_would_be_refused_later_is_refused_before_anything_is_timed(
     assert (code, "leave one of them out" in said) == (2, True)
 
 
-def test_a_run_of_a_budget_keeps_its_record_when_it_goes_on_without_one(begun, tmp_path):
+def test_a_run_of_a_budget_keeps_its_record_when_it_goes_on_without_one(begun, tmp_path, untrained):
     output = shutil.copytree(begun, tmp_path / "run")
     file = output / "config.json"
-    run("pretrain", "--config", file, "--output", output, "--max-time", "1s")
+    run("pretrain", "--config", file, "--output", output)
     again, before = config_of(output), config_of(begun)
     assert again["chosen_for_budget"] == before["chosen_for_budget"] is not None
 
 
-def test_a_budget_chooses_the_steps_in_place_of_those_of_a_file(begun, tmp_path, monkeypatch):
+def test_a_budget_chooses_the_steps_in_place_of_those_of_a_file(
+    begun, tmp_path, monkeypatch, untrained
+):
     # However busy the machine is, a run before takes no step of the budget.
     take(monkeypatch, 2000.0)
     given = ("--config", begun / "config.json", "--output", tmp_path / "other")
-    run("pretrain", *given, "--budget", "5500s", "--max-time", "1s")
+    run("pretrain", *given, "--budget", "5500s")
     steps = [config_of(folder)["steps"] for folder in (begun, tmp_path / "other")]
     assert steps == [3, 2]
 
