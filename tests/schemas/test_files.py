@@ -14,23 +14,12 @@ from hypothesis import strategies as st
 
 from schemas import files
 from schemas.errors import AlbertError
-from schemas.files import (
-    TEMPORARY,
-    copy_whole,
-    json_text,
-    read_json,
-    remove,
-    whole_file,
-    whole_folder,
-    write_json,
-    write_text,
-)
 from tests.commands import contents
 
 
 def fail_while_writing(path, error):
     """Write half of a file, then meet an error."""
-    with whole_file(path) as file:
+    with files.whole_file(path) as file:
         file.write(b"half of it")
         raise error
 
@@ -41,7 +30,7 @@ def names_in(folder):
 
 def test_a_file_has_its_name_when_all_of_it_is_written(tmp_path):
     path = tmp_path / "train" / "copy-00" / "part"
-    with whole_file(path) as file:
+    with files.whole_file(path) as file:
         file.write(b"albert")
         assert not path.exists()
     assert path.read_bytes() == b"albert"
@@ -51,7 +40,7 @@ def test_a_file_has_its_name_when_all_of_it_is_written(tmp_path):
 def test_a_file_replaces_the_one_of_its_name(tmp_path):
     path = tmp_path / "part"
     path.write_bytes(b"old")
-    with whole_file(path) as file:
+    with files.whole_file(path) as file:
         file.write(b"new")
     assert path.read_bytes() == b"new"
 
@@ -87,14 +76,14 @@ def test_a_file_in_the_place_of_a_folder_is_one_sentence(tmp_path):
 
 
 def write_half(target):
-    with whole_folder(target) as folder:
+    with files.whole_folder(target) as folder:
         (folder / "new").touch()
         raise RuntimeError("midway")
 
 
 def test_a_folder_appears_when_all_of_it_is_written(tmp_path):
     target = tmp_path / "made" / "here"
-    with whole_folder(target) as folder:
+    with files.whole_folder(target) as folder:
         (folder / "inside").mkdir()
         (folder / "inside" / "file").write_text("content")
         assert not target.exists()
@@ -116,7 +105,7 @@ def test_a_link_stays_one_and_its_folder_is_replaced(tmp_path):
     (tmp_path / "elsewhere" / "old").touch()
     link = tmp_path / "link"
     link.symlink_to("elsewhere")
-    with whole_folder(link) as folder:
+    with files.whole_folder(link) as folder:
         (folder / "new").touch()
     assert link.readlink() == Path("elsewhere")
     assert names_in(tmp_path / "elsewhere") == ["new"]
@@ -126,7 +115,7 @@ def test_a_link_stays_one_and_its_folder_is_replaced(tmp_path):
 def test_of_a_link_only_the_link_is_removed(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "link").symlink_to("elsewhere")
-    remove(tmp_path / "link")
+    files.remove(tmp_path / "link")
     assert names_in(tmp_path) == ["elsewhere"]
 
 
@@ -134,16 +123,16 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path):
     (tmp_path / "file").touch()
     with (
         pytest.raises(AlbertError, match="file/target cannot be written: File exists"),
-        whole_folder(tmp_path / "file" / "target"),
+        files.whole_folder(tmp_path / "file" / "target"),
     ):
         pass
 
 
 def test_two_attempts_at_a_file_do_not_write_into_one(tmp_path):
     path = tmp_path / "part"
-    with whole_file(path) as first:
+    with files.whole_file(path) as first:
         first.write(b"first")
-        with whole_file(path) as second:
+        with files.whole_file(path) as second:
             second.write(b"second")
         assert path.read_bytes() == b"second"
     assert path.read_bytes() == b"first"
@@ -152,9 +141,9 @@ def test_two_attempts_at_a_file_do_not_write_into_one(tmp_path):
 
 def test_two_attempts_at_a_folder_do_not_write_into_one(tmp_path):
     target = tmp_path / "target"
-    with whole_folder(target) as first:
+    with files.whole_folder(target) as first:
         (first / "one").touch()
-        with whole_folder(target) as second:
+        with files.whole_folder(target) as second:
             assert (first / "one").exists()
             (second / "two").touch()
         assert contents(tmp_path / "target") == ["two"]
@@ -172,16 +161,16 @@ def test_a_file_is_copied_whole_or_not_at_all(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", full)
         with pytest.raises(AlbertError) as caught:
-            copy_whole(source, target)
+            files.copy_whole(source, target)
     assert str(caught.value) == f"{target} cannot be written: No space left on device."
     assert list(target.parent.iterdir()) == []
-    copy_whole(source, target)
+    files.copy_whole(source, target)
     assert target.read_bytes() == b"pieces"
 
 
 def test_a_file_to_copy_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(AlbertError) as caught:
-        copy_whole(tmp_path / "source", tmp_path / "target")
+        files.copy_whole(tmp_path / "source", tmp_path / "target")
     assert str(caught.value) == f"{tmp_path}/source does not exist."
 
 
@@ -193,26 +182,26 @@ objects = st.dictionaries(texts, scalars | st.lists(scalars), max_size=5)
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(objects)
 def test_what_is_written_is_read_back(tmp_path, value):
-    write_json(tmp_path / "file.json", value)
-    assert read_json(tmp_path / "file.json") == value
+    files.write_json(tmp_path / "file.json", value)
+    assert files.read_json(tmp_path / "file.json") == value
 
 
 def test_json_is_indented_in_the_order_given_and_in_plain_letters():
-    assert json_text({"b": [1, 2.5], "a": "é"}) == (
+    assert files.json_text({"b": [1, 2.5], "a": "é"}) == (
         '{\n  "b": [\n    1,\n    2.5\n  ],\n  "a": "é"\n}\n'
     )
 
 
 def test_line_ends_are_the_same_everywhere(tmp_path):
-    write_text(tmp_path / "file.txt", "a\nb\n")
+    files.write_text(tmp_path / "file.txt", "a\nb\n")
     assert (tmp_path / "file.txt").read_bytes() == b"a\nb\n"
 
 
 def test_a_text_that_cannot_be_written_leaves_the_old_file(tmp_path):
     path = tmp_path / "file.txt"
-    write_text(path, "old")
+    files.write_text(path, "old")
     with pytest.raises(UnicodeEncodeError):
-        write_text(path, "half \ud800")
+        files.write_text(path, "half \ud800")
     assert path.read_text() == "old"
 
 
@@ -240,21 +229,21 @@ def test_what_is_not_json_is_one_sentence(tmp_path, data, reason):
     path = tmp_path / "file.json"
     path.write_bytes(data)
     with pytest.raises(AlbertError) as caught:
-        read_json(path)
+        files.read_json(path)
     assert str(caught.value).startswith(f"{path} {reason}")
     assert str(caught.value).endswith("; correct the file or make it again.")
 
 
 def test_what_is_no_file_is_one_sentence(tmp_path):
     with pytest.raises(AlbertError, match=f"^{tmp_path}/none does not exist.$"):
-        read_json(tmp_path / "none")
+        files.read_json(tmp_path / "none")
     with pytest.raises(AlbertError, match=f"^{tmp_path} cannot be read: Is a dir"):
-        read_json(tmp_path)
+        files.read_json(tmp_path)
 
 
 def test_the_mark_that_some_editors_put_first_is_no_matter(tmp_path):
     (tmp_path / "file.json").write_bytes(b'\xef\xbb\xbf{"a": 1}')
-    assert read_json(tmp_path / "file.json") == {"a": 1}
+    assert files.read_json(tmp_path / "file.json") == {"a": 1}
 
 
 def test_json_may_come_through_a_pipe(tmp_path):
@@ -263,7 +252,7 @@ def test_json_may_come_through_a_pipe(tmp_path):
     text = json.dumps({"a": "b" * 10_000})
     writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(text,))
     writer.start()
-    assert read_json(tmp_path / "pipe", may_be_pipe=True) == {"a": "b" * 10_000}
+    assert files.read_json(tmp_path / "pipe", may_be_pipe=True) == {"a": "b" * 10_000}
     writer.join()
 
 
@@ -271,10 +260,10 @@ def test_more_values_than_any_file_of_this_program_has_take_no_memory(tmp_path, 
     monkeypatch.setattr("schemas.files._MAX_VALUES", 100)
     path = tmp_path / "a.json"
     path.write_text('{"a": [' + "[]," * 40 + "[]]}")
-    assert len(read_json(path)["a"]) == 41
+    assert len(files.read_json(path)["a"]) == 41
     path.write_text('{"a": [' + "[]," * 50 + "[]]}")
     with pytest.raises(AlbertError) as caught:
-        read_json(path)
+        files.read_json(path)
     assert str(caught.value) == (
         f"{path} is larger than any such file of this program; correct the file or make it again."
     )
@@ -299,7 +288,7 @@ def test_a_killed_writer_takes_nothing_away_and_leaves_nothing_for_ever(tmp_path
     (folder / "old").write_text("old")
     assert len(killed_while_writing(folder)) == 1
     assert contents(folder) == ["old"]
-    with whole_folder(folder) as whole:
+    with files.whole_folder(folder) as whole:
         (whole / "new").write_text("new")
     assert contents(tmp_path) == ["export/new"]
 
@@ -309,18 +298,18 @@ def test_a_folder_is_replaced_whole(tmp_path, monkeypatch, can_exchange):
     if not can_exchange:
         monkeypatch.setattr(files, "_exchange", lambda one, other: False)
     for name in ("first", "second"):
-        with whole_folder(tmp_path / "export") as folder:
+        with files.whole_folder(tmp_path / "export") as folder:
             (folder / name).write_text(name)
     assert contents(tmp_path) == ["export/second"]
 
 
 def test_a_folder_that_was_taken_away_is_put_back(tmp_path):
-    before = tmp_path / f"export{TEMPORARY}{'0' * 32}-before"
+    before = tmp_path / f"export{files.TEMPORARY}{'0' * 32}-before"
     before.mkdir()
     (before / "old").write_text("old")
 
     def stopped():
-        with whole_folder(tmp_path / "export"):
+        with files.whole_folder(tmp_path / "export"):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -329,8 +318,8 @@ def test_a_folder_that_was_taken_away_is_put_back(tmp_path):
 
 
 def test_a_file_that_is_being_written_beside_a_folder_is_left_alone(tmp_path):
-    half = tmp_path / f"export{TEMPORARY}{'0' * 32}"
+    half = tmp_path / f"export{files.TEMPORARY}{'0' * 32}"
     half.write_text("half")
-    with whole_folder(tmp_path / "export") as folder:
+    with files.whole_folder(tmp_path / "export") as folder:
         (folder / "new").write_text("new")
     assert contents(tmp_path) == [half.name, "export/new"]

@@ -6,13 +6,7 @@ import signal
 import numpy as np
 import pytest
 
-from albert_tf.hosts.hosts import (
-    ONE_HOST,
-    HostSetting,
-    host_setting,
-    shared_checkpoint,
-    shared_value,
-)
+from albert_tf.hosts import hosts
 from albert_tf.runs.checkpoints import Checkpoint
 from albert_tf.training.loop import stop_requests
 from schemas.errors import SettingError
@@ -65,8 +59,8 @@ CHECKPOINT = Checkpoint(
 @pytest.mark.parametrize("checkpoint", [CHECKPOINT, None])
 def test_a_checkpoint_is_shared_bit_for_bit(checkpoint):
     first = First()
-    shared_checkpoint(checkpoint, first)
-    theirs = shared_checkpoint(None, Second(first))
+    hosts.shared_checkpoint(checkpoint, first)
+    theirs = hosts.shared_checkpoint(None, Second(first))
     if checkpoint is None:
         assert theirs is None
         return
@@ -77,9 +71,9 @@ def test_a_checkpoint_is_shared_bit_for_bit(checkpoint):
 
 
 def test_one_host_shares_nothing_and_has_all():
-    assert shared_checkpoint(CHECKPOINT, ONE_HOST) is CHECKPOINT
-    assert shared_value({"a": [1]}, ONE_HOST) == {"a": [1]}
-    assert ONE_HOST.gather(np.array([1, 2])).tolist() == [[1.0, 2.0]]
+    assert hosts.shared_checkpoint(CHECKPOINT, hosts.ONE_HOST) is CHECKPOINT
+    assert hosts.shared_value({"a": [1]}, hosts.ONE_HOST) == {"a": [1]}
+    assert hosts.ONE_HOST.gather(np.array([1, 2])).tolist() == [[1.0, 2.0]]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +116,7 @@ SLURM = {
     ],
 )
 def test_the_flags_say_which_host_this_is(flags, expected):
-    assert host_setting(**flags) == (expected and HostSetting(*expected))
+    assert hosts.host_setting(**flags) == (expected and hosts.HostSetting(*expected))
 
 
 @pytest.mark.parametrize(
@@ -140,7 +134,7 @@ def test_what_they_leave_open_jax_knows_of_its_launcher(monkeypatch, environment
     monkeypatch.setenv("KERAS_BACKEND", "jax")
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert host_setting(**flags) == (expected and HostSetting(*expected))
+    assert hosts.host_setting(**flags) == (expected and hosts.HostSetting(*expected))
 
 
 @pytest.mark.parametrize(
@@ -154,7 +148,7 @@ def test_what_they_leave_open_jax_knows_of_its_launcher(monkeypatch, environment
 )
 def test_a_place_that_cannot_be_is_refused(flags, refusal):
     with pytest.raises(SettingError, match=refusal):
-        host_setting(**flags)
+        hosts.host_setting(**flags)
 
 
 def test_a_launcher_that_jax_cannot_read_is_refused(monkeypatch):
@@ -163,4 +157,4 @@ def test_a_launcher_that_jax_cannot_read_is_refused(monkeypatch):
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("KERAS_BACKEND", "jax")
     with pytest.raises(SettingError, match=r"JAX cannot tell .* or --num-hosts 1"):
-        host_setting()
+        hosts.host_setting()

@@ -10,17 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.model.pretrainer import (
-    BATCH_FEATURES,
-    AlbertPretrainer,
-    MaskedLmHead,
-    Sums,
-    gather_rows,
-    layer_consistency_sum,
-    micro_batch_loss,
-    step_loss,
-    task_sums,
-)
+from albert_tf.model import pretrainer
 from albert_tf.runs.metrics import read_metrics
 from albert_tf.training.pretraining import pretrain
 from albert_tf.training.run import training_steps
@@ -46,7 +36,7 @@ def tensors(batch):
 
 
 def sums_of(model, batch):
-    return task_sums(model, batch, *model(batch))
+    return pretrainer.task_sums(model, batch, *model(batch))
 
 
 def mean_losses(sums):
@@ -80,7 +70,9 @@ def test_gradients_are_those_of_transformers(changes):
     model, batch = lively_model(config), random_batch(config, rows=5)
     with tf.GradientTape() as tape:
         sums = sums_of(model, tensors(batch))
-        loss = step_loss(sums, mlm_count=sums.mlm_count, sentence_count=sums.sentence_count)
+        loss = pretrainer.step_loss(
+            sums, mlm_count=sums.mlm_count, sentence_count=sums.sentence_count
+        )
     weights = model.weights_by_path
     ours = tape.gradient(loss, [weight.value for weight in weights.values()])
     ours = {
@@ -132,7 +124,7 @@ def test_counts_are_of_masked_pieces_and_of_pairs():
 
 
 def test_untrained_model_is_as_uncertain_as_a_uniform_guess():
-    sums = sums_of(AlbertPretrainer(SMALL), tensors(random_batch(SMALL)))
+    sums = sums_of(pretrainer.AlbertPretrainer(SMALL), tensors(random_batch(SMALL)))
     assert mean_losses(sums) == pytest.approx((np.log(40), np.log(2)), abs=1e-5)
 
 
@@ -145,8 +137,8 @@ def test_model_without_sentence_task_has_neither_pooler_nor_sentence_head():
 
 
 def test_step_loss_adds_both_tasks_each_over_the_count_of_the_step():
-    sums = Sums(6.0, 0.0, 2.0, 3.0, 0.0, 1.0)
-    assert float(step_loss(sums, mlm_count=4.0, sentence_count=2.0)) == 3.0
+    sums = pretrainer.Sums(6.0, 0.0, 2.0, 3.0, 0.0, 1.0)
+    assert float(pretrainer.step_loss(sums, mlm_count=4.0, sentence_count=2.0)) == 3.0
 
 
 def test_bfloat16_computes_close_to_float32_and_keeps_float32_weights():
@@ -160,17 +152,17 @@ def test_bfloat16_computes_close_to_float32_and_keeps_float32_weights():
 
 
 def test_batch_features_are_what_the_model_reads():
-    assert set(random_batch(SMALL)) == set(BATCH_FEATURES)
+    assert set(random_batch(SMALL)) == set(pretrainer.BATCH_FEATURES)
 
 
 def test_rows_are_gathered_within_each_sequence():
     rows = tf.reshape(tf.range(2 * 5 * 3), (10, 3))  # 2 sequences of 5 pieces
-    gathered = gather_rows(rows, tf.constant([[4, 0], [1, 1]]), 5)
+    gathered = pretrainer.gather_rows(rows, tf.constant([[4, 0], [1, 1]]), 5)
     assert gathered.numpy()[:, 0].tolist() == [12, 0, 18, 18]
 
 
 def test_masked_lm_logits_come_from_the_embedding_table_and_a_bias():
-    head = MaskedLmHead(SMALL, name="masked_lm_head")
+    head = pretrainer.MaskedLmHead(SMALL, name="masked_lm_head")
     head.build()
     table = tf.random.stateless_normal((40, 8), [1, 2])
     head.layer_norm.beta.assign(np.eye(8)[3])
@@ -212,14 +204,14 @@ def test_loss_is_minus_the_mean_log_sigmoid_of_the_cosine(num_layers):
     layers = rng.normal(size=(num_layers, 3 * 12, 16)).astype("float32")
     mask = random_batch(SMALL)["input_mask"]
     assert mask.sum() < mask.size, "some of it is padding"
-    total = float(layer_consistency_sum(list(map(tf.constant, layers)), mask))
+    total = float(pretrainer.layer_consistency_sum(list(map(tf.constant, layers)), mask))
     assert total / mask.sum() == pytest.approx(mean_loss(layers, mask), rel=1e-5)
 
 
 def test_equal_layers_cost_least_and_opposite_ones_most():
     rows, mask = tf.random.stateless_normal((4, 8), (1, 2)), np.ones((1, 4), "int32")
-    equal = float(layer_consistency_sum([rows, 3.0 * rows], mask)) / 4
-    opposite = float(layer_consistency_sum([rows, -rows], mask)) / 4
+    equal = float(pretrainer.layer_consistency_sum([rows, 3.0 * rows], mask)) / 4
+    opposite = float(pretrainer.layer_consistency_sum([rows, -rows], mask)) / 4
     assert (equal, opposite) == pytest.approx((np.log1p(np.exp([-1, 1]))), rel=1e-5)
 
 
@@ -227,7 +219,7 @@ def test_a_row_of_zeros_has_a_finite_gradient():
     rows = tf.zeros((2, 8))
     with tf.GradientTape() as tape:
         tape.watch(rows)
-        loss = layer_consistency_sum([rows, tf.ones((2, 8))], np.ones((1, 2), "int32"))
+        loss = pretrainer.layer_consistency_sum([rows, tf.ones((2, 8))], np.ones((1, 2), "int32"))
     assert np.isfinite(tape.gradient(loss, rows)).all()
 
 
@@ -253,13 +245,13 @@ def test_layers_are_those_of_the_encoder_with_the_last_one_last():
 def test_the_weighted_mean_is_added_to_the_loss_of_a_step(precision):
     batch = random_batch(ON)
     model = lively_model(ON, precision=precision)
-    loss, values = micro_batch_loss(model, tensors(batch), **counts_of(batch))
+    loss, values = pretrainer.micro_batch_loss(model, tensors(batch), **counts_of(batch))
     *_, layers = model(tensors(batch), every_layer=True)
     layers = [tf.cast(rows, tf.float32) for rows in layers]
     expected = mean_loss(layers, batch["input_mask"])
     assert float(values[6]) == pytest.approx(expected, rel=1e-4)
     sums = sums_of(model, tensors(batch))
-    tasks = step_loss(sums, mlm_count=sums.mlm_count, sentence_count=sums.sentence_count)
+    tasks = pretrainer.step_loss(sums, mlm_count=sums.mlm_count, sentence_count=sums.sentence_count)
     assert float(loss) == pytest.approx(float(tasks) + 0.5 * expected, rel=1e-5)
     np.testing.assert_allclose(values[:6], sums, rtol=1e-6)
 
@@ -271,13 +263,13 @@ def graph_operations(config):
 
     @tf.function(autograph=False)
     def through_micro_batch_loss(part):
-        return micro_batch_loss(model, part, **counts)
+        return pretrainer.micro_batch_loss(model, part, **counts)
 
     @tf.function(autograph=False)
     def through_the_tasks_alone(part):
         sums = sums_of(model, part)
         counts_of_tasks = {name: counts[name] for name in list(counts)[:2]}
-        return step_loss(sums, **counts_of_tasks), tf.stack(sums)
+        return pretrainer.step_loss(sums, **counts_of_tasks), tf.stack(sums)
 
     operations = []
     for function in (through_micro_batch_loss, through_the_tasks_alone):

@@ -7,52 +7,30 @@ from types import SimpleNamespace
 import pytest
 
 from albert_tf.planning import budget
-from albert_tf.planning.budget import (
-    ACCELERATOR_BATCH,
-    CHOOSING_SHARE,
-    ENDING_SECONDS,
-    LEAST_STEPS,
-    PAUSES,
-    SHAPES,
-    Law,
-    Timed,
-    Work,
-    best,
-    candidate,
-    choose,
-    cost_ahead,
-    effective_weights,
-    evaluating_share,
-    guessed,
-    ladder_model,
-    pause_after,
-    refilled,
-    work_of,
-)
 from albert_tf.planning.cost import training_flops
 from schemas.architecture import ModelConfig
 from schemas.config import DataConfig, TrainConfig
 from schemas.errors import SettingError
 from schemas.phases import first_bound
 
-LAW = Law(a=200.0, b=100_000.0, c=0.0, most_weights=1e7, most_tokens=1e8)
-WORK = Work(length=100, predictions=15, held_out=10_000_000, text=1_000_000)
+LAW = budget.Law(a=200.0, b=100_000.0, c=0.0, most_weights=1e7, most_tokens=1e8)
+WORK = budget.Work(length=100, predictions=15, held_out=10_000_000, text=1_000_000)
 TRAIN = TrainConfig(batch_size=32, learning_rate=0.002)
-LADDER = [ladder_model(*shape) for shape in ((2, 128), (4, 256), (8, 512))]
+LADDER = [budget.ladder_model(*shape) for shape in ((2, 128), (4, 256), (8, 512))]
 # Seconds of a step: a machine of 2e11 operations a second, about.
 STEP_SECONDS = (0.12, 0.45, 2.4)
 
 
 def considered(seconds, law=LAW):
     return [
-        candidate(model, TRAIN, WORK, step_seconds=each, seconds=seconds, law=law)
+        budget.candidate(model, TRAIN, WORK, step_seconds=each, seconds=seconds, law=law)
         for model, each in zip(LADDER, STEP_SECONDS, strict=True)
     ]
 
 
 def chosen(seconds):
     found = considered(seconds)
-    return LADDER[best(found)].hidden_size
+    return LADDER[budget.best(found)].hidden_size
 
 
 def test_the_longer_the_budget_the_larger_the_model():
@@ -60,7 +38,7 @@ def test_the_longer_the_budget_the_larger_the_model():
 
 
 def test_evaluations_are_part_of_the_budget():
-    found = candidate(LADDER[0], TRAIN, WORK, step_seconds=0.5, seconds=106.3)
+    found = budget.candidate(LADDER[0], TRAIN, WORK, step_seconds=0.5, seconds=106.3)
     assert found.steps == 200
     assert found.tokens == 640_000
 
@@ -77,22 +55,22 @@ def test_evaluations_are_part_of_the_budget():
 )
 def test_evaluations_take_what_their_number_and_their_examples_ask(settings, held_out, share):
     train = TrainConfig(batch_size=32, steps=50_000, **settings)
-    found = evaluating_share(10_000, train, held_out=held_out)
+    found = budget.evaluating_share(10_000, train, held_out=held_out)
     assert found == pytest.approx(share)
 
 
 def test_a_budget_shorter_than_a_step_still_is_a_step():
-    found = candidate(LADDER[2], TRAIN, WORK, step_seconds=9.0, seconds=1)
+    found = budget.candidate(LADDER[2], TRAIN, WORK, step_seconds=9.0, seconds=1)
     assert found.steps == 1
 
 
 def test_a_model_that_would_hardly_begin_is_no_choice_if_another_is():
     certain = LAW._replace(b=0.0, most_weights=1e9, most_tokens=1e9)
-    found = considered(2.4 * LEAST_STEPS, certain)
+    found = considered(2.4 * budget.LEAST_STEPS, certain)
     assert found[2].loss_share < found[1].loss_share
-    assert best(found) == 1
+    assert budget.best(found) == 1
     short = considered(10, certain)
-    assert best(short) == 2
+    assert budget.best(short) == 2
 
 
 def test_a_run_far_beyond_those_measured_is_told_from_one_among_them():
@@ -123,7 +101,7 @@ def test_a_loss_is_told_only_where_runs_like_it_were_fitted(weights, tokens, tex
 
 
 def test_no_run_is_expected_to_end_worse_than_it_begins():
-    found = candidate(LADDER[0], TRAIN, WORK, step_seconds=1.0, seconds=2.0)
+    found = budget.candidate(LADDER[0], TRAIN, WORK, step_seconds=1.0, seconds=2.0)
     assert found.loss_share > found.expected_share == 1.1
 
 
@@ -148,21 +126,21 @@ def test_more_weights_and_more_tokens_never_promise_less():
     ],
 )
 def test_weights_count_for_what_they_are_worth(changes, worth):
-    model = ladder_model(4, 256, **changes)
-    assert effective_weights(model) == pytest.approx(4 * 256 * 256 * worth)
+    model = budget.ladder_model(4, 256, **changes)
+    assert budget.effective_weights(model) == pytest.approx(4 * 256 * 256 * worth)
 
 
 def test_the_widest_rung_is_albert_base_without_sharing():
-    assert ladder_model(*SHAPES[-1]) == ModelConfig(sharing="none")
+    assert budget.ladder_model(*budget.SHAPES[-1]) == ModelConfig(sharing="none")
 
 
 def test_every_rung_has_a_head_for_each_neighbour():
-    models = [ladder_model(*shape) for shape in SHAPES]
+    models = [budget.ladder_model(*shape) for shape in budget.SHAPES]
     assert min(model.num_attention_heads for model in models) == 4
 
 
 def test_the_operations_of_a_step_are_those_of_its_examples():
-    config = ladder_model(4, 256)
+    config = budget.ladder_model(4, 256)
     of_example = training_flops(config, length=100, predictions=15)
     assert WORK.flops(config, 32) == 32 * of_example
 
@@ -179,7 +157,7 @@ def manifest_of(data=None, *, length=118.0, text=21_000_000):
 
 
 MANIFEST = manifest_of()
-MODELS = [ladder_model(*shape, vocab_size=30_000) for shape in SHAPES]
+MODELS = [budget.ladder_model(*shape, vocab_size=30_000) for shape in budget.SHAPES]
 # Those of `--budget`.
 RECIPE = TrainConfig(
     batch_size=32,
@@ -203,7 +181,7 @@ class FakeMachine:
         return self.clock
 
     def seconds(self, config, train):
-        flops = work_of(MANIFEST, train).flops(config, train.batch_size)
+        flops = budget.work_of(MANIFEST, train).flops(config, train.batch_size)
         hidden = config.hidden_size
         return self.slower * flops / (self.rate * hidden / (hidden + 250))
 
@@ -211,7 +189,7 @@ class FakeMachine:
         step, compiling = self.seconds(config, train), self.slower * (1 + config.num_hidden_layers)
         self.clock += compiling + seconds + step
         self.timed_shapes.append((config.num_hidden_layers, config.hidden_size))
-        return Timed(step, compiling)
+        return budget.Timed(step, compiling)
 
 
 class FakeH200(FakeMachine):
@@ -222,7 +200,7 @@ class FakeH200(FakeMachine):
     """
 
     def seconds(self, config, train):
-        work = work_of(MANIFEST, train)
+        work = budget.work_of(MANIFEST, train)
         share = config.num_hidden_layers / 12 * config.hidden_size / 768
         beside = 0.0545 * share * train.batch_size * work.length / 65_536
         flops = work.flops(config, train.batch_size)
@@ -245,9 +223,9 @@ def choice_of(machine, seconds, *, models=MODELS, spent=0.0, train=RECIPE, say=l
     begun = machine.clock
     machine.clock += spent
     if machine.is_accelerator:
-        train = dataclasses.replace(train, batch_size=32 * ACCELERATOR_BATCH)
-    latest, until = begun + CHOOSING_SHARE * seconds, begun + seconds
-    found = choose(models, train, MANIFEST, machine, latest=latest, until=until, say=say)
+        train = dataclasses.replace(train, batch_size=32 * budget.ACCELERATOR_BATCH)
+    latest, until = begun + budget.CHOOSING_SHARE * seconds, begun + seconds
+    found = budget.choose(models, train, MANIFEST, machine, latest=latest, until=until, say=say)
     return found, (machine.clock - begun) / seconds
 
 
@@ -269,7 +247,7 @@ def shape_of(choice):
 )
 def test_on_cpus_a_model_is_chosen_within_a_tenth_of_the_time(rate, seconds, shape):
     found, share = choice_of(FakeMachine(rate), seconds)
-    assert (shape_of(found), share < CHOOSING_SHARE) == (shape, True)
+    assert (shape_of(found), share < budget.CHOOSING_SHARE) == (shape, True)
 
 
 @pytest.mark.parametrize(
@@ -277,7 +255,7 @@ def test_on_cpus_a_model_is_chosen_within_a_tenth_of_the_time(rate, seconds, sha
 )
 def test_on_a_gpu_the_model_is_the_larger_for_it_and_chosen_as_soon(seconds, shape):
     found, share = choice_of(FakeH200(rate=780e12, is_accelerator=True), seconds)
-    assert (shape_of(found), share < CHOOSING_SHARE) == (shape, True)
+    assert (shape_of(found), share < budget.CHOOSING_SHARE) == (shape, True)
     assert found.train.batch_size == 256
     training = found.chosen.steps * found.chosen.step_seconds
     assert training > 0.6 * seconds
@@ -286,12 +264,12 @@ def test_on_a_gpu_the_model_is_the_larger_for_it_and_chosen_as_soon(seconds, sha
 def test_the_guess_of_a_step_is_that_of_the_machines_that_were_measured():
     machine = FakeH200(rate=780e12, is_accelerator=True)
     small, base = MODELS[0], MODELS[-1]
-    work = Work(length=512, predictions=77, held_out=0, text=1)
+    work = budget.Work(length=512, predictions=77, held_out=0, text=1)
     for config, flops, measured in (
         (small, work.flops(small, 8), 0.0055),
         (base, work.flops(base, 128), 0.108),
     ):
-        assert guessed(machine, config, flops).step == pytest.approx(measured, rel=0.25)
+        assert budget.guessed(machine, config, flops).step == pytest.approx(measured, rel=0.25)
 
 
 def test_steps_are_timed_until_the_model_that_promises_most_was():
@@ -319,7 +297,7 @@ def test_steps_fill_the_time_that_is_left():
 def test_a_busy_machine_still_trains_something(slower):
     found, share = choice_of(FakeMachine(slower=slower), 300, spent=slower * 4.0)
     assert shape_of(found) == (2, 128)
-    assert share < 2.2 * CHOOSING_SHARE
+    assert share < 2.2 * budget.CHOOSING_SHARE
     assert found.train.steps * found.chosen.step_seconds > 0.25 * 300
 
 
@@ -328,8 +306,8 @@ def test_without_time_to_time_steps_the_guess_is_doubted_and_the_smallest_is_tra
     found, _ = choice_of(machine, 60, say=said.append)
     assert (shape_of(found), machine.timed_shapes) == ((2, 128), [])
     assert said == ["Too little time to time steps; they are counted again during the run."]
-    flops = work_of(MANIFEST, RECIPE).flops(MODELS[0], 32)
-    assert found.chosen.step_seconds == 2 * guessed(machine, MODELS[0], flops).step
+    flops = budget.work_of(MANIFEST, RECIPE).flops(MODELS[0], 32)
+    assert found.chosen.step_seconds == 2 * budget.guessed(machine, MODELS[0], flops).step
 
 
 def test_what_a_run_compiles_is_no_time_to_train_in():
@@ -363,7 +341,7 @@ def test_a_budget_without_time_for_a_step_is_refused(seconds):
 )
 def test_a_step_is_that_of_the_run_and_not_of_its_data(schedule, length, predictions):
     data = manifest_of(DataConfig(examples="on-the-fly"), length=470.0)
-    work = work_of(data, TrainConfig(max_seq_length=schedule))
+    work = budget.work_of(data, TrainConfig(max_seq_length=schedule))
     assert (work.length, work.predictions) == (length, predictions)
 
 
@@ -371,8 +349,8 @@ def test_a_step_is_that_of_the_run_and_not_of_its_data(schedule, length, predict
     ("seconds", "expected"),
     [
         # Steps of 0.2 s, and a sixteenth as long for evaluations.
-        (100.0 + ENDING_SECONDS, (100 + 470, 100 + 470)),
-        (200.0 + ENDING_SECONDS, (100 + 941, 100 + 941)),
+        (100.0 + budget.ENDING_SECONDS, (100 + 470, 100 + 470)),
+        (200.0 + budget.ENDING_SECONDS, (100 + 941, 100 + 941)),
         # The cooldown of fewer would have begun.
         (-50.0, (125, 100)),
     ],
@@ -380,20 +358,20 @@ def test_a_step_is_that_of_the_run_and_not_of_its_data(schedule, length, predict
 def test_as_many_steps_as_the_time_left_is_enough_for(seconds, expected, monkeypatch):
     monkeypatch.setattr(budget, "evaluating_share", lambda *_, **__: 1 / 16)
     config = TrainConfig(steps=1000, schedule="constant-cooldown")
-    found = refilled(config, LADDER[0], MANIFEST, step=100, pace=0.2, seconds=seconds)
+    found = budget.refilled(config, LADDER[0], MANIFEST, step=100, pace=0.2, seconds=seconds)
     assert found == expected
 
 
 @pytest.mark.parametrize("schedule", ["linear", "constant-cooldown"])
 @pytest.mark.parametrize("warmup", [0, 1, 70])
 @pytest.mark.parametrize("masked", [None, "0.30:0.5,0.15", "0.30:0.8,0.30..0.15"])
-@pytest.mark.parametrize("share", PAUSES)
+@pytest.mark.parametrize("share", budget.PAUSES)
 def test_the_fewest_steps_are_those_of_which_none_that_is_done_would_be_another(
     schedule, warmup, masked, share
 ):
     config = TrainConfig(steps=1000, schedule=schedule, warmup_steps=warmup, masked_lm_prob=masked)
-    step = pause_after(share, config)
-    least, _ = refilled(config, LADDER[0], MANIFEST, step=step, pace=1.0, seconds=0.0)
+    step = budget.pause_after(share, config)
+    least, _ = budget.refilled(config, LADDER[0], MANIFEST, step=step, pace=1.0, seconds=0.0)
     assert first_bound(dataclasses.replace(config, steps=least)).step >= step
     for steps in range(max(1, least - 3), least):
         try:
@@ -423,4 +401,4 @@ def test_steps_ahead_cost_what_their_examples_do(settings, parts):
     # A twentieth of the steps is done, at the first cost.
     expected = (whole - 0.05 * costs[0]) / (0.95 * costs[0])
     data = manifest_of(DataConfig(max_seq_length=24, examples="on-the-fly"), length=20.0)
-    assert cost_ahead(config, model, data, step=100) == pytest.approx(expected)
+    assert budget.cost_ahead(config, model, data, step=100) == pytest.approx(expected)

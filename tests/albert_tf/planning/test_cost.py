@@ -12,18 +12,6 @@ from hypothesis import strategies as st
 
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.planning import cost
-from albert_tf.planning.cost import (
-    MemoryLimit,
-    activation_bytes,
-    counting_bytes,
-    derive_micro_batch_size,
-    forward_flops,
-    free_memory_bytes,
-    memory_limit,
-    num_blocks,
-    state_bytes,
-    training_flops,
-)
 from albert_tf.training import first_weights
 from schemas.architecture import PRESETS, ModelConfig, same_shape_bert
 from schemas.config import TrainConfig
@@ -45,7 +33,7 @@ STEPS, BATCH_SIZE = 125_000, 4_096
     ],
 )
 def test_forward_megaflops_of_a_token(preset, total, layers, scores, head):
-    flops = forward_flops(PRESETS[preset], **SHAPE_512)
+    flops = cost.forward_flops(PRESETS[preset], **SHAPE_512)
     mega = {part: number / 512 / 1e6 for part, number in flops.items()}
     assert sum(mega.values()) == pytest.approx(total, abs=0.05)
     assert mega["layers"] == pytest.approx(layers, abs=0.05)
@@ -66,9 +54,9 @@ def test_training_operations_of_a_sequence_and_of_the_papers_run(
     preset, giga_512, giga_128, whole_run, days
 ):
     config = PRESETS[preset]
-    sequence = training_flops(config, **SHAPE_512)
+    sequence = cost.training_flops(config, **SHAPE_512)
     assert sequence / 1e9 == pytest.approx(giga_512, abs=0.05)
-    short = training_flops(config, **SHAPE_128)
+    short = cost.training_flops(config, **SHAPE_128)
     assert short / 1e9 == pytest.approx(giga_128, abs=0.05)
     run = STEPS * BATCH_SIZE * sequence
     assert run == pytest.approx(whole_run, rel=0.005)
@@ -78,12 +66,12 @@ def test_training_operations_of_a_sequence_and_of_the_papers_run(
 
 def test_recomputation_costs_one_forward_pass_of_the_layers():
     config = PRESETS["base"]
-    forward = forward_flops(config, **SHAPE_512)
-    extra = training_flops(config, **SHAPE_512, recompute=True) - training_flops(
+    forward = cost.forward_flops(config, **SHAPE_512)
+    extra = cost.training_flops(config, **SHAPE_512, recompute=True) - cost.training_flops(
         config, **SHAPE_512
     )
     assert extra == forward["layers"] + forward["attention_scores"]
-    assert extra / training_flops(config, **SHAPE_512) == pytest.approx(1 / 3, abs=0.01)
+    assert extra / cost.training_flops(config, **SHAPE_512) == pytest.approx(1 / 3, abs=0.01)
 
 
 def matrix_product_flops(config):
@@ -117,15 +105,15 @@ def matrix_product_flops(config):
 )
 def test_operations_are_those_of_the_graph_that_is_computed(changes):
     config = dataclasses.replace(SMALL, **changes)
-    flops = forward_flops(config, length=12, predictions=4)
+    flops = cost.forward_flops(config, length=12, predictions=4)
     assert sum(flops.values()) == matrix_product_flops(config)
 
 
 @pytest.mark.parametrize("sharing", ["all", "attention", "ffn", "none"])
 def test_sharing_saves_no_operation_and_no_activation(sharing):
     shared, other = SMALL, dataclasses.replace(SMALL, sharing=sharing)
-    assert training_flops(shared, **SHAPE_128) == training_flops(other, **SHAPE_128)
-    assert activation_bytes(shared, **SHAPE_128) == activation_bytes(other, **SHAPE_128)
+    assert cost.training_flops(shared, **SHAPE_128) == cost.training_flops(other, **SHAPE_128)
+    assert cost.activation_bytes(shared, **SHAPE_128) == cost.activation_bytes(other, **SHAPE_128)
 
 
 @pytest.mark.parametrize(("albert", "bert"), [("base", "bert-base"), ("large", "bert-large")])
@@ -135,7 +123,7 @@ def test_the_bert_of_the_same_shape_is_the_preset(albert, bert):
 
 
 def test_state_is_sixteen_bytes_a_weight():
-    assert state_bytes(PRESETS["base"]) == 16 * 11_813_810
+    assert cost.state_bytes(PRESETS["base"]) == 16 * 11_813_810
 
 
 @pytest.mark.parametrize(
@@ -153,7 +141,7 @@ def test_activations_are_near_what_was_measured(preset, precision, length, dropo
     config = dataclasses.replace(
         PRESETS[preset], hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout
     )
-    estimate = activation_bytes(
+    estimate = cost.activation_bytes(
         config, length=length, predictions=round(0.15 * length), precision=precision
     )
     assert estimate / 2**20 == pytest.approx(mebibytes, rel=0.15)
@@ -164,14 +152,14 @@ def test_recomputation_keeps_what_enters_each_layer_and_one_layer_whole():
     logits = 2 * 4 * 20 * 30_000
     layer = 4 * (8 * 512 * 768 + 512 * 3072)
     again = 4 * (512 * 3072 + 2 * 12 * 512 * 512)
-    assert activation_bytes(config, **shape) == 13 * layer + again + logits
-    assert activation_bytes(config, **shape, recompute=True) == (
+    assert cost.activation_bytes(config, **shape) == 13 * layer + again + logits
+    assert cost.activation_bytes(config, **shape, recompute=True) == (
         2 * layer + again + 12 * 4 * 512 * 768 + logits
     )
 
 
 def test_blocks_are_counted_with_those_inside_a_layer():
-    assert num_blocks(dataclasses.replace(SMALL, inner_group_num=3)) == 12
+    assert cost.num_blocks(dataclasses.replace(SMALL, inner_group_num=3)) == 12
 
 
 def test_counting_which_tokens_are_near_which_takes_the_memory_told(monkeypatch):
@@ -185,7 +173,7 @@ def test_counting_which_tokens_are_near_which_takes_the_memory_told(monkeypatch)
     first_weights.pmi_vectors(texts, vocab_size=config.vocab_size, columns=config.embedding_size)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert counting_bytes(config, length=64) == pytest.approx(peak, rel=0.2)
+    assert cost.counting_bytes(config, length=64) == pytest.approx(peak, rel=0.2)
 
 
 GIB = 1 << 30
@@ -207,12 +195,12 @@ GIB = 1 << 30
 def test_a_micro_batch_is_what_memory_and_batch_allow(
     preset, batch_size, length, free_gib, expected
 ):
-    size = derive_micro_batch_size(
+    size = cost.derive_micro_batch_size(
         TrainConfig(batch_size=batch_size),
         PRESETS[preset],
         length=length,
         predictions=length * 15 // 100,
-        limit=MemoryLimit(free_gib * GIB),
+        limit=cost.MemoryLimit(free_gib * GIB),
     )
     assert size == expected
 
@@ -220,8 +208,8 @@ def test_a_micro_batch_is_what_memory_and_batch_allow(
 @pytest.mark.parametrize(("recompute", "expected"), [(False, 2), (True, 8)])
 def test_layers_computed_again_leave_room_for_a_larger_one(recompute, expected):
     train = TrainConfig(batch_size=4096, recompute=recompute)
-    limit = MemoryLimit(8 * GIB)
-    size = derive_micro_batch_size(train, PRESETS["xxlarge"], **SHAPE_512, limit=limit)
+    limit = cost.MemoryLimit(8 * GIB)
+    size = cost.derive_micro_batch_size(train, PRESETS["xxlarge"], **SHAPE_512, limit=limit)
     assert size == expected
 
 
@@ -232,12 +220,12 @@ def test_rounds_are_as_few_as_fit_and_no_row_more_is_computed_than_they_need(
     batch_size, free_bytes, devices
 ):
     size, largest = (
-        derive_micro_batch_size(
+        cost.derive_micro_batch_size(
             TrainConfig(batch_size=rows),
             PRESETS["tiny"],
             length=64,
             predictions=9,
-            limit=MemoryLimit(free_bytes),
+            limit=cost.MemoryLimit(free_bytes),
             devices=devices,
         )
         for rows in (batch_size, 10**6 * devices)
@@ -249,7 +237,7 @@ def test_rounds_are_as_few_as_fit_and_no_row_more_is_computed_than_they_need(
 
 
 def test_machine_has_free_memory():
-    assert free_memory_bytes() > 1 << 20
+    assert cost.free_memory_bytes() > 1 << 20
 
 
 def test_where_free_pages_are_not_counted_half_of_all_is_taken(tmp_path, monkeypatch):
@@ -259,7 +247,7 @@ def test_where_free_pages_are_not_counted_half_of_all_is_taken(tmp_path, monkeyp
         return {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2000}[name]
 
     monkeypatch.setattr(os, "sysconf", absent)
-    assert free_memory_bytes(tmp_path) == 1000 * 4096
+    assert cost.free_memory_bytes(tmp_path) == 1000 * 4096
 
 
 @pytest.mark.parametrize(
@@ -277,7 +265,7 @@ def test_a_container_has_what_its_limit_leaves(tmp_path, monkeypatch, limit, cur
     (tmp_path / "memory.max").write_text(f"{limit}\n")
     (tmp_path / "memory.current").write_text(f"{current}\n")
     (tmp_path / "memory.stat").write_text("anon 5\ninactive_file 1000000\n")
-    assert free_memory_bytes(tmp_path) == expected
+    assert cost.free_memory_bytes(tmp_path) == expected
 
 
 def stats(*, limit, used, **others):
@@ -288,18 +276,18 @@ def stats(*, limit, used, **others):
 @pytest.mark.parametrize(
     ("devices", "expected"),
     [
-        ([stats(limit=80, used=2, peak_bytes_in_use=70)], MemoryLimit(78 * GIB, 65536)),
+        ([stats(limit=80, used=2, peak_bytes_in_use=70)], cost.MemoryLimit(78 * GIB, 65536)),
         # The fullest decides, since all compute micro-batches of one size.
-        ([stats(limit=80, used=2), stats(limit=80, used=40)], MemoryLimit(80 * GIB, 65536)),
-        ([stats(limit=8, used=9)], MemoryLimit(0, 65536)),
-        ([None], MemoryLimit(5 * GIB, 4096)),
-        ([None, None], MemoryLimit(5 * GIB, 4096)),
-        ([{}], MemoryLimit(5 * GIB, 4096)),
+        ([stats(limit=80, used=2), stats(limit=80, used=40)], cost.MemoryLimit(80 * GIB, 65536)),
+        ([stats(limit=8, used=9)], cost.MemoryLimit(0, 65536)),
+        ([None], cost.MemoryLimit(5 * GIB, 4096)),
+        ([None, None], cost.MemoryLimit(5 * GIB, 4096)),
+        ([{}], cost.MemoryLimit(5 * GIB, 4096)),
     ],
 )
 def test_the_limit_is_that_of_the_devices_or_of_the_machine(monkeypatch, devices, expected):
     monkeypatch.setattr(cost, "free_memory_bytes", lambda: 5 * GIB)
-    assert memory_limit(devices) == expected
+    assert cost.memory_limit(devices) == expected
 
 
 @pytest.mark.parametrize(
@@ -312,8 +300,8 @@ def test_the_limit_is_that_of_the_devices_or_of_the_machine(monkeypatch, devices
     ],
 )
 def test_a_gpu_is_given_as_much_as_it_holds(preset, limit, devices, expected):
-    free = memory_limit([stats(limit=limit, used=1)] * devices)
-    size = derive_micro_batch_size(
+    free = cost.memory_limit([stats(limit=limit, used=1)] * devices)
+    size = cost.derive_micro_batch_size(
         TrainConfig(batch_size=4096, precision="bfloat16"),
         PRESETS[preset],
         length=512,

@@ -8,14 +8,6 @@ import numpy as np
 import pytest
 
 from albert_tf.runs import checkpoints
-from albert_tf.runs.checkpoints import (
-    NUM_KEPT,
-    Checkpoint,
-    assign_arrays,
-    load_newest,
-    run_checkpoint,
-    save_checkpoint,
-)
 from schemas.errors import AlbertError
 
 
@@ -23,12 +15,12 @@ def checkpoint(step):
     weights = {"a/kernel": np.full((2, 3), step, "float32")}
     moments = {"a/kernel/m": np.full((2, 3), -step, "float32")}
     state = {"step": step, "examples": 8 * step, "micro_batch_size": 8}
-    return Checkpoint(weights, moments, state)
+    return checkpoints.Checkpoint(weights, moments, state)
 
 
 def save(run, *steps, best=()):
     for step in steps:
-        save_checkpoint(run, checkpoint(step), is_best=step in best)
+        checkpoints.save_checkpoint(run, checkpoint(step), is_best=step in best)
 
 
 def directories(run):
@@ -38,7 +30,7 @@ def directories(run):
 def load(run):
     """The newest checkpoint and the lines that were said."""
     lines = []
-    return load_newest(run, lines.append), lines
+    return checkpoints.load_newest(run, lines.append), lines
 
 
 def test_what_is_saved_is_loaded(tmp_path):
@@ -77,14 +69,14 @@ def test_whoever_may_read_the_state_may_read_the_weights(tmp_path):
 def test_weights_are_read_without_what_only_training_needs(tmp_path):
     save(tmp_path, 1)
     (tmp_path / "checkpoints/step-00000001/optimizer.safetensors").unlink()
-    loaded = load_newest(tmp_path, print, with_optimizer=False)
+    loaded = checkpoints.load_newest(tmp_path, print, with_optimizer=False)
     np.testing.assert_array_equal(loaded.weights["a/kernel"], np.ones((2, 3)))
     assert (loaded.optimizer_state, loaded.state["step"]) == ({}, 1)
 
 
 def test_the_newest_few_and_the_best_are_kept(tmp_path):
     save(tmp_path, 1, 2, 3, 4, 5, 6, best=[2])
-    assert NUM_KEPT == 3
+    assert checkpoints.NUM_KEPT == 3
     assert directories(tmp_path) == [f"step-0000000{n}" for n in (2, 4, 5, 6)]
 
 
@@ -98,7 +90,7 @@ def test_what_is_saved_after_damaged_checkpoints_of_later_steps_is_kept(tmp_path
     save(tmp_path, 2)
     assert directories(tmp_path) == ["step-00000001", "step-00000002"]
     assert load(tmp_path)[0].state["step"] == 2
-    best = run_checkpoint(tmp_path, which="best", say=print)
+    best = checkpoints.run_checkpoint(tmp_path, which="best", say=print)
     assert best.state["step"] == 1
 
 
@@ -224,9 +216,9 @@ def test_a_kill_after_the_checkpoint_has_its_name_does_not_lose_the_best(
     with pytest.raises(Killed):
         save(tmp_path, 2, best=[2])
     monkeypatch.undo()
-    assert run_checkpoint(tmp_path, which="best").state["step"] == 2
+    assert checkpoints.run_checkpoint(tmp_path, which="best").state["step"] == 2
     save(tmp_path, 3, 4, 5, 6)
-    assert run_checkpoint(tmp_path, which="best").state["step"] == 2
+    assert checkpoints.run_checkpoint(tmp_path, which="best").state["step"] == 2
 
 
 def test_checkpoints_are_in_the_order_of_their_steps_whatever_their_names(tmp_path):
@@ -256,6 +248,6 @@ class Variable:
 )
 def test_tensors_that_do_not_fit_are_named(variables, message):
     with pytest.raises(AlbertError) as caught:
-        assign_arrays(variables, {"a": np.zeros((2, 3))})
+        checkpoints.assign_arrays(variables, {"a": np.zeros((2, 3))})
     assert message in str(caught.value)
     assert all(variable.value is None for variable in variables.values())

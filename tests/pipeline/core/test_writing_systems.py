@@ -2,13 +2,7 @@ import unicodedata
 
 import pytest
 
-from pipeline.core.writing_systems import (
-    SENTENCE_ENDS,
-    ends_sentence,
-    is_unspaced,
-    unwrapped,
-    with_whole_words,
-)
+from pipeline.core import writing_systems
 
 
 def test_sentence_ends_are_those_of_unicode():
@@ -16,23 +10,23 @@ def test_sentence_ends_are_those_of_unicode():
     assigned = [c for c in map(chr, range(0x110000)) if unicodedata.name(c, "")]
     terminal = {c for c in assigned if regex.match(r"\p{Sentence_Terminal}", c)}
     # A leader in tables of contents, and not the end of anything.
-    assert terminal - set(SENTENCE_ENDS) <= {"․"}
-    assert {c for c in SENTENCE_ENDS if c in assigned} - terminal == set("…།༎")
+    assert terminal - set(writing_systems.SENTENCE_ENDS) <= {"․"}
+    assert {c for c in writing_systems.SENTENCE_ENDS if c in assigned} - terminal == set("…།༎")
 
 
 @pytest.mark.parametrize("text", ["ខ្ញុំទៅ។", "ကောင်းတယ်။", "वह आया।", "እሱ መጣ።", "(So.)", "¿Qué?»"])
 def test_a_sentence_may_end_so(text):
-    assert ends_sentence(text)
+    assert writing_systems.ends_sentence(text)
 
 
 @pytest.mark.parametrize("script", ["ไทย", "ລາວ", "ខ្មែរ", "မြန်", "བོད", "ᥖᥭᥰ", "ᨲ", "語", "ꀀ"])
 def test_scripts_without_spaces(script):
-    assert all(map(is_unspaced, script))
+    assert all(map(writing_systems.is_unspaced, script))
 
 
 @pytest.mark.parametrize("script", ["latin", "кир", "한국어", "हिन्दी", "עברית"])
 def test_scripts_with_spaces(script):
-    assert not any(map(is_unspaced, script))
+    assert not any(map(writing_systems.is_unspaced, script))
 
 
 @pytest.mark.parametrize(
@@ -56,9 +50,9 @@ def test_scripts_with_spaces(script):
     ],
 )
 def test_words_divided_at_line_ends_are_whole(text, joined):
-    assert unwrapped(with_whole_words(text)) == joined
+    assert writing_systems.unwrapped(writing_systems.with_whole_words(text)) == joined
 
 
 def test_a_hyphen_in_a_thousand_lines_is_left():
     text = "He came.\n" * 2000 + "so well-\nknown"
-    assert with_whole_words(text) == text
+    assert writing_systems.with_whole_words(text) == text

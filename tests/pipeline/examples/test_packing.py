@@ -6,14 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.draws import columns_of, draws
-from pipeline.examples.packing import (
-    Places,
-    cuttable,
-    cutting_places,
-    draw_targets,
-    pack,
-    sequence_ends,
-)
+from pipeline.examples import packing
 from tests.random_documents import (
     Sequence,
     documents,
@@ -30,7 +23,7 @@ from tests.random_documents import (
 def draws_of(count, *, max_tokens, short_seq_prob):
     """Many targets, and whether they are short."""
     keys = draws(np.array([7], np.uint64), np.arange(count))
-    return draw_targets(keys, max_tokens=max_tokens, short_seq_prob=short_seq_prob)
+    return packing.draw_targets(keys, max_tokens=max_tokens, short_seq_prob=short_seq_prob)
 
 
 def cut_before(places, at):
@@ -91,14 +84,14 @@ def test_a_document_is_packed_into_sequences(document, ranges):
 )
 def test_a_sequence_with_a_short_target_ends(sentence_ends, target, end):
     last = sentence_ends[-1]
-    places = cutting_places(np.array(sentence_ends), np.ones(last, bool))
+    places = packing.cutting_places(np.array(sentence_ends), np.ones(last, bool))
     starts, ends, targets = np.array([[0], [last], [target]])
-    found = sequence_ends(places, starts, ends, target=targets, max_tokens=20)
+    found = packing.sequence_ends(places, starts, ends, target=targets, max_tokens=20)
     assert found.tolist() == [end]
 
 
 def test_the_last_sequence_is_marked_as_the_end_of_its_document():
-    places = cutting_places(np.array([25]), np.ones(25, bool))
+    places = packing.cutting_places(np.array([25]), np.ones(25, bool))
     assert pack_one(places, max_tokens=20, short_seq_prob=0.0, key=1) == [
         Sequence(0, 20, number=0, is_short=False, is_document_end=False),
         Sequence(20, 25, number=1, is_short=False, is_document_end=True),
@@ -113,7 +106,7 @@ def test_a_predecessor_that_takes_the_last_word_becomes_the_end_of_the_document(
 
 
 def test_a_sequence_that_is_put_back_in_part_is_followed_by_what_was_put_back():
-    places = cutting_places(np.array([30]), np.ones(30, bool))
+    places = packing.cutting_places(np.array([30]), np.ones(30, bool))
     sequences = pack_one(
         places,
         max_tokens=20,
@@ -140,7 +133,7 @@ def test_short_targets_are_uniform_from_2_to_the_maximum():
 class Packed(NamedTuple):
     """A document as it was packed."""
 
-    places: Places
+    places: packing.Places
     sequences: list[Sequence]
     max_tokens: int
 
@@ -195,7 +188,7 @@ def test_a_sequence_ends_with_a_sentence_unless_none_of_two_words_fits(packed):
 @given(documents, max_seq_lengths)
 def test_a_document_is_cuttable_at_every_word(document, max_seq_length):
     starts = word_starts_of(document)
-    assert cuttable(starts, max_tokens=max_seq_length - 3)[starts].all()
+    assert packing.cuttable(starts, max_tokens=max_seq_length - 3)[starts].all()
 
 
 @given(documents, max_seq_lengths)
@@ -204,12 +197,12 @@ def test_words_up_to_a_third_of_a_sequence_are_never_cut(document, max_seq_lengt
     short = [[word for word in s if word <= max_tokens // 3] for s in document]
     document = [sentence for sentence in short if sentence] or [[1]]
     starts = word_starts_of(document)
-    assert (cuttable(starts, max_tokens=max_tokens) == starts).all()
+    assert (packing.cuttable(starts, max_tokens=max_tokens) == starts).all()
 
 
 @given(documents, st.integers(5, 509))
 def test_no_stretch_between_two_cuts_exceeds_a_third_of_a_sequence(document, max_tokens):
-    may_cut = cuttable(word_starts_of(document), max_tokens=max_tokens)
+    may_cut = packing.cuttable(word_starts_of(document), max_tokens=max_tokens)
     cuts = np.append(np.flatnonzero(may_cut), len(may_cut))
     assert np.diff(cuts).max() <= max(1, max_tokens // 3)
 
@@ -224,13 +217,13 @@ def test_a_long_word_may_be_cut_every_quarter_of_a_sequence(lengths, max_tokens)
         place += length
     starts = np.zeros(sum(lengths), np.bool_)
     starts[np.cumsum([0, *lengths[:-1]])] = True
-    assert cuttable(starts, max_tokens=max_tokens).tolist() == expected.tolist()
+    assert packing.cuttable(starts, max_tokens=max_tokens).tolist() == expected.tolist()
 
 
 @given(st.lists(st.booleans(), max_size=30))
 def test_places_look_back_and_ahead_to_the_nearest_cut(later_cuts):
     may_cut = np.array([True, *later_cuts])
-    places = cutting_places(np.array([len(may_cut)]), may_cut)
+    places = packing.cutting_places(np.array([len(may_cut)]), may_cut)
     cuts = [*np.flatnonzero(may_cut).tolist(), len(may_cut)]
     before = np.arange(len(may_cut) + 1)
     assert places.cut_before(before).tolist() == [
@@ -255,9 +248,9 @@ def test_chains_are_packed_together_as_each_is_alone(chains, max_seq_length, sho
         ends.append(first[-1] + sentence_ends_of(document))
         starts.append(word_starts_of(document))
         first.append(int(ends[-1][-1]))
-    may_cut = cuttable(np.concatenate(starts), max_tokens=max_seq_length - 3)
-    packed = pack(
-        cutting_places(np.concatenate(ends), may_cut),
+    may_cut = packing.cuttable(np.concatenate(starts), max_tokens=max_seq_length - 3)
+    packed = packing.pack(
+        packing.cutting_places(np.concatenate(ends), may_cut),
         np.array(first[:-1]),
         np.array(first[1:]),
         keys=np.array([key for _, key in chains], np.uint64),

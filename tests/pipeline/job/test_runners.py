@@ -6,14 +6,7 @@ from pathlib import Path
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from pipeline.job.runners import (
-    Runner,
-    check_places,
-    choose_runner,
-    environment_of,
-    has_workers_here,
-    own_workers,
-)
+from pipeline.job import runners
 from schemas.errors import SettingError
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -67,13 +60,13 @@ SERVER = "--job_endpoint=localhost:8099"
 )
 def test_a_runner_or_an_option_that_cannot_work_is_refused(name, flags, sentence):
     with pytest.raises(SettingError) as error:
-        choose_runner(name, flags)
+        runners.choose_runner(name, flags)
     assert str(error.value) == sentence
 
 
 def places(name, flags=(), **changed):
     given = {"output": "gs://b/data", "inputs": ["gs://b/dump.xml"], "workers": None}
-    check_places(choose_runner(name, flags), **(given | changed))
+    runners.check_places(runners.choose_runner(name, flags), **(given | changed))
 
 
 @pytest.mark.parametrize(
@@ -136,7 +129,7 @@ def test_what_the_workers_can_reach_is_let_through(name, flags, output):
     ],
 )
 def test_workers_on_this_machine_are_known_by_beams_options(name, flags, workers):
-    assert has_workers_here(choose_runner(name, flags.split())) is workers
+    assert runners.has_workers_here(runners.choose_runner(name, flags.split())) is workers
 
 
 @pytest.mark.parametrize(
@@ -158,7 +151,7 @@ def test_workers_on_this_machine_are_known_by_beams_options(name, flags, workers
     ],
 )
 def test_options_of_the_engines_java_are_accepted_and_kept(name, flags):
-    options = choose_runner(name, flags).options
+    options = runners.choose_runner(name, flags).options
     given = options.get_all_options(retain_unknown_options=True)
     for flag in flags:
         option, _, value = flag.removeprefix("--").partition("=")
@@ -170,21 +163,21 @@ def test_options_of_the_engines_java_are_accepted_and_kept(name, flags):
 )
 @pytest.mark.parametrize("name", ["FlinkRunner", "SparkRunner", "PrismRunner"])
 def test_beam_chooses_no_workers_by_itself(name, flags, kind):
-    options = choose_runner(name, flags).options.get_all_options()
+    options = runners.choose_runner(name, flags).options.get_all_options()
     assert options["environment_type"] == kind
 
 
 def test_a_job_of_dataflow_starts_no_workers_here():
     """Beam took the address of those it found in the options for an image."""
-    runner = Runner("DataflowRunner", PipelineOptions())
+    runner = runners.Runner("DataflowRunner", PipelineOptions())
     before = runner.options.get_all_options()
-    with own_workers(runner):
+    with runners.own_workers(runner):
         assert runner.options.get_all_options() == before
-    assert environment_of(runner) == "DOCKER"
+    assert runners.environment_of(runner) == "DOCKER"
 
 
 def test_options_reach_beam():
-    runner = choose_runner("FlinkRunner", ["--flink_master=node7:8081", *EXTERNAL])
+    runner = runners.choose_runner("FlinkRunner", ["--flink_master=node7:8081", *EXTERNAL])
     options = runner.options.get_all_options(drop_default=True)
     assert options == {
         "runner": "FlinkRunner",
@@ -228,8 +221,8 @@ def accept(command):
     """Choose the runner of a command and check its paths."""
     split = command.index("--")
     given = dict(zip(command[2:split:2], command[3:split:2], strict=True))
-    runner = choose_runner(given["--runner"], command[split + 1 :])
-    check_places(
+    runner = runners.choose_runner(given["--runner"], command[split + 1 :])
+    runners.check_places(
         runner,
         output=given["--output"],
         inputs=[given.get("--wikipedia") or given["--text"]],

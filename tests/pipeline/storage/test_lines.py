@@ -6,24 +6,12 @@ from hypothesis import strategies as st
 
 from pipeline.core.documents import DAMAGED, ReadingCounts
 from pipeline.reading.refusals import refuse_escaped, refuse_other_encoding
-from pipeline.storage.lines import (
-    BAD_BYTES,
-    LINE_PREFIX_BYTES,
-    NOT_UTF8,
-    NUL_BYTES,
-    cut_position,
-    decode,
-    find_start,
-    line_blocks,
-    read_blocks,
-    read_documents,
-    read_lines,
-)
+from pipeline.storage import lines
 from schemas.errors import AlbertError
 
 
 def lines_of(*blocks):
-    return list(read_lines(blocks))
+    return list(lines.read_lines(blocks))
 
 
 def cut(text, size):
@@ -54,31 +42,31 @@ def test_blocks_may_be_cut_anywhere(text, size):
 @given(st.binary().map(lambda data: data.replace(b"\r", b"")))
 def test_nothing_but_zero_bytes_is_lost(data):
     counts = ReadingCounts()
-    text = decode(data, counts=counts)
-    assert counts.changed[NUL_BYTES] == data.count(0)
+    text = lines.decode(data, counts=counts)
+    assert counts.changed[lines.NUL_BYTES] == data.count(0)
     assert text.count("\n") == data.count(b"\n")
 
 
 def test_only_a_line_that_is_not_utf8_is_read_as_windows_1252():
     counts = ReadingCounts()
     data = "naïve\n".encode() + "“naïve”\n".encode("cp1252") + b"plain\n"
-    assert decode(data, counts=counts) == "naïve\n“naïve”\nplain\n"
-    assert counts.changed == {NOT_UTF8: 1}
+    assert lines.decode(data, counts=counts) == "naïve\n“naïve”\nplain\n"
+    assert counts.changed == {lines.NOT_UTF8: 1}
 
 
 def test_a_line_of_utf8_loses_only_its_bad_bytes():
     counts = ReadingCounts()
     cut = "Привет, мир".encode()[:-1]
-    assert decode(cut + b"\nplain\n", counts=counts) == "Привет, ми\nplain\n"
-    assert counts.changed == {BAD_BYTES: 1}
+    assert lines.decode(cut + b"\nplain\n", counts=counts) == "Привет, ми\nplain\n"
+    assert counts.changed == {lines.BAD_BYTES: 1}
     refuse_other_encoding(cut + b"!", path="a.txt")
 
 
 def test_two_bytes_of_windows_1252_that_could_be_utf8_are_no_reason_to_lose_others():
     counts = ReadingCounts()
     for text in ("»Viel Spaß«", "Le café"):
-        assert decode(text.encode("cp1252"), counts=counts) == text
-    assert counts.changed == {NOT_UTF8: 2}
+        assert lines.decode(text.encode("cp1252"), counts=counts) == text
+    assert counts.changed == {lines.NOT_UTF8: 2}
 
 
 @pytest.mark.parametrize(
@@ -124,9 +112,9 @@ def test_utf8_that_is_cut_inside_a_character_is_utf8():
 )
 def test_long_lines_are_cut_in_the_same_places_however_blocks_fall(text, size, limit):
     data = text.encode()
-    pieces = list(line_blocks(cut(data, size), limit=limit))
+    pieces = list(lines.line_blocks(cut(data, size), limit=limit))
     assert b"".join(pieces) == data
-    whole = list(line_blocks([data], limit=limit))
+    whole = list(lines.line_blocks([data], limit=limit))
     assert b"".join(p if p.endswith(b"\n") else p + b"|" for p in pieces) == b"".join(
         p if p.endswith(b"\n") else p + b"|" for p in whole
     )
@@ -138,7 +126,7 @@ def test_long_lines_are_cut_in_the_same_places_however_blocks_fall(text, size, l
 def test_no_character_is_cut(text, limit):
     data = text.encode()
     if len(data) > limit:
-        data[: cut_position(data, limit)].decode()
+        data[: lines.cut_position(data, limit)].decode()
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
@@ -153,7 +141,7 @@ def test_a_few_zero_bytes_are_not_utf16():
 
 # Documents of ranges of a file.
 
-LONG = b"x" * (2 * LINE_PREFIX_BYTES)
+LONG = b"x" * (2 * lines.LINE_PREFIX_BYTES)
 line = st.sampled_from([b"D", b"Done", b"a", b"", b"D" + LONG, LONG, b"a\r", b"D\r"])
 texts = st.lists(line).map(b"\n".join)
 
@@ -170,7 +158,8 @@ def starts_of(text):
 def read_parts(path, edges):
     pairs = zip(edges, [*edges[1:-1], None], strict=False)
     return [
-        b"".join(read_documents(str(path), starts, start=start, end=end)) for start, end in pairs
+        b"".join(lines.read_documents(str(path), starts, start=start, end=end))
+        for start, end in pairs
     ]
 
 
@@ -222,13 +211,13 @@ def test_a_start_is_found_wherever_blocks_are_cut():
     text = b"a" * 5000 + b"\nb\nD" + b"c" * 5000
     for size in (1, 7, 4096, 20_000):
         blocks = [text[i : i + size] for i in range(0, len(text), size)]
-        assert find_start(blocks, starts) == 5003
+        assert lines.find_start(blocks, starts) == 5003
 
 
 def test_what_follows_completes_the_last_line():
-    assert find_start([b"a\nD"], lambda line: line == b"Done", following=[b"one\n"]) == 2
-    assert find_start([b"a\nD"], starts) == 2
-    assert find_start([b"a"], starts, following=[b"\nD"]) is None
+    assert lines.find_start([b"a\nD"], lambda line: line == b"Done", following=[b"one\n"]) == 2
+    assert lines.find_start([b"a\nD"], starts) == 2
+    assert lines.find_start([b"a"], starts, following=[b"\nD"]) is None
 
 
 def test_damage_is_counted_by_the_range_that_has_it(tmp_path):
@@ -239,7 +228,7 @@ def test_damage_is_counted_by_the_range_that_has_it(tmp_path):
     counted = []
     for start, end in [(0, 200), (200, 300), (300, None)]:
         counts = ReadingCounts()
-        list(read_documents(str(path), starts, start=start, end=end, counts=counts))
+        list(lines.read_documents(str(path), starts, start=start, end=end, counts=counts))
         counted.append(counts.dropped[DAMAGED])
     assert sum(counted) == 1
 
@@ -247,4 +236,4 @@ def test_damage_is_counted_by_the_range_that_has_it(tmp_path):
 def test_a_range_is_read_as_it_stands(tmp_path):
     path = tmp_path / "text"
     path.write_bytes(b"0123456789")
-    assert list(read_blocks(str(path), start=3, end=6)) == [b"345"]
+    assert list(lines.read_blocks(str(path), start=3, end=6)) == [b"345"]

@@ -12,13 +12,6 @@ from pipeline.core.documents import ReadingCounts
 from pipeline.reading.inputs import find_inputs
 from pipeline.reading.read import plan_chunks
 from pipeline.vocabulary import sampling
-from pipeline.vocabulary.sampling import (
-    SampledText,
-    processes,
-    result_of,
-    sample_sentences,
-    text_being_read,
-)
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from pipeline.vocabulary.training import in_words, train_vocabulary, trained_share
 from schemas.config import VocabConfig
@@ -37,7 +30,7 @@ def splits(topics, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sampled(splits):
-    return sample_sentences(splits, VocabConfig(sample_sentences=2000), workers=1)
+    return sampling.sample_sentences(splits, VocabConfig(sample_sentences=2000), workers=1)
 
 
 def test_special_pieces_come_first_and_then_the_user_symbols(tokenizer):
@@ -87,7 +80,7 @@ def test_no_path_of_this_machine_is_in_the_model_file(model):
 def test_workers_and_order_of_the_splits_do_not_show_in_the_sample(splits, sampled):
     assert len(splits) >= 4
     config = VocabConfig(sample_sentences=2000)
-    assert sample_sentences(splits[::-1], config, workers=2) == sampled
+    assert sampling.sample_sentences(splits[::-1], config, workers=2) == sampled
 
 
 def test_progress_is_told_while_one_file_is_read(topics, tmp_path, monkeypatch):
@@ -98,7 +91,7 @@ def test_progress_is_told_while_one_file_is_read(topics, tmp_path, monkeypatch):
     (split,) = plan_chunks(find_inputs({"text": (str(tmp_path / "rows.jsonl.gz"),)}))
     told = []
     config = VocabConfig(sample_sentences=10)
-    sample_sentences([split], config, workers=1, on_progress=told.append)
+    sampling.sample_sentences([split], config, workers=1, on_progress=told.append)
     assert told == sorted(told)
     assert (told[0], told[-1]) == (0, split.text_bytes)
     assert len(set(told)) > 2
@@ -107,12 +100,12 @@ def test_progress_is_told_while_one_file_is_read(topics, tmp_path, monkeypatch):
 def test_of_a_split_no_more_is_read_than_was_estimated(splits):
     one, two, *_ = splits
     texts = {one.number: one.text_bytes - 7, two.number: 10 * two.text_bytes}
-    read = text_being_read([one, two], texts)
+    read = sampling.text_being_read([one, two], texts)
     assert read == one.text_bytes - 7 + two.text_bytes
 
 
 def test_a_sample_says_what_memory_training_will_need():
-    text = SampledText(["four", "é"], [], ReadingCounts(), {}, [])
+    text = sampling.SampledText(["four", "é"], [], ReadingCounts(), {}, [])
     assert text.training_memory == 21 * 6
 
 
@@ -120,7 +113,7 @@ def test_inputs_without_text_are_one_sentence(tmp_path):
     (tmp_path / "blank.txt").write_text("\n \n")
     files = find_inputs({"text": (str(tmp_path / "blank.txt"),)})
     with pytest.raises(AlbertError, match=r"to train on \(left out: 1 x no text\)\.$"):
-        sample_sentences(plan_chunks(files), VocabConfig(), workers=1)
+        sampling.sample_sentences(plan_chunks(files), VocabConfig(), workers=1)
 
 
 def refused_size(sentences, size):
@@ -205,14 +198,14 @@ def test_a_killed_worker_is_one_sentence():
         "try fewer --workers or a smaller --sample-sentences.$"
     )
     with pytest.raises(AlbertError, match=expected):
-        result_of(future)
+        sampling.result_of(future)
 
 
 def test_an_error_does_not_wait_for_a_worker_that_is_busy():
     tasks = []
 
     def fail():
-        with processes(1) as pool:
+        with sampling.processes(1) as pool:
             tasks.append(pool.submit(time.sleep, 600))
             raise ZeroDivisionError
 

@@ -6,14 +6,8 @@ import pytest
 
 from pipeline.core.documents import ReadingCounts
 from pipeline.core.protobuf import nested
+from pipeline.vocabulary import writing
 from pipeline.vocabulary.sampling import SampledText
-from pipeline.vocabulary.writing import (
-    tokenizer_config,
-    tokenizer_json,
-    vocabulary_card,
-    vocabulary_listing,
-    vocabulary_manifest,
-)
 from schemas.config import VocabConfig
 from schemas.example import SPECIAL_TOKENS, UNK_ID
 from schemas.files import write_json
@@ -23,7 +17,7 @@ from tests.huggingface_albert import assert_equal_but_for_ties
 def test_the_card_counts_pieces_words_and_the_unknown(tokenizer):
     texts = ["the value of the object", "☃ is the value"]
     pieces = [piece for ids in tokenizer.encode(texts) for piece in ids]
-    assert vocabulary_card(tokenizer, texts) == {
+    assert writing.vocabulary_card(tokenizer, texts) == {
         "held_out_sentences": 2,
         "unknown_rate": round(pieces.count(UNK_ID) / len(pieces), 6),
         "pieces_per_word": round(len(pieces) / 9, 4),
@@ -32,7 +26,7 @@ def test_the_card_counts_pieces_words_and_the_unknown(tokenizer):
 
 
 def test_the_card_of_no_sentences_is_empty(tokenizer):
-    assert vocabulary_card(tokenizer, []) == {
+    assert writing.vocabulary_card(tokenizer, []) == {
         "held_out_sentences": 0,
         "unknown_rate": 0.0,
         "pieces_per_word": 0.0,
@@ -41,7 +35,7 @@ def test_the_card_of_no_sentences_is_empty(tokenizer):
 
 
 def test_the_listing_has_each_piece_with_its_score(model, tokenizer):
-    lines = vocabulary_listing(model).splitlines()
+    lines = writing.vocabulary_listing(model).splitlines()
     assert len(lines) == 2000
     assert lines[:6] == [f"{piece}\t0" for piece in (*SPECIAL_TOKENS, "(")]
     assert lines[1999] == f"{tokenizer.piece(1999)}\t{tokenizer.score(1999):g}"
@@ -51,7 +45,7 @@ def test_the_manifest_describes_the_vocabulary(model, tokenizer):
     counts = ReadingCounts(documents=3, sentences=7, dropped=Counter({"not UTF-8": 1}))
     text = SampledText(["a", "b"], ["the value"], counts, {"documents": 3}, [])
     config = VocabConfig(vocab_size=2000, keep_accents=False)
-    manifest = vocabulary_manifest(model, text, config, [])
+    manifest = writing.vocabulary_manifest(model, text, config, [])
     assert manifest == {
         "format": "albert-vocabulary",
         "format_version": 1,
@@ -93,25 +87,25 @@ LINES = [
 @pytest.fixture(scope="module")
 def folder(model, tmp_path_factory):
     folder = tmp_path_factory.mktemp("vocab")
-    write_json(folder / "tokenizer.json", tokenizer_json(model))
-    write_json(folder / "tokenizer_config.json", tokenizer_config())
+    write_json(folder / "tokenizer.json", writing.tokenizer_json(model))
+    write_json(folder / "tokenizer_config.json", writing.tokenizer_config())
     return folder
 
 
 def test_the_special_pieces_are_the_only_added_tokens(model):
-    added = tokenizer_json(model)["added_tokens"]
+    added = writing.tokenizer_json(model)["added_tokens"]
     assert [(token["id"], token["content"]) for token in added] == [*enumerate(SPECIAL_TOKENS)]
 
 
 def test_the_pieces_are_those_of_the_model(model, tokenizer):
-    vocab = tokenizer_json(model)["model"]["vocab"]
+    vocab = writing.tokenizer_json(model)["model"]["vocab"]
     assert [piece for piece, _ in vocab] == [
         tokenizer.piece(i) for i in range(tokenizer.vocab_size)
     ]
 
 
 def test_the_rules_for_two_characters_come_before_those_for_one(model):
-    first, second, third, *_ = tokenizer_json(model)["normalizer"]["normalizers"]
+    first, second, third, *_ = writing.tokenizer_json(model)["normalizer"]["normalizers"]
     assert [first, second] == [
         {"type": "Replace", "pattern": {"String": "``"}, "content": '"'},
         {"type": "Replace", "pattern": {"String": "''"}, "content": '"'},
