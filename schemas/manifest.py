@@ -25,6 +25,8 @@ from schemas.layout import (
     copy_directory,
     part_file,
 )
+from schemas.readable import counted
+from schemas.report import Cell, Table
 
 FORMAT = "albert-pretraining-data"
 FORMAT_VERSION = 1
@@ -246,3 +248,42 @@ def _check_copy(files: tuple[ShardFile, ...], examples: int, *, place: str) -> N
     total = sum(file.examples for file in files)
     if total != examples:
         raise ValueError(f"copy {place} has {examples} examples, its files {total}")
+
+
+# Inputs that a table lists one by one.
+MOST_INPUTS = 100
+
+
+def splits_table(manifest: DatasetManifest) -> Table:
+    """How much each split has, all copies together."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, split in manifest.splits.items():
+        of_documents = name == TRAIN and manifest.has_documents
+        copies = "one an epoch" if of_documents else manifest.num_copies(name)
+        keys = ("examples", "tokens", "masked_tokens")
+        totals = (sum(copy[key] for copy in split["copies"]) for key in keys)
+        rows.append((name, split["documents"], copies, *totals))
+    columns = ("split", "documents", "copies", "examples", "tokens", "masked")
+    return Table(title="Splits", columns=columns, rows=rows)
+
+
+def inputs_table(manifest: DatasetManifest, *, most: int = MOST_INPUTS) -> Table:
+    """The largest inputs one by one, and the rest together."""
+    ordered = sorted(manifest.inputs, key=lambda one: (-one["bytes"], one["name"]))
+    rows: list[tuple[Cell, ...]] = [
+        (
+            one["name"] + (" (held out)" if one.get("split") == EVAL else ""),
+            *(one[key] for key in ("format", "language", "bytes")),
+            one["sha256"][:12],
+        )
+        for one in ordered[:most]
+    ]
+    if rest := ordered[most:]:
+        size = sum(one["bytes"] for one in rest)
+        rows.append((f"and {counted(len(rest), 'smaller file')}", "", "", size, ""))
+    return Table(
+        title=f"Input files ({len(ordered):,})",
+        columns=("input", "read as", "language", "bytes", "sha256"),
+        rows=rows,
+        is_folded=True,
+    )

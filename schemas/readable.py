@@ -7,7 +7,7 @@ A number that is not zero never reads as zero, a share that is not whole never r
 import itertools
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from schemas.secrets import without_secrets
 
@@ -124,19 +124,3 @@ def in_a_line(sentence: str) -> str:
     if len(line) > _LONG_SENTENCE:
         line = f"{line[:900]} … {line[-300:]}"
     return line
-
-
-def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Rows in columns, the labels at the left and the figures at the right.
-
-    >>> aligned([("", "steps"), ("tiny", "7,000")])
-    ['      steps', 'tiny  7,000']
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            [label.ljust(widths[0])]
-            + [f.rjust(width) for f, width in zip(rest, widths[1:], strict=True)]
-        ).rstrip()
-        for label, *rest in rows
-    ]

@@ -1,12 +1,15 @@
-"""What a report shows, as plain data: facts, plots, tables, examples, by section."""
+"""What a report shows, as plain data by section, and as text and Markdown.
+
+`cli.report` draws the same as a page of HTML.
+"""
 
 import dataclasses
 import html
 import re
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
-from schemas.readable import aligned, printable
+from schemas.readable import printable
 
 Unit = Literal["count", "share", "value"]
 Cell = str | int | float | None
@@ -65,54 +68,11 @@ Plot = Bars | Curves
 class Table:
     """Rows under headings."""
 
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    title: str = ""
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
     marked: frozenset[int] = frozenset()
     is_folded: bool = False
-
-
-def text_lines(table: Table) -> Iterator[str]:
-    """A table in columns, all but its first column to the right.
-
-    >>> rows = (("the model", "2.5"), ("counting", None))
-    >>> for line in text_lines(Table(title="", columns=("", "bits"), rows=rows)):
-    ...     print(line)
-               bits
-    the model   2.5
-    counting      -
-    """
-    rows = (table.columns, *table.rows)
-    cells = [tuple("-" if cell is None else str(cell) for cell in row) for row in rows]
-    yield from aligned(cells)
-
-
-def markdown_lines(table: Table) -> Iterator[str]:
-    """A table in Markdown, all but its first column to the right.
-
-    >>> rows = (("the model", "2.5"), ("counting", None))
-    >>> for line in markdown_lines(Table(title="", columns=("", "bits"), rows=rows)):
-    ...     print(line)
-    |  | bits |
-    |---|--:|
-    | the model | 2.5 |
-    | counting |  |
-    """
-    yield f"| {' | '.join(table.columns)} |"
-    yield f"|---|{'--:|' * (len(table.columns) - 1)}"
-    for row in table.rows:
-        cells = ("" if cell is None else markdown(str(cell)) for cell in row)
-        yield f"| {' | '.join(cells)} |"
-
-
-def markdown(text: str) -> str:
-    r"""A text in a line or cell of Markdown as it is: neither markup nor HTML.
-
-    >>> print(markdown("a|b\n\x1b[31m"), markdown("<img src=x> [a](b) `c`"))
-    a\|b \\u001b\[31m &lt;img src=x&gt; \[a\](b) \`c\`
-    """
-    shown = html.escape(printable(text), quote=False).replace("\n", " ")
-    return re.sub(r"[\\`*\[\]|]", r"\\\g<0>", shown)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -137,20 +97,119 @@ class Example:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Section:
-    """A data set, or some runs.
+    """A data set, a model, some runs, or a part of what is said of one.
 
     Attributes:
         kind: What it describes, in a word or two.
         facts: Names and values that are shown first.
-        notes: Sentences shown below the facts.
+        parts: Paragraphs and tables, in their order.
         runs: The names of its runs, in the order of their colours.
     """
 
-    title: str
-    kind: str
-    facts: tuple[tuple[str, str], ...] = ()
-    notes: tuple[str, ...] = ()
+    title: str = ""
+    kind: str = ""
+    facts: Sequence[tuple[str, Cell]] = ()
+    parts: Sequence[str | Table] = ()
     runs: tuple[str, ...] = ()
     plots: tuple[Plot, ...] = ()
-    tables: tuple[Table, ...] = ()
     examples: tuple[Example, ...] = ()
+
+    @property
+    def notes(self) -> list[str]:
+        """Its paragraphs."""
+        return [part for part in self.parts if isinstance(part, str)]
+
+    @property
+    def tables(self) -> list[Table]:
+        """Its tables."""
+        return [part for part in self.parts if isinstance(part, Table)]
+
+
+def as_facts(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Settings by name, as they are written."""
+    return [(name, str(value)) for name, value in values.items()]
+
+
+def spelled(cell: Cell, *, nothing: str) -> str:
+    """A cell for a person.
+
+    >>> [spelled(cell, nothing="-") for cell in (None, 0.5, 1234.5, 1234, "one")]
+    ['-', '0.5000', '1,234', '1,234', 'one']
+    """
+    if cell is None:
+        return nothing
+    if isinstance(cell, float):
+        return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:#.4g}"
+    return f"{cell:,}" if isinstance(cell, int) else cell
+
+
+def as_text(section: Section) -> str:
+    """A section for a terminal: paragraphs, and tables in columns.
+
+    >>> rows = (("the model", "2.5"), ("counting", None))
+    >>> print(as_text(Section(parts=("So:", Table(columns=("", "bits"), rows=rows)))))
+    So:
+    <BLANKLINE>
+               bits
+    the model   2.5
+    counting      -
+    """
+    blocks = (
+        part if isinstance(part, str) else "\n".join(text_lines(part)) for part in section.parts
+    )
+    return "\n\n".join(filter(None, blocks))
+
+
+def text_lines(table: Table) -> Iterator[str]:
+    """A table in columns, all but its first column to the right."""
+    rows = [table.columns, *([spelled(cell, nothing="-") for cell in row] for row in table.rows)]
+    first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
+    for label, *cells in rows:
+        figures = (cell.rjust(width) for cell, width in zip(cells, others, strict=True))
+        yield "  ".join([label.ljust(first), *figures]).rstrip()
+
+
+def as_markdown(sections: Iterable[Section]) -> str:
+    """Sections as a page of Markdown, of which the first has the title.
+
+    >>> rows = (("the model", "2.5"), ("counting", None))
+    >>> table = Table(columns=("", "bits"), rows=rows)
+    >>> print(as_markdown([Section(title="A card", parts=("So:", table))]), end="")
+    # A card
+    <BLANKLINE>
+    So:
+    <BLANKLINE>
+    | | bits |
+    |---|--:|
+    | the model | 2.5 |
+    | counting | |
+    """
+    blocks = []
+    for level, section in enumerate(sections):
+        blocks += [f"{'##' if level else '#'} {section.title}"] if section.title else []
+        facts = [Table(columns=("", ""), rows=section.facts)] if section.facts else []
+        for part in (*facts, *section.parts):
+            blocks.append(part if isinstance(part, str) else "\n".join(_markdown_lines(part)))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _markdown_lines(table: Table) -> Iterator[str]:
+    """A table whose columns of figures are at the right."""
+    rows = [[_escaped(spelled(cell, nothing="")) for cell in row] for row in table.rows]
+    columns = zip(table.columns, *rows, strict=True)
+    begun = ("".join(cell[:1] for cell in column) for _, *column in columns)
+    lines = ("--:" if digits.isdigit() else "---" for digits in begun)
+    head, *body = (
+        "|".join(f" {cell} " if cell else " " for cell in row) for row in (table.columns, *rows)
+    )
+    yield from (f"|{row}|" for row in (head, "|".join(lines), *body))
+
+
+def _escaped(text: str) -> str:
+    r"""A text in a cell of Markdown as it is: neither markup nor HTML.
+
+    >>> print(_escaped("a|b\n\x1b[31m"), _escaped("<img src=x> [a](b) `c`"))
+    a\|b \\u001b\[31m &lt;img src=x&gt; \[a\](b) \`c\`
+    """
+    shown = html.escape(printable(text), quote=False).replace("\n", " ")
+    return re.sub(r"[\\`*\[\]|]", r"\\\g<0>", shown)

@@ -23,8 +23,8 @@ from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig, deciding
 from schemas.files import read_json
 from schemas.layout import EVAL, MODEL_CARD, SPM_MODEL, TASK_EVALUATION, WORDPIECE
-from schemas.manifest import DatasetManifest, recorded
-from schemas.report import markdown, markdown_lines
+from schemas.manifest import DatasetManifest, inputs_table, recorded, splits_table
+from schemas.report import Section, Table, as_facts, as_markdown
 from schemas.task import TaskSpec
 
 # What the metrics of a run are called in its card.
@@ -77,29 +77,20 @@ def model_card(
     languages = _languages(manifest) if manifest else set()
     is_for_sentences = target == "sentence-transformers"
     pipeline = "feature-extraction" if is_for_sentences else "fill-mask"
-    is_on_hub = target != "saved-model"
-    lines = [
-        *(
-            _front_matter(pipeline, sorted(languages), library=_LIBRARIES[target])
-            if is_on_hub
-            else ()
-        ),
-        f"# ALBERT, {config.num_hidden_layers} layers of width {config.hidden_size}",
-        "",
-        _origin(record, step=step),
-        "",
-        *(line for note in notes for line in (note, "")),
-        _use(target, config),
-        "",
-        _VOCABULARIES[vocabulary],
-        "",
-        *_model(config),
+    front = ""
+    if target != "saved-model":
+        front = _front_matter(pipeline, sorted(languages), library=_LIBRARIES[target])
+    title = f"ALBERT, {config.num_hidden_layers} layers of width {config.hidden_size}"
+    uses = (_origin(record, step=step), *notes, _use(target, config), _VOCABULARIES[vocabulary])
+    card = [
+        Section(title=title, parts=uses),
+        _model(config),
         *_recipe(run, record),
         *_data(manifest),
-        *_metrics(run, step=step),
-        *_licence(manifest, record),
+        _metrics(run, step=step),
+        _licence(manifest, record),
     ]
-    return "\n".join(lines) + "\n"
+    return front + as_markdown(card)
 
 
 class Call(NamedTuple):
@@ -130,34 +121,31 @@ def task_card(
         target, ("onnx",)
     )
     named = " and ".join(f"{name} {metadata.version(name)}" for name in packages)
+    front = ""
     if target == "saved-model":
-        lines = [
+        parts: list[str | Table] = [
             _loading_by_tensorflow("predict"),
-            "",
             "It takes `input_ids`, `input_mask` and `segment_ids`, and gives `logits`.",
         ]
     else:
-        loading = _LOADING.get(target) or _loading_by_transformers(ARCHITECTURES[task.kind])
         is_for_sentences = target == "sentence-transformers"
         pipeline = PIPELINES["embed" if is_for_sentences else task.kind]
-        lines = [*_front_matter(pipeline, library=_LIBRARIES[target]), loading]
+        front = _front_matter(pipeline, library=_LIBRARIES[target])
+        parts = [_LOADING.get(target) or _loading_by_transformers(ARCHITECTURES[task.kind])]
         if is_for_sentences:
             task = dataclasses.replace(task, kind="embed", labels=())
-    lines += ["", *_outputs(task), ""]
-    lines += [line for note in notes for line in (note, "")]
-    lines += _served(call) if call else ()
-    lines += [f"Written by albert-pretraining {__version__} with {named}.", ""]
-    if not own.is_file():
-        return "\n".join(lines) + "\n"
-    path = run / TASK_EVALUATION
-    measured = read_json(path)["step"] if path.is_file() else step
-    if measured != step:
-        lines += [
-            f"These are the weights of step {step:,}; what follows was measured with "
-            f"those of step {measured:,}, the best.",
-            "",
-        ]
-    return "\n".join([*lines, own.read_text(encoding="utf-8")])
+    parts += [*_outputs(task), *notes, *(_served(call) if call else ())]
+    parts.append(f"Written by albert-pretraining {__version__} with {named}.")
+    if own.is_file():
+        path = run / TASK_EVALUATION
+        measured = read_json(path)["step"] if path.is_file() else step
+        if measured != step:
+            parts.append(
+                f"These are the weights of step {step:,}; what follows was measured with "
+                f"those of step {measured:,}, the best."
+            )
+        parts.append(own.read_text(encoding="utf-8").rstrip("\n"))
+    return front + as_markdown([Section(parts=parts)])
 
 
 _LIBRARIES = {
@@ -210,7 +198,7 @@ TensorFlow Serving reads the folder too, with a version as its name."""
 {", ".join(others[:-1])} and {others[-1]} load the same folder."""
 
 
-def _outputs(task: TaskSpec) -> Iterator[str]:
+def _outputs(task: TaskSpec) -> Iterator[str | Table]:
     """What the numbers of the logits stand for, in their order."""
     if task.labels:
         chosen = {
@@ -218,10 +206,8 @@ def _outputs(task: TaskSpec) -> Iterator[str]:
             "multilabel": "the sigmoid of each gives the probability of its label",
             "tag": "softmax gives the probability of each label at a token",
         }[task.kind]
-        yield from (f"The logits are those of these labels; {chosen}.", "")
-        yield from ("| place | label |", "|--:|---|")
-        for place, label in enumerate(task.labels):
-            yield f"| {place} | {markdown(label)} |"
+        yield f"The logits are those of these labels; {chosen}."
+        yield Table(columns=("place", "label"), rows=list(enumerate(task.labels)))
         return
     yield {
         "regress": "The one logit is the score.",
@@ -234,12 +220,11 @@ def _outputs(task: TaskSpec) -> Iterator[str]:
 
 def _served(call: Call) -> Iterator[str]:
     """How a service asks, and what it gets."""
-    yield "TensorFlow Serving answers"
-    yield from ("", "```json", json.dumps(call.request), "```", "", "with", "")
-    yield from ("```json", json.dumps(call.answer), "```", "")
-    yield "`input_ids` are token ids between [CLS] and [SEP], `input_mask` is 1 at all"
-    yield "that are no padding, `segment_ids` is 1 in the second text of two."
-    yield ""
+    request, answer = (f"```json\n{json.dumps(values)}\n```" for values in call)
+    yield from ("TensorFlow Serving answers", request, "with", answer)
+    yield """\
+`input_ids` are token ids between [CLS] and [SEP], `input_mask` is 1 at all
+that are no padding, `segment_ids` is 1 in the second text of two."""
 
 
 def _loading_by_transformers(architecture: str) -> str:
@@ -293,104 +278,88 @@ def _languages(manifest: DatasetManifest) -> set[str]:
 
 def _front_matter(
     pipeline: str, languages: Sequence[str] = (), *, library: str = "transformers"
-) -> Iterator[str]:
+) -> str:
     """What the Hugging Face Hub reads."""
-    yield from ("---", f"library_name: {library}", f"pipeline_tag: {pipeline}")
-    yield from ("tags:", "- albert")
+    lines = ["---", f"library_name: {library}", f"pipeline_tag: {pipeline}", "tags:", "- albert"]
     if library == "sentence-transformers":
-        yield from (f"- {library}", "- feature-extraction", "- sentence-similarity")
+        lines += [f"- {library}", "- feature-extraction", "- sentence-similarity"]
     if languages:
-        yield from ("language:", *(f"- {language}" for language in languages))
-    yield from ("---", "")
+        lines += ["language:", *(f"- {language}" for language in languages)]
+    return "\n".join([*lines, "---", "", ""])
 
 
-def _model(config: ModelConfig) -> Iterator[str]:
-    total = sum(count_parameters(config).values())
-    yield from ("## Model", "", "| | |", "|---|---|")
-    for field in dataclasses.fields(config):
-        if field.name != "sentence_task":
-            yield f"| {field.name} | {getattr(config, field.name)} |"
-    yield f"| sentence task | {_SENTENCE_TASKS[config.sentence_task]} |"
-    yield f"| weights, encoder with pooler | {count_encoder_parameters(config):,} |"
-    yield f"| weights with both heads | {total:,} |"
-    yield ""
-    if config.sharing == "none":
-        yield from ("Each layer has weights of its own.", "")
-    elif config.sharing != "all":
-        yield "The layers share only in part, which other programs cannot say: the"
-        yield "files hold the weights of each layer, equal where they are shared."
-        yield ""
+def _model(config: ModelConfig) -> Section:
+    facts = dataclasses.asdict(config) | {
+        "sentence_task": _SENTENCE_TASKS[config.sentence_task],
+        "weights, encoder with pooler": f"{count_encoder_parameters(config):,}",
+        "weights with both heads": f"{sum(count_parameters(config).values()):,}",
+    }
+    notes = {"all": (), "none": ("Each layer has weights of its own.",)}.get(
+        config.sharing,
+        (
+            "The layers share only in part, which other programs cannot say: the\n"
+            "files hold the weights of each layer, equal where they are shared.",
+        ),
+    )
+    return Section(title="Model", facts=as_facts(facts), parts=notes)
 
 
-def _recipe(run: Path, record: dict[str, Any]) -> Iterator[str]:
+def _recipe(run: Path, record: dict[str, Any]) -> Iterator[Section]:
     if _is_imported(record):
         name = Path(record.get("source") or "an unknown model").name
-        yield from ("## Recipe", "", f"That of `{name}`, which was imported.", "")
-        return
-    if any(field.name in record for field in dataclasses.fields(TrainConfig)):
+        yield Section(title="Recipe", parts=(f"That of `{name}`, which was imported.",))
+    elif any(field.name in record for field in dataclasses.fields(TrainConfig)):
         config = recorded_training(run, record | {"identity": None}).resolved()
-        yield from ("## Recipe", "", "| setting | value |", "|---|---|")
-        for name, value in deciding(config).items():
-            if name in record and value is not None:
-                yield f"| {name} | {value} |"
-        for name, value in (record.get("began") or {}).items():
-            yield f"| {name} at first | {value} |"
+        settings = {
+            name: value
+            for name, value in deciding(config).items()
+            if name in record and value is not None
+        }
+        began = record.get("began") or {}
+        settings |= {f"{name} at first": value for name, value in began.items()}
         if source := record.get("init_from"):
-            yield f"| started from the weights of | {markdown(Path(source).name)} |"
-        yield ""
+            settings["started from the weights of"] = Path(source).name
+        yield Section(title="Recipe", facts=as_facts(settings))
 
 
-def _data(manifest: DatasetManifest | None) -> Iterator[str]:
-    if manifest is None:
-        return
-    yield from ("## Data", "", "| | |", "|---|---|")
-    yield f"| fingerprint | `{manifest.fingerprint}` |"
-    yield f"| `{SPM_MODEL}` | `{manifest.vocabulary['sha256']}` |"
-    for split, values in manifest.splits.items():
-        examples = sum(copy["examples"] for copy in values["copies"])
-        yield (
-            f"| {split} | {values['documents']:,} documents, "
-            f"{examples:,} examples in copies: {len(values['copies'])} |"
-        )
-    for name, value in recorded(manifest.config).items():
-        yield f"| {name} | {value} |"
-    yield from ("", "| input | bytes | sha256 |", "|---|--:|---|")
-    files = sorted(manifest.inputs, key=lambda file: file["bytes"], reverse=True)
-    for file in files[:_MOST_INPUTS]:
-        yield f"| {file['name']} | {file['bytes']:,} | `{file['sha256'][:12]}` |"
-    if more := files[_MOST_INPUTS:]:
-        yield f"| {len(more):,} more | {sum(file['bytes'] for file in more):,} | |"
-    yield ""
+def _data(manifest: DatasetManifest | None) -> Iterator[Section]:
+    if manifest is not None:
+        facts = {
+            "fingerprint": manifest.fingerprint,
+            f"sha256 of {SPM_MODEL}": manifest.vocabulary["sha256"],
+            **recorded(manifest.config),
+        }
+        tables = (splits_table(manifest), inputs_table(manifest, most=_MOST_INPUTS))
+        yield Section(title="Data", facts=as_facts(facts), parts=tables)
 
 
-def _metrics(run: Path, *, step: int) -> Iterator[str]:
-    yield from ("## Metrics", "")
+def _metrics(run: Path, *, step: int) -> Section:
     lines = [m for m in read_metrics(run) if m["split"] == EVAL and m["step"] <= step]
-    evaluations = [one for one in read_evaluations(run) if one["step"] == step]
-    if not lines and not evaluations:
-        yield from ("Nothing was measured on held-out text.", "")
+    parts: list[str | Table] = []
     if lines:
         last = lines[-1]
-        yield f"| on held-out text, step {last['step']:,} | |"
-        yield "|---|--:|"
-        for name, words in _METRICS.items():
-            if last.get(name) is not None:
-                yield f"| {words} | {metric_text(name, last[name])} |"
-        yield ""
-    for evaluation in evaluations:
-        yield from (f"{heading(evaluation)}:", "")
-        yield from markdown_lines(comparison(evaluation))
-        yield from ("", *sentences(evaluation), "")
+        measured = [
+            (words, metric_text(name, last[name]))
+            for name, words in _METRICS.items()
+            if last.get(name) is not None
+        ]
+        parts.append(Table(columns=(f"on held-out text, step {last['step']:,}", ""), rows=measured))
+    for one in read_evaluations(run):
+        if one["step"] == step:
+            parts += [f"{heading(one)}:", comparison(one), "\n".join(sentences(one))]
+    return Section(title="Metrics", parts=parts or ["Nothing was measured on held-out text."])
 
 
-def _licence(manifest: DatasetManifest | None, record: dict[str, Any]) -> Iterator[str]:
-    yield from ("## Licence", "")
-    if _is_imported(record):
-        yield "As the model it was imported from."
-        return
-    yield "Whoever publishes these weights says under which licence, and answers for"
-    yield "the text they were trained on:"
-    kinds = {file["kind"] for file in manifest.inputs} if manifest else set()
-    yield from ("", *(f"- {_LICENCES[kind]}" for kind in sorted(kinds)))
-    if source := record.get("init_from"):
-        yield f"- the weights of {Path(source).name} it started from: as theirs"
+def _licence(manifest: DatasetManifest | None, record: dict[str, Any]) -> Section:
+    parts = ["As the model it was imported from."]
+    if not _is_imported(record):
+        kinds = {file["kind"] for file in manifest.inputs} if manifest else set()
+        terms = [f"- {_LICENCES[kind]}" for kind in sorted(kinds)]
+        if source := record.get("init_from"):
+            terms.append(f"- the weights of {Path(source).name} it started from: as theirs")
+        parts = [
+            "Whoever publishes these weights says under which licence, and answers for\n"
+            "the text they were trained on:",
+            "\n".join(terms),
+        ]
+    return Section(title="Licence", parts=parts)

@@ -18,7 +18,7 @@ from schemas import __version__
 from schemas.config import deciding
 from schemas.finetune_config import OF_ANSWERS
 from schemas.layout import TASK_EVALUATION
-from schemas.report import markdown_lines
+from schemas.report import Section, as_facts, as_markdown
 from schemas.task import TaskRecord
 
 # Labels that a card has room for.
@@ -36,28 +36,28 @@ def tuned_card(record: TaskRecord, job: TuningJob, result: dict[str, Any]) -> st
         result: What `eval.json` says.
     """
     config = job.source.config
-    lines = [
-        f"# {record.spec.name}: ALBERT, {config.num_hidden_layers} layers of width "
+    card = Section(
+        title=f"{record.spec.name}: ALBERT, {config.num_hidden_layers} layers of width "
         f"{config.hidden_size}",
-        "",
-        f"It {task_of(record.spec).does}. {_origin(job)} with "
-        f"albert-pretraining {__version__} "
-        f"([ALBERT](https://arxiv.org/abs/1909.11942)); weights of step "
-        f"{result['step']:,}.",
-        "",
-        f"On {result['examples']:,} held-out examples:",
-        "",
-        *markdown_lines(measures_table(result)),
-        "",
-        *verdict(result),
-        *_threshold(record),
-        "",
-        *_labels(result),
-        *_recipe(record, job, examples=result["training_examples"]),
-        "",
-        *(_errors(result) if job.config.examples_in_card else ()),
-    ]
-    return "\n".join(lines) + "\n"
+        parts=(
+            f"It {task_of(record.spec).does}. {_origin(job)} with "
+            f"albert-pretraining {__version__} "
+            f"([ALBERT](https://arxiv.org/abs/1909.11942)); weights of step "
+            f"{result['step']:,}.",
+            f"On {result['examples']:,} held-out examples:",
+            measures_table(result),
+            *filter(None, ["\n".join((*verdict(result), *_threshold(record)))]),
+        ),
+    )
+    recipe = {n: v for n, v in deciding(job.config).items() if v is not None}
+    if record.spec.kind != "answer":
+        recipe = {name: value for name, value in recipe.items() if name not in OF_ANSWERS}
+    recipe["examples to train on"] = result["training_examples"]
+    sections = [card, *_labels(result), Section(title="Recipe", facts=as_facts(recipe))]
+    if job.config.examples_in_card and result["errors"]:
+        errors = "\n".join(map(_error_line, result["errors"][:10]))
+        sections.append(Section(title="The errors it is surest of", parts=(errors,)))
+    return as_markdown(sections)
 
 
 def _origin(job: TuningJob) -> str:
@@ -91,35 +91,20 @@ def _threshold(record: TaskRecord) -> Iterator[str]:
     yield "It was chosen on half of these examples; the measures are of all of them."
 
 
-def _labels(result: dict[str, Any]) -> Iterator[str]:
+def _labels(result: dict[str, Any]) -> Iterator[Section]:
     table = labels_table(result)
-    if table is None:
-        return
-    shown = dataclasses.replace(table, rows=table.rows[:_MOST_LABELS])
-    yield from (f"## {table.title}", "", *markdown_lines(shown), "")
-    if more := len(table.rows) - len(shown.rows):
-        yield from (f"{TASK_EVALUATION} has {more:,} more.", "")
+    if table is not None:
+        few, more = table.rows[:_MOST_LABELS], len(table.rows) - _MOST_LABELS
+        rest = [f"{TASK_EVALUATION} has {more:,} more."] if more > 0 else []
+        shown = dataclasses.replace(table, rows=few)
+        yield Section(title=table.title, parts=(shown, *rest))
 
 
-def _recipe(record: TaskRecord, job: TuningJob, *, examples: int) -> Iterator[str]:
-    yield from ("## Recipe", "", "| setting | value |", "|---|---|")
-    for name, value in deciding(job.config).items():
-        is_of_kind = record.spec.kind == "answer" or name not in OF_ANSWERS
-        if is_of_kind and value is not None:
-            yield f"| {name} | {value} |"
-    yield f"| examples to train on | {examples:,} |"
-
-
-def _errors(result: dict[str, Any]) -> Iterator[str]:
-    """The errors that the model is surest of."""
-    if not result["errors"]:
-        return
-    yield from ("## The errors it is surest of", "")
-    for error in result["errors"][:10]:
-        parts = filter(None, [error["text"], error["text_pair"]])
-        text = " / ".join(map(_beginning, parts))
-        said, right = (_value(error[name]) for name in ("predicted", "right"))
-        yield f"- {text!r}: {said}, and right is {right}"
+def _error_line(error: dict[str, Any]) -> str:
+    parts = filter(None, [error["text"], error["text_pair"]])
+    text = " / ".join(map(_beginning, parts))
+    said, right = (_value(error[name]) for name in ("predicted", "right"))
+    return f"- {text!r}: {said}, and right is {right}"
 
 
 def _value(value: Any) -> str:

@@ -158,11 +158,11 @@ def runs_section(runs: Sequence[Run]) -> Section:
     return Section(
         title=runs[0].title if is_one else f"{len(runs)} runs",
         kind="Run" if is_one else "Runs",
-        facts=_facts(runs[0]) if is_one else (),
-        notes=tuple(notes),
+        facts=tuple(zip(_OVERVIEW, rows[0][1:], strict=True)) if is_one else (),
         runs=tuple(run.title for run in runs),
         plots=tuple(plot for quantity in QUANTITIES for plot in curves(quantity, runs)),
-        tables=(
+        parts=(
+            *notes,
             *(() if is_one else (overview,)),
             _held_out(runs),
             *_against_counting(runs),
@@ -179,11 +179,6 @@ def _sentences(run: Run) -> Iterator[str]:
         yield warning
     for one in run.evaluations:
         yield f"{metrics.heading(one)}: {' '.join(metrics.sentences(one))}"
-
-
-def _facts(run: Run) -> tuple[tuple[str, str], ...]:
-    values = (f"{v:,}" if isinstance(v, int) else str(v) for v in _row(run)[1:])
-    return tuple(zip(_OVERVIEW, values, strict=True))
 
 
 _OVERVIEW = (
@@ -409,13 +404,17 @@ def tuned_section(folder: Path, *, title: str) -> Section:
         facts=(
             ("task", record.spec.name),
             ("kind", record.spec.kind),
-            ("held-out examples", f"{result['examples']:,}"),
-            ("step of the best checkpoint", f"{result['step']:,}"),
+            ("held-out examples", result["examples"]),
+            ("step of the best checkpoint", result["step"]),
         ),
-        notes=tuple(verdict(result)),
         runs=(title,),
         plots=tuple(_curves(lines, [*result["metrics"], "loss"])),
-        tables=(measures_table(result), *filter(None, [labels_table(result)]), *_confusion(result)),
+        parts=(
+            *verdict(result),
+            measures_table(result),
+            *filter(None, [labels_table(result)]),
+            *_confusion(result),
+        ),
     )
 
 

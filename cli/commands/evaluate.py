@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import json
 import shlex
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -35,7 +34,7 @@ from schemas.files import scratch_folder
 from schemas.layout import EVAL, MANIFEST
 from schemas.manifest import DatasetManifest, read_manifest
 from schemas.readable import listed
-from schemas.report import Table, text_lines
+from schemas.report import Section, Table, as_text
 
 if TYPE_CHECKING:
     from albert_tf.evaluation.evaluate import Text
@@ -143,11 +142,25 @@ def evaluate(run: Path, as_json: bool, quiet: bool, debug: bool, **values: Any) 
         heading = (
             f"Step {measured['step']:,}, {measured['examples']:,} examples of {values['data']}"
         )
-        text = shown(heading, measures_table(measured), verdict(measured), labels_table(measured))
+        said = "\n".join(verdict(measured))
+        section = section_of(heading, measures_table(measured), said, labels_table(measured))
     else:
         measured = evaluate_run(run, values, console)
-        text = run_text(measured)
-    click.echo(json.dumps(measured) if as_json else text)
+        section = run_section(measured)
+    click.echo(json.dumps(measured) if as_json else as_text(section))
+
+
+def section_of(*parts: str | Table | None) -> Section:
+    """Those parts that say anything."""
+    return Section(parts=list(filter(None, parts)))
+
+
+def run_section(measured: "Metrics") -> Section:
+    """An evaluation of a run."""
+    from albert_tf.runs.metrics import comparison, heading, minimal_pairs, sentences
+
+    said = "\n".join(sentences(measured))
+    return section_of(heading(measured), comparison(measured), said, minimal_pairs(measured))
 
 
 def check_flags(run: Path, *, is_task: bool) -> None:
@@ -357,22 +370,3 @@ def find_pairs(patterns: tuple[str, ...], *, maximum: int | None) -> "list[Minim
         for path in files:
             pairs += read_minimal_pairs(path)
     return list(first_of_paradigms(pairs, maximum=maximum))
-
-
-def run_text(evaluation: "Metrics") -> str:
-    """An evaluation of a run for a person."""
-    from albert_tf.runs.metrics import comparison, heading, minimal_pairs, sentences
-
-    return shown(
-        heading(evaluation),
-        comparison(evaluation),
-        sentences(evaluation),
-        minimal_pairs(evaluation),
-    )
-
-
-def shown(heading: str, table: Table, sentences: Iterable[str], more: Table | None) -> str:
-    """A heading, a table, what it says, and another table if there is one."""
-    parts = [heading, "\n".join(text_lines(table)), "\n".join(sentences)]
-    parts.append("\n".join(text_lines(more)) if more else "")
-    return "\n\n".join(filter(None, parts))

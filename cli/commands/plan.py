@@ -37,7 +37,8 @@ from schemas.config import DataConfig, TrainConfig, flag_name
 from schemas.errors import SettingError
 from schemas.layout import TRAIN
 from schemas.manifest import read_manifest
-from schemas.readable import aligned, duration, percent, prefixed, rounded
+from schemas.readable import duration, percent, prefixed, rounded
+from schemas.report import Section, Table, as_text
 
 # What the data set decides.
 DATA_FIELDS = ("max_seq_length", "max_predictions_per_seq")
@@ -78,7 +79,7 @@ def plan(data: Path | str | None, measure: bool, as_json: bool, **values: Any) -
     and whose embeddings are as wide as its layers: sharing saves parameters, not
     computation.
     """
-    given = str(data)
+    as_given = str(data)
     if isinstance(data, str):
         # Steps of a budget are timed on records, the rest takes the manifest alone.
         wanted = None if values["budget"] is not None else lambda _: ()
@@ -89,7 +90,55 @@ def plan(data: Path | str | None, measure: bool, as_json: bool, **values: Any) -
         return
     if data is None:
         raise SettingError("--budget plans for a data set; name it with --data.")
-    plan_budget(data, values, data_as_given=given, as_json=as_json)
+    take_jax(Console(quiet=as_json))
+    from albert_tf.data.data_check import check_data, check_settings_fit
+
+    check_budget_steps()
+    for name in ("measure", *DATA_FIELDS):
+        if is_given(name):
+            raise SettingError(
+                f"{flag_name(name)} has no effect with --budget; leave one of them out."
+            )
+    manifest = read_manifest(data)
+    recipe = RECIPES[BUDGET_RECIPE]
+    given = apply_recipe(TrainConfig, values, recipe=recipe)
+    of_flags = {name: values[name] for name in ("batch_size", "precision")}
+    of_recipe = useful(recipe, has_documents=manifest.has_documents)
+    config = TrainConfig(**of_recipe | of_flags)
+    asked = Asked(
+        **{name: values[name] for name in ("model", "overrides", "budget")},
+        is_model_given=is_given("model"),
+        config=config,
+        given=given,
+        data=data,
+        data_as_given=as_given,
+        started=STARTED,
+    )
+    check_data(manifest, data=data)
+    chosen, choice = choose(
+        asked,
+        manifest,
+        check=lambda asked, model: check_settings_fit(
+            asked.config, model, manifest, data=asked.data
+        ),
+        console=Console(quiet=as_json),
+    )
+    if as_json:
+        click.echo(json.dumps(chosen.record))
+        return
+    lines = budget_lines(choice, begins_anew=True)
+    click.echo(as_text(Section(parts=(budget_table(choice), "\n".join(lines)))))
+    # The command that does what was planned, with the flags that were given.
+    words = ["albert", "pretrain", "--budget", flag_time(values["budget"])]
+    if asked.is_model_given:
+        words += ["--model", asked.model]
+    for override in asked.overrides:
+        words += ["--set", override]
+    for name in ("batch_size", "precision"):
+        if name in given:
+            words += [flag_name(name), str(getattr(config, name))]
+    words += ["--data", as_given, "--output", unused("run")]
+    click.echo(f"Next:  {shlex.join(words)}")
 
 
 def figures_of(data: Path | None, values: dict[str, Any], *, is_measured: bool) -> dict[str, Any]:
@@ -137,64 +186,10 @@ def figures_of(data: Path | None, values: dict[str, Any], *, is_measured: bool) 
     return figures
 
 
-def plan_budget(data: Path, values: dict[str, Any], *, data_as_given: str, as_json: bool) -> None:
-    """Tell what a budget is best spent on, and the command that does it."""
-    take_jax(Console(quiet=as_json))
-    from albert_tf.data.data_check import check_data, check_settings_fit
-
-    check_budget_steps()
-    for name in ("measure", *DATA_FIELDS):
-        if is_given(name):
-            raise SettingError(
-                f"{flag_name(name)} has no effect with --budget; leave one of them out."
-            )
-    manifest = read_manifest(data)
-    recipe = RECIPES[BUDGET_RECIPE]
-    given = apply_recipe(TrainConfig, values, recipe=recipe)
-    of_flags = {name: values[name] for name in ("batch_size", "precision")}
-    of_recipe = useful(recipe, has_documents=manifest.has_documents)
-    config = TrainConfig(**of_recipe | of_flags)
-    asked = Asked(
-        **{name: values[name] for name in ("model", "overrides", "budget")},
-        is_model_given=is_given("model"),
-        config=config,
-        given=given,
-        data=data,
-        data_as_given=data_as_given,
-        started=STARTED,
-    )
-    check_data(manifest, data=data)
-    chosen, choice = choose(
-        asked,
-        manifest,
-        check=lambda asked, model: check_settings_fit(
-            asked.config, model, manifest, data=asked.data
-        ),
-        console=Console(quiet=as_json),
-    )
-    if as_json:
-        click.echo(json.dumps(chosen.record))
-        return
-    lines = budget_lines(choice, begins_anew=True)
-    for line in [*budget_table(choice), "", *lines]:
-        click.echo(line)
-    # The command that does what was planned, with the flags that were given.
-    words = ["albert", "pretrain", "--budget", flag_time(values["budget"])]
-    if asked.is_model_given:
-        words += ["--model", asked.model]
-    for override in asked.overrides:
-        words += ["--set", override]
-    for name in ("batch_size", "precision"):
-        if name in given:
-            words += [flag_name(name), str(getattr(config, name))]
-    words += ["--data", data_as_given, "--output", unused("run")]
-    click.echo(f"Next:  {shlex.join(words)}")
-
-
 def table(figures: dict[str, Any]) -> str:
     """A plan for a person."""
     costs = figures["models"]
-    rows = [("", *costs, "")]
+    rows = []
     for label, key, show in (
         ("parameters", "parameters", "{:,}".format),
         ("encoder and pooler", "encoder_parameters", "{:,}".format),
@@ -236,7 +231,8 @@ def table(figures: dict[str, Any]) -> str:
             "of its computation. Layers that share weights are still computed one by",
             "one; only narrower embeddings save operations.",
         ]
-    return "\n".join([line, "", *aligned(rows), "", *remarks])
+    shown = Table(columns=("", *costs, ""), rows=rows)
+    return as_text(Section(parts=(line, shown, "\n".join(remarks))))
 
 
 def _row(label: str, figures: list[float], *, show: Show) -> tuple[str, ...]:

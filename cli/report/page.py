@@ -8,7 +8,7 @@ from cli.report.plots import draw, number, style_of
 from schemas import __version__
 from schemas.example import MASK, SPACE
 from schemas.readable import printable
-from schemas.report import Bars, Cell, Curve, Curves, Example, Plot, Section, Table, Token
+from schemas.report import Bars, Cell, Curve, Curves, Example, Plot, Section, Table, Token, spelled
 from schemas.secrets import without_secrets
 
 # The maximum number of rows in the table of a curve.
@@ -67,7 +67,7 @@ def _escaped(text: str) -> str:
 def _section(section: Section, *, number: int) -> str:
     name = f"section-{number}"
     facts = "".join(
-        f"<div><dt>{_escaped(name)}</dt><dd>{_escaped(value)}</dd></div>"
+        f"<div><dt>{_escaped(name)}</dt><dd>{_cell(value)}</dd></div>"
         for name, value in section.facts
     )
     parts = [
@@ -197,7 +197,7 @@ def _table_element(table: Table) -> str:
     rows = []
     for place, row in enumerate(table.rows):
         mark = ' class="marked"' if place in table.marked else ""
-        first, *others = (_escaped(_spelled(value)) for value in row)
+        first, *others = map(_cell, row)
         cells = "".join(f"<td>{value}</td>" for value in others)
         rows.append(f'<tr{mark}><th scope="row">{first}</th>{cells}</tr>')
     # An element that takes the focus can be scrolled with the keyboard alone.
@@ -208,12 +208,8 @@ def _table_element(table: Table) -> str:
     )
 
 
-def _spelled(value: Cell) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:#.4g}"
-    return f"{value:,}" if isinstance(value, int) else value
+def _cell(value: Cell) -> str:
+    return _escaped(spelled(value, nothing="–"))
 
 
 def _examples(examples: Sequence[Example]) -> str:

@@ -12,7 +12,8 @@ from schemas.architecture import ModelConfig
 from schemas.config import suited_vocab_size
 from schemas.errors import SettingError
 from schemas.manifest import DatasetManifest
-from schemas.readable import aligned, duration, rounded
+from schemas.readable import duration, rounded
+from schemas.report import Table
 
 if TYPE_CHECKING:
     from albert_tf.planning.budget import Candidate, Choice
@@ -201,21 +202,22 @@ def budget_lines(choice: "Choice", *, begins_anew: bool) -> Iterator[str]:
         )
 
 
-def budget_table(choice: "Choice") -> list[str]:
+def budget_table(choice: "Choice") -> Table:
     """Every model considered, the one chosen with a mark."""
-    rows = [("", "sequences/s", "steps", "tokens", "expected loss", "")]
-    for place, each in enumerate(choice.candidates):
-        rows.append(
+    return Table(
+        columns=("", "sequences/s", "steps", "tokens", "expected loss", ""),
+        rows=[
             (
                 each.config.shape,
                 rounded(_rate(choice, each)),
-                f"{each.steps:,}",
-                f"{each.tokens:,}",
+                each.steps,
+                each.tokens,
                 _loss(choice, each),
                 "chosen" if place == choice.place else "",
             )
-        )
-    return aligned(rows)
+            for place, each in enumerate(choice.candidates)
+        ],
+    )
 
 
 def _rate(choice: "Choice", candidate: "Candidate") -> float:

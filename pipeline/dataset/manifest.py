@@ -38,9 +38,9 @@ from schemas.errors import AlbertError
 from schemas.example import MASK, SEP_ID, SPACE
 from schemas.files import json_text, read_bytes
 from schemas.layout import DATA_CARD, DOCUMENTS, EVAL, MANIFEST, SPM_MODEL, TRAIN
-from schemas.manifest import DatasetManifest, ShardFile, recorded
+from schemas.manifest import DatasetManifest, ShardFile, inputs_table, recorded, splits_table
 from schemas.readable import counted, percent
-from schemas.report import Example, Token, markdown
+from schemas.report import Example, Section, Table, Token, as_markdown
 
 
 class NothingToTrainOn(AlbertError):
@@ -160,22 +160,20 @@ _WORDS = {
     "document_end_share": "sequences that end a document",
     "fill": "fill of the other sequences",
     "masked_share": "tokens masked",
-    "mask_token_share": "masked tokens shown as [MASK]",
+    "mask_token_share": "masked tokens shown as the mask",
     "kept_share": "masked tokens left as they are",
     "random_share": "masked tokens replaced by another",
     "label_1_share": "pairs with label 1 (swapped, or from elsewhere)",
     "unknown_share": "unknown tokens",
 }
 
-_OF_EXAMPLES = (
-    "Masked sentence pairs made by `albert make-data`. `manifest.json` beside this",
-    "file says the same for programs.",
-)
-_OF_DOCUMENTS = (
-    "Documents as tokens, made by `albert make-data`, from which training makes masked",
-    "sentence pairs, a new copy in each epoch; the counts of the training split are of",
-    "the first copy. `manifest.json` beside this file says the same for programs.",
-)
+_OF_EXAMPLES = """\
+Masked sentence pairs made by `albert make-data`. `manifest.json` beside this
+file says the same for programs."""
+_OF_DOCUMENTS = """\
+Documents as tokens, made by `albert make-data`, from which training makes masked
+sentence pairs, a new copy in each epoch; the counts of the training split are of
+the first copy. `manifest.json` beside this file says the same for programs."""
 
 
 def realised(counts: Counts, config: ResolvedDataConfig) -> dict[str, Any]:
@@ -223,71 +221,43 @@ def data_card(manifest: DatasetManifest) -> str:
     shares = {words: manifest.statistics[name] for name, words in _WORDS.items()}
     for words, share in manifest.statistics["ngram_shares"].items():
         shares[f"spans of {counted(int(words), 'word')}"] = share
-    is_complete = not manifest.dropped and not manifest.changed
-    settings = recorded(manifest.config).items()
-    splits, text, look = [], list[str](), manifest.text
-    for name, split in manifest.splits.items():
-        copies = split["copies"]
-        of_documents = name == TRAIN and manifest.has_documents
-        cells = [
-            name,
-            f"{split['documents']:,}",
-            "one an epoch" if of_documents else f"{len(copies):,}",
-            *(
-                f"{sum(copy[key] for copy in copies):,}"
-                for key in ("examples", "tokens", "masked_tokens")
-            ),
-        ]
-        splits.append(f"| {' | '.join(cells)} |")
-    if look:
+    named = {"realised in the training split": shares}
+    if look := manifest.text:
         sample = counted(look["sampled_documents"], "document")
-        facts = (f"| {markdown(words)} | {percent(share)} |" for words, share in look_facts(look))
-        text += [f"| the text, on a sample of {sample} | share |", "|---|--:|", *facts, ""]
-    if look and look["repeated_lines"]:
-        rows = (f"| {markdown(line)} | {n:,} |" for line, n in look["repeated_lines"])
-        text += ["| repeated line | documents, about |", "|---|--:|", *rows, ""]
-    lines = [
-        "# Pretraining data for ALBERT",
-        "",
-        *(_OF_DOCUMENTS if manifest.has_documents else _OF_EXAMPLES),
-        "",
-        "| split | documents | copies | examples | tokens | masked |",
-        "|---|--:|--:|--:|--:|--:|",
-        *splits,
-        "",
-        "| realised in the training split | share |",
-        "|---|--:|",
-        *(f"| {words} | {percent(share)} |" for words, share in shares.items()),
-        "",
-        "| input | read as | language | bytes | sha256 |",
-        "|---|---|---|--:|---|",
-        *map(_input_row, manifest.inputs),
-        "",
-        *text,
-        *_count_table("left out", manifest.dropped),
-        *_count_table("changed while reading", manifest.changed),
-        *(["Nothing was left out.", ""] if is_complete else []),
-        f"Settings: {', '.join(f'{name} {value}' for name, value in settings)}.",
-        "",
-        "The licence of the data is that of its inputs (Wikipedia: CC BY-SA).",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _input_row(described: dict[str, Any]) -> str:
-    name, read_as, language, sha256 = (
-        markdown(described[key]) for key in ("name", "format", "language", "sha256")
+        named[f"the text, on a sample of {sample}"] = dict(look_facts(look))
+    realised, *of_text = (
+        Table(columns=(title, "share"), rows=[(n, percent(v)) for n, v in of_title.items()])
+        for title, of_title in named.items()
     )
-    if described.get("split") == EVAL:
-        name += " (held out)"
-    return f"| {name} | {read_as} | {language} | {described['bytes']:,} | `{sha256[:12]}` |"
+    counts = {"left out": manifest.dropped, "changed while reading": manifest.changed}
+    left_out = [
+        Table(columns=(title, "count"), rows=list(of_title.items()))
+        for title, of_title in counts.items()
+        if of_title
+    ]
+    settings = recorded(manifest.config).items()
+    card = Section(
+        title="Pretraining data for ALBERT",
+        parts=(
+            _OF_DOCUMENTS if manifest.has_documents else _OF_EXAMPLES,
+            splits_table(manifest),
+            realised,
+            inputs_table(manifest),
+            *of_text,
+            *repeated_lines(manifest),
+            *(left_out or ["Nothing was left out."]),
+            f"Settings: {', '.join(f'{name} {value}' for name, value in settings)}.",
+            "The licence of the data is that of its inputs (Wikipedia: CC BY-SA).",
+        ),
+    )
+    return as_markdown([card])
 
 
-def _count_table(title: str, counts: dict[str, int]) -> list[str]:
-    if not counts:
-        return []
-    rows = [f"| {markdown(reason)} | {n:,} |" for reason, n in counts.items()]
-    return [f"| {title} | count |", "|---|--:|", *rows, ""]
+def repeated_lines(manifest: DatasetManifest) -> list[Table]:
+    """The lines of many documents, if any were seen."""
+    rows = manifest.text.get("repeated_lines")
+    columns = ("repeated line", "documents, about")
+    return [Table(title="Repeated lines", columns=columns, rows=rows)] if rows else []
 
 
 def load_vocabulary(dataset: Path, manifest: DatasetManifest) -> Tokenizer:

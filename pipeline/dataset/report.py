@@ -6,11 +6,17 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from pipeline.dataset.manifest import LABELS, load_vocabulary, read_examples, view_example
+from pipeline.dataset.manifest import (
+    LABELS,
+    load_vocabulary,
+    read_examples,
+    repeated_lines,
+    view_example,
+)
 from pipeline.examples.masking import KEEP_SHARE, MASK_SHARE
 from pipeline.noise.look import look_facts
 from schemas.layout import TRAIN
-from schemas.manifest import DatasetManifest, read_manifest, recorded
+from schemas.manifest import DatasetManifest, inputs_table, read_manifest, recorded, splits_table
 from schemas.readable import counted, percent, prefixed
 from schemas.report import Bars, Plot, Section, Table, Unit
 
@@ -18,8 +24,6 @@ from schemas.report import Bars, Plot, Section, Table, Unit
 SAMPLE = 2000
 # The maximum number of classes of a histogram that is made here.
 MAX_CLASSES = 40
-# How many of the inputs, the largest, are listed one by one.
-MAX_INPUTS = 100
 
 
 def dataset_section(dataset: Path, *, title: str, examples: int) -> Section:
@@ -29,27 +33,9 @@ def dataset_section(dataset: Path, *, title: str, examples: int) -> Section:
     piece = load_vocabulary(dataset, manifest).piece
     records = read_examples(dataset, manifest, split=TRAIN, copy=0)
     sample = list(itertools.islice(records, max(SAMPLE, examples)))
-    keys = ("examples", "tokens", "masked_tokens")
-    totals = {
-        name: [sum(copy[key] for copy in split["copies"]) for key in keys]
-        for name, split in manifest.splits.items()
-    }
-    copies = {name: str(manifest.num_copies(name)) for name in manifest.splits}
-    if manifest.has_documents:
-        copies[TRAIN] = "one an epoch"
-    tables = [
-        Table(
-            title="Splits",
-            columns=("split", "documents", "copies", "examples", "tokens", "masked"),
-            rows=tuple(
-                (name, split["documents"], copies[name], *totals[name])
-                for name, split in manifest.splits.items()
-            ),
-        )
-    ]
-    if lines := tuple(map(tuple, look.get("repeated_lines", ()))):
-        columns = ("repeated line", "documents, about")
-        tables.append(Table(title="Repeated lines", columns=columns, rows=lines))
+    train = manifest.splits[TRAIN]
+    tokens = sum(copy["tokens"] for copy in train["copies"])
+    tables = [splits_table(manifest), *repeated_lines(manifest)]
     signs = (("html", "HTML"), ("mojibake", "wrong encoding"), ("list", "list"))
     if found := tuple((name, text) for s, name in signs for text in look.get(f"{s}_examples", ())):
         columns = ("sign of noise", "where it is")
@@ -58,14 +44,14 @@ def dataset_section(dataset: Path, *, title: str, examples: int) -> Section:
         f"version of {name}": version for name, version in manifest.versions.items()
     }
     tables += [
-        _inputs(manifest),
+        inputs_table(manifest),
         Table(
             title="Settings",
             columns=("setting", "value"),
-            rows=tuple(
+            rows=[
                 (name, value if isinstance(value, str) else json.dumps(value))
                 for name, value in settings.items()
-            ),
+            ],
             is_folded=True,
         ),
     ]
@@ -73,10 +59,10 @@ def dataset_section(dataset: Path, *, title: str, examples: int) -> Section:
         title=title,
         kind="Data set",
         facts=(
-            ("training examples", f"{manifest.num_examples(TRAIN):,}"),
-            ("documents", f"{manifest.splits[TRAIN]['documents']:,}"),
-            ("copies of the text", copies[TRAIN]),
-            ("tokens", f"{totals[TRAIN][1]:,}"),
+            ("training examples", manifest.num_examples(TRAIN)),
+            ("documents", train["documents"]),
+            ("copies of the text", tables[0].rows[0][2]),
+            ("tokens", tokens),
             ("longest example", counted(config.max_seq_length, "token")),
             ("vocabulary", counted(manifest.vocabulary["size"], "piece")),
             ("tokens masked", percent(statistics["masked_share"])),
@@ -85,9 +71,8 @@ def dataset_section(dataset: Path, *, title: str, examples: int) -> Section:
             ("unknown tokens", percent(statistics["unknown_share"])),
             ("size on disk", prefixed(sum(shard.bytes for shard in manifest.shards), "B")),
         ),
-        notes=notes(manifest),
+        parts=(*notes(manifest), *tables),
         plots=tuple(plots(manifest, sample)),
-        tables=tuple(tables),
         examples=tuple(
             view_example(record, piece, task=config.sentence_task) for record in sample[:examples]
         ),
@@ -220,22 +205,4 @@ def _ranking(
         values=tuple(value for _, value in ranked),
         unit=unit,
         is_ranking=True,
-    )
-
-
-def _inputs(manifest: DatasetManifest) -> Table:
-    """The largest inputs one by one, and the rest together."""
-    ordered = sorted(manifest.inputs, key=lambda i: (-i["bytes"], i["name"]))
-    listed, rest = ordered[:MAX_INPUTS], ordered[MAX_INPUTS:]
-    rows: list[tuple[str | int, ...]] = [
-        (i["name"], i["format"], i["language"], i["bytes"], i["sha256"][:12]) for i in listed
-    ]
-    if rest:
-        size = sum(source["bytes"] for source in rest)
-        rows.append((f"and {counted(len(rest), 'smaller file')}", "", "", size, ""))
-    return Table(
-        title=f"Input files ({len(ordered):,})",
-        columns=("file", "read as", "language", "bytes", "sha256"),
-        rows=tuple(rows),
-        is_folded=True,
     )

@@ -43,12 +43,12 @@ def test_a_card_tells_how_to_load_what_it_is_and_how_it_came_to_be(trained):
     for line in (
         'model = AlbertForPreTraining.from_pretrained("FOLDER")',
         "| num_hidden_groups | 2 |",
-        "| sentence task | sentence order (label 0: B follows A, 1: swapped) |",
+        "| sentence_task | sentence order (label 0: B follows A, 1: swapped) |",
         "| batch_size | 8 |",
         "| warmup_steps | 2 |",
         "| learning_rate | 0.001 |",
-        f"| fingerprint | `{manifest['fingerprint']}` |",
-        f"| `spiece.model` | `{manifest['vocabulary']['sha256']}` |",
+        f"| fingerprint | {manifest['fingerprint']} |",
+        f"| sha256 of spiece.model | {manifest['vocabulary']['sha256']} |",
         "| max_seq_length | 32 |",
         "| on held-out text, step 7 | |",
         "| masked-LM loss (nats) | 5.5000 |",
@@ -162,11 +162,11 @@ def test_of_many_inputs_the_largest_are_listed(trained):
     edit_manifest(trained / "data_manifest.json", lambda values: values.update(inputs=inputs))
     card = model_card(trained, SMALL_RUN, step=7)
     digest = file["sha256"][:12]
-    rows = [row for row in card.splitlines() if row.startswith("| n")]
-    assert [row for row in rows if digest in row] == [
-        f"| n{i} | {i} | `{digest}` |" for i in range(30, 10, -1)
+    kind = f"{file['format']} | {file['language']}"
+    assert [row for row in card.splitlines() if digest in row] == [
+        f"| n{i} | {kind} | {i} | {digest} |" for i in range(30, 10, -1)
     ]
-    assert f"| 10 more | {sum(range(1, 11))} | |" in card.splitlines()
+    assert f"| and 10 smaller files | | | {sum(range(1, 11))} | |" in card.splitlines()
 
 
 def test_an_imported_model_has_the_licence_of_its_source(trained):

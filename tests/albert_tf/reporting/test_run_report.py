@@ -45,9 +45,9 @@ def test_a_run_says_how_far_it_is_and_what_it_is(tmp_path):
         "steps": "2 of 10",
         "time": "6 s",
         "model": "tiny",
-        "encoder parameters": "11,683,584",
-        "all parameters": "11,813,810",
-        "examples in a step": "4,096",
+        "encoder parameters": 11_683_584,
+        "all parameters": 11_813_810,
+        "examples in a step": 4096,
         "precision": "float32",
         "optimizer": "lamb",
         "started": "2026-01-02",
@@ -267,10 +267,10 @@ def folder(tmp_path):
 
 def test_a_model_that_is_stuck_at_the_majority_is_called_that(folder):
     section = tuned_section(folder, title="tuned")
-    assert section.notes == (
+    assert section.notes == [
         "The model is stuck at the majority: accuracy 0.5000, and always giving the "
-        "same answer scores 0.5000.",
-    )
+        "same answer scores 0.5000."
+    ]
     assert [plot.title for plot in section.plots] == ["accuracy", "loss"]
     points = ((0, 0.4), (4, 0.5))
     assert section.plots[0].curves == (Curve(run=0, is_held_out=True, points=points),)

@@ -10,9 +10,10 @@ import pytest
 from albert_tf.evaluation import evaluate as evaluate_module
 from albert_tf.evaluation.minimal_pairs import MinimalPair
 from albert_tf.runs.metrics import WORD_LOSSES, read_evaluations
-from cli.commands.evaluate import run_text, trained_files
+from cli.commands.evaluate import run_section, trained_files
 from schemas.files import write_json
 from schemas.layout import EVALUATIONS
+from schemas.report import as_text
 from tests.commands import attempt, make_data, run
 from tests.evaluations import evaluation
 from tests.exported_runs import SMALL_RUN, write_run
@@ -86,7 +87,7 @@ def test_labels_of_another_sentence_task_are_said(small, tmp_path, measured, tas
 
 
 def test_a_person_reads_at_a_glance_whether_the_model_beats_counting():
-    assert run_text(METRICS).splitlines() == [
+    assert as_text(run_section(METRICS)).splitlines() == [
         "Step 7, 300 held-out examples of the data set (abababababab), float32",
         "",
         "what predicts                 bits per character  masked-LM loss    masked tokens right",
@@ -192,7 +193,9 @@ def test_any_text_is_measured_beside_counting_in_the_training_data(small, tmp_pa
     assert json.loads(run(*given, "--text", task)) == found
     kept = read_evaluations(tmp_path / "run")
     assert [one["text"] for one in kept] == ["data", "task.jsonl:sentence"]
-    assert run_text(kept[1]).startswith(f"Step 7, {found['examples']} held-out examples of")
+    assert as_text(run_section(kept[1])).startswith(
+        f"Step 7, {found['examples']} held-out examples of"
+    )
     of_training = min((small / "text").iterdir())
     said = run(*given[:2], "--words", 0, "--quiet", "--text", of_training)
     assert " held-out " not in said

@@ -15,10 +15,10 @@ SECTION = Section(
     title=HOSTILE,
     kind="Data set",
     facts=((HOSTILE, HOSTILE),),
-    notes=(HOSTILE,),
     runs=tuple(f"{HOSTILE} {i}" for i in range(10)),
     plots=(BARS, RANKING, CURVES),
-    tables=(
+    parts=(
+        HOSTILE,
         Table(title=HOSTILE, columns=("a", HOSTILE), rows=((HOSTILE, HOSTILE),)),
         Table(title="Folded", columns=("a",), rows=(("x",),), is_folded=True),
     ),
@@ -184,7 +184,7 @@ def test_cells_are_spelled_for_people():
     table = Table(
         title="t", columns=("a", "b", "c", "d", "e"), rows=(("x", 12345, 0.25, 31441.2, None),)
     )
-    text = page([Section(title="s", kind="Run", tables=(table,))])
+    text = page([Section(title="s", kind="Run", parts=(table,))])
     assert re.findall(r"<td>([^<]*)", text) == ["12,345", "0.2500", "31,441", "–"]
 
 
