@@ -109,11 +109,11 @@ class AlbertGroup(click.Group):
             # Whoever reads the output has seen enough.
             code = 0
         except Exception as error:
-            if heard:
+            if isinstance(error, AlbertError):
+                code = _fail(str(error), code=error.exit_code)
+            elif heard:
                 # A library made another error of it.
                 code = _fail(f"Interrupted; {_AGAIN}", code=INTERRUPTED)
-            elif isinstance(error, AlbertError):
-                code = _fail(str(error), code=error.exit_code)
             else:
                 code = _fail(_unforeseen(error))
         os.close(shown)

@@ -45,6 +45,7 @@ ChunkFile = Literal[
 # What a job on a cluster writes, so that workers elsewhere know the folder again.
 SUBMITTED = f"{WORK}/submitted"
 NEAR_DUPLICATES = f"{WORK}/near-duplicates.npy"
+HELD_OUT_TEXT = f"{WORK}/held-out-text.npy"
 REPEATED_LINES = f"{WORK}/repeated-lines.npy"
 
 # What was removed from a text, a file for each chunk.

@@ -30,7 +30,7 @@ def check_own(path: Path) -> None:
 def _other(path: Path | str) -> SettingError:
     return SettingError(
         f"{path} is a link, a pipe or a device, and nothing is written to what is behind it; "
-        "remove it, or give another folder."
+        "remove it, or give another folder; the whole folder may be a link to another disk."
     )
 
 

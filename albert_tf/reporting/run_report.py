@@ -258,7 +258,7 @@ def _against_counting(runs: Sequence[Run]) -> Iterator[Table]:
     rows: list[tuple[Cell, ...]] = []
     scores: dict[str, dict[str, Cell]] = {}
     titles: list[str] = []
-    columns: tuple[str, ...] = ()
+    columns: Sequence[str] = ()
     for run in runs:
         for one in run.evaluations:
             text, step = metrics.text_of(one), one["step"]

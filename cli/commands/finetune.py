@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.support import output_folder
 from cli.support.asked import apply_recipe, recipe_option
 from cli.support.console import Console, Say, silent_stderr
 from cli.support.options import (
@@ -22,7 +21,6 @@ from cli.support.options import (
     offered,
     take_config,
 )
-from cli.support.output_folder import Footprint, Identity
 from cli.support.trained_model import (
     Start,
     checkpoint_option,
@@ -30,6 +28,8 @@ from cli.support.trained_model import (
     read_start,
     vocabulary_for_text,
 )
+from pipeline.storage import output_folder
+from pipeline.storage.output_folder import Footprint, Identity
 from pipeline.tasks.named_tasks import NAMED_TASKS
 from schemas.config import flag_name
 from schemas.errors import AlbertError, SettingError

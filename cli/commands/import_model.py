@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from cli.commands.vocab import VOCAB
-from cli.support import output_folder
 from cli.support.console import Console, silent_stderr
 from cli.support.options import UserPath, common_options
-from cli.support.output_folder import Footprint
+from pipeline.storage import output_folder
+from pipeline.storage.output_folder import Footprint
 from schemas.config import flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.files import write_json

@@ -5,11 +5,10 @@ import dataclasses
 import functools
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.support import output_folder
 from cli.support.console import Console, silent_logging
 from cli.support.data_summary import closing_lines, plan_lines, shown_progress
 from cli.support.inputs import find_given_inputs, input_options, input_settings, refuse_stray
@@ -24,31 +23,14 @@ from cli.support.options import (
     is_typed,
     take_config,
 )
-from cli.support.output_folder import Footprint
 from pipeline.core.machine import check_address_space, usable_cores
 from pipeline.reading.formats import KINDS
-from pipeline.storage import files
+from pipeline.storage import files, output_folder
 from schemas.config import DataConfig
-from schemas.errors import AlbertError, SettingError
-from schemas.layout import (
-    CHUNK_MARKS,
-    DATA_CARD,
-    EVAL,
-    LINE_MARKS,
-    MANIFEST,
-    SIDECAR_FILES,
-    SIDECARS,
-    SPM_MODEL,
-    TRAIN,
-    WORK,
-)
-from schemas.locks import lock
-from schemas.manifest import DatasetManifest
+from schemas.errors import SettingError
 
 if TYPE_CHECKING:
-    from pipeline.job.plan import Job
     from pipeline.job.runners import Runner
-    from pipeline.reading.formats import InputFile
 
 # This machine, which opens no port.
 LOCAL_RUNNER = "FnApiRunner"
@@ -56,21 +38,6 @@ LOCAL_RUNNER = "FnApiRunner"
 # Beam and its libraries take this much, or abort.
 LEAST_MEMORY = 700_000_000
 
-
-def has_all_shards(folder: Path | str, _: output_folder.Identity) -> bool:
-    """Whether a data set is there with all its files."""
-    from pipeline.job.resume import is_whole_dataset
-
-    return is_whole_dataset(folder)
-
-
-MAKE_DATA = Footprint(
-    "make-data",
-    what="a data set",
-    writes=(SPM_MODEL, MANIFEST, DATA_CARD, SIDECARS, TRAIN, EVAL, WORK),
-    progress=(MANIFEST, SIDECAR_FILES, CHUNK_MARKS, LINE_MARKS),
-    is_finished=has_all_shards,
-)
 
 # The flags by topic, in the order of a person's questions.
 TOPICS = {
@@ -172,21 +139,58 @@ def make_data(
         runner = take_runner(values, output=output)
         if not plan:
             check_folders(values, output, overwrite=overwrite)
-        task = gather(values, config, output=output or "", console=console)
+        from pipeline.job import make_data as making
+        from pipeline.job.estimate import busy_workers
+        from pipeline.job.plan import plan_job
+        from pipeline.noise.filters import check_filters
+        from pipeline.vocabulary.normalization import normalization_warning
+        from pipeline.vocabulary.tokenizer import read_model
+
+        check_filters(config)
+        try:
+            model = read_model(values["vocab"])
+        except SettingError as error:
+            raise SettingError(f"--vocab: {error}") from None
+        if warning := normalization_warning(model, vocab=values["vocab"]):
+            console.say(f"Warning: {warning}")
+        since = time.time()
+        found, passed_over = find_given_inputs(values, console)
+        read_bytes = sum(file.text_bytes for file in found if not file.is_held_out)
+        resolved = config.resolved(input_bytes=read_bytes)
+        for line in derived_settings(config, resolved):
+            console.say(line)
+        job = plan_job(
+            found,
+            resolved,
+            model=model,
+            output=output or "",
+            passed_over=passed_over,
+            since=since,
+            removed=values["removed"],
+        )
+        busy = busy_workers(job.text_bytes, copies=resolved.stored_copies)
+        workers = values["workers"] or min(usable_cores(), busy)
         if plan:
-            for line in plan_lines(task.job, task.inputs, workers=task.workers):
+            for line in plan_lines(job, found, workers=workers):
                 click.echo(line)
             return
         if runner and runner.is_dry:
-            from pipeline.job.make_data import dry_run
-
-            dry_run(task.job, runner)
+            making.dry_run(job, runner)
             console.say("Beam has checked the job; nothing was submitted (--dry_run).")
             return
-        manifest = make(task, runner=runner, overwrite=overwrite, console=console)
-        if manifest is None:
-            return
-    for line in closing_lines(manifest, task.output, time.monotonic() - start):
+        manifest = making.make_data(
+            job,
+            found,
+            settings=recorded_settings(values, config),
+            workers=workers,
+            runner=runner,
+            overwrite=overwrite,
+            shown=lambda job: shown_progress(job, console),
+        )
+    if manifest is None:
+        console.say(f"{output} is finished already; nothing to do.")
+        return
+    for line in closing_lines(manifest, job.output, time.monotonic() - start):
         console.say(line)
 
 
@@ -202,6 +206,15 @@ def settings_of(values: dict[str, Any]) -> DataConfig:
             "stores none; leave one of them out."
         )
     return config
+
+
+def recorded_settings(values: dict[str, Any], config: DataConfig) -> dict[str, Any]:
+    """The settings as config.json records them, without those that follow from others."""
+    vocab = from_anywhere(values["vocab"])
+    given = {**input_settings(values), "vocab": vocab, **dataclasses.asdict(config)}
+    if values["eval_text"]:
+        given["eval_text"] = list(map(from_anywhere, values["eval_text"]))
+    return given
 
 
 def take_runner(values: dict[str, Any], *, output: Path | str | None) -> "Runner | None":
@@ -242,6 +255,8 @@ def check_folders(values: dict[str, Any], output: Path | str | None, *, overwrit
     if output is None:
         raise SettingError("--output: name the folder to write.")
     if isinstance(output, Path):
+        from pipeline.job.resume import MAKE_DATA
+
         output_folder.check_recognised(output, MAKE_DATA)
         vocab = Path(values["vocab"])
         if overwrite and not files.is_remote(values["vocab"]):
@@ -249,115 +264,3 @@ def check_folders(values: dict[str, Any], output: Path | str | None, *, overwrit
             output_folder.check_is_not(output, folder, what="the folder of --vocab")
     if values["removed"] is not None:
         output_folder.check_removed(values["removed"], output)
-
-
-class Task(NamedTuple):
-    """What is to be made.
-
-    Attributes:
-        inputs: The recognised ones, in the order given.
-        given: The settings as config.json records them, without those that follow
-            from others.
-        identity: What decides the bytes.
-        workers: Processes, where they run on this machine.
-    """
-
-    job: "Job"
-    output: Path | str
-    inputs: "list[InputFile]"
-    given: dict[str, Any]
-    identity: output_folder.Identity
-    workers: int
-
-
-def gather(
-    values: dict[str, Any], config: DataConfig, *, output: Path | str, console: Console
-) -> Task:
-    """Read the vocabulary, find the inputs, derive what was left to be derived."""
-    from pipeline.job.estimate import busy_workers
-    from pipeline.job.plan import plan_job
-    from pipeline.noise.filters import check_filters
-    from pipeline.vocabulary.normalization import normalization_warning
-    from pipeline.vocabulary.tokenizer import read_model
-
-    check_filters(config)
-    try:
-        model = read_model(values["vocab"])
-    except SettingError as error:
-        raise SettingError(f"--vocab: {error}") from None
-    if warning := normalization_warning(model, vocab=values["vocab"]):
-        console.say(f"Warning: {warning}")
-    since = time.time()
-    found, passed_over = find_given_inputs(values, console)
-    read_bytes = sum(file.text_bytes for file in found if not file.is_held_out)
-    resolved = config.resolved(input_bytes=read_bytes)
-    for line in derived_settings(config, resolved):
-        console.say(line)
-    job = plan_job(
-        found, resolved, model=model, output=output, passed_over=passed_over, since=since
-    )
-    busy = busy_workers(job.text_bytes, copies=resolved.stored_copies)
-    vocab = from_anywhere(values["vocab"])
-    given = {**input_settings(values), "vocab": vocab, **dataclasses.asdict(config)}
-    if values["eval_text"]:
-        given["eval_text"] = list(map(from_anywhere, values["eval_text"]))
-    return Task(
-        dataclasses.replace(job, removed=str(values["removed"] or "")),
-        output,
-        found,
-        given=given,
-        identity={
-            **dataclasses.asdict(resolved),
-            "vocab": job.dataset.vocabulary["sha256"],
-            "inputs": [file.describe() for file in found],
-        },
-        workers=values["workers"] or min(usable_cores(), busy),
-    )
-
-
-def make(
-    task: Task, *, runner: "Runner | None", overwrite: bool, console: Console
-) -> DatasetManifest | None:
-    """Make the data set in its folder; None if there was nothing to do."""
-    from pipeline.job.plan import chunks_folder
-    from pipeline.job.resume import forget_work
-    from pipeline.job.worker_processes import WorkerProcesses
-
-    output, job = task.output, task.job
-    if runner is not None:
-        job = dataclasses.replace(job, shuffle="engine")
-    with contextlib.ExitStack() as held:
-        if isinstance(output, str) and runner is None:
-            cache = chunks_folder(output)
-            held.enter_context(lock(cache, chosen_by="XDG_CACHE_HOME"))
-        claim = output_folder.claim(
-            output,
-            MAKE_DATA,
-            settings=task.given,
-            identity=task.identity,
-            overwrite=overwrite,
-            goes_on_elsewhere=runner is not None,
-        )
-        if held.enter_context(claim):
-            # The job may have been killed after its manifest, before its end.
-            forget_work(output, is_here=runner is None)
-            console.say(f"{output} is finished already; nothing to do.")
-            return None
-        workers = None
-        if runner is None and task.workers > 1:
-            # Before Beam is imported, so that they start meanwhile.
-            workers = held.enter_context(WorkerProcesses(task.workers))
-        from pipeline.job.make_data import make_dataset
-
-        shown = shown_progress(job, console)
-        manifest = make_dataset(job, workers=workers, runner=runner, shown=shown)
-        if runner is not None and isinstance(output, str):
-            forget_cache(chunks_folder(output))
-    return manifest
-
-
-def forget_cache(folder: Path) -> None:
-    """Remove what a job of this machine has left, unless one is at work there."""
-    if folder.exists():
-        with contextlib.suppress(AlbertError), lock(folder):
-            files.remove(str(folder))

@@ -32,7 +32,7 @@ from cli.support.options import (
     is_given,
     json_option,
 )
-from cli.support.output_folder import unused
+from pipeline.storage.output_folder import unused
 from schemas.config import DataConfig, TrainConfig, flag_name
 from schemas.errors import SettingError
 from schemas.layout import TRAIN

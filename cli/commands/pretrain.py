@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli import STARTED
-from cli.support import output_folder, several_hosts
+from cli.support import several_hosts
 from cli.support.asked import (
     BUDGET_RECIPE,
     RECIPES,
@@ -38,6 +38,7 @@ from cli.support.options import (
 from cli.support.resolve import PRETRAIN, check_duration, identity_of, resolve, settings_of
 from cli.support.several_hosts import host_options
 from cli.support.trained_model import plain_vocabulary
+from pipeline.storage import output_folder
 from schemas.architecture import ModelConfig
 from schemas.config import ResolvedTrainConfig, TrainConfig, config_from_dict, flag_name
 from schemas.errors import AlbertError, SettingError
@@ -213,7 +214,7 @@ def deadline_of(asked: Asked, run: "ResolvedRun") -> "Deadline | None":
 
     def rewrite(config: ResolvedTrainConfig) -> None:
         now = dataclasses.replace(asked, config=config)
-        output_folder.write_record(
+        output_folder.write_config(
             asked.output,
             PRETRAIN,
             settings=settings_of(now),

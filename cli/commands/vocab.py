@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.support import output_folder
 from cli.support.console import Console
 from cli.support.data_summary import SMALL_TEXT_FRACTION, advised_fraction
 from cli.support.inputs import (
@@ -20,9 +19,10 @@ from cli.support.inputs import (
     refuse_stray,
 )
 from cli.support.options import common_options, config_options, take_config
-from cli.support.output_folder import Footprint, Identity
 from pipeline.core.machine import check_address_space, usable_cores
 from pipeline.reading.formats import KINDS
+from pipeline.storage import output_folder
+from pipeline.storage.output_folder import Footprint, Identity
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError
 from schemas.layout import (

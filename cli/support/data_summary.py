@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.support.console import Console
-from cli.support.output_folder import unused
+from pipeline.storage.output_folder import unused
 from schemas.config import DataConfig
 from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest

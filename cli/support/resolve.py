@@ -11,7 +11,7 @@ from cli.support.asked import Asked, resolve_model, useful
 from cli.support.budget import budget_lines, choose
 from cli.support.console import Console, silent_stderr
 from cli.support.options import flag_time, from_anywhere
-from cli.support.output_folder import Footprint, Identity
+from pipeline.storage.output_folder import Footprint, Identity
 from schemas.architecture import PRESETS, ModelConfig
 from schemas.config import TrainConfig, deciding
 from schemas.errors import SettingError

@@ -230,7 +230,7 @@ def data_card(manifest: DatasetManifest) -> str:
         for title, of_title in named.items()
     )
     counts = {"left out": manifest.dropped, "changed while reading": manifest.changed}
-    left_out = [
+    left_out: list[str | Table] = [
         Table(columns=(title, "count"), rows=list(of_title.items()))
         for title, of_title in counts.items()
         if of_title

@@ -13,9 +13,10 @@ import itertools
 import math
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -202,13 +203,12 @@ def write_shard(
     tokenizer: Tokenizer,
     config: ResolvedDataConfig,
     output: str | Path,
-    gone: Set[int] = frozenset(),
+    gone: Mapping[int, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Write the files of a shard, without the documents that go; gives its sidecar."""
     keep_freed_memory()
     dropped, size = Counter[str](), tokenizer.vocab_size
-    near_copy = NEAR_COPY[config.near_duplicates]
-    unique = distinct(documents, dropped=dropped, gone=gone, why=near_copy)
+    unique = distinct(documents, dropped=dropped, gone=gone)
     tokens, encoded = encode(unique, tokenizer, dropped=dropped, config=config)
     copies = pack_copies(tokens, copies=range(shard.copies), config=config)
     packed = np.unique(copies[0].chain).tolist()
@@ -245,16 +245,15 @@ def distinct(
     documents: Iterable[ShardDocument],
     *,
     dropped: Counter[str],
-    gone: Set[int] = frozenset(),
-    why: str = "",
+    gone: Mapping[int, str] = MappingProxyType({}),
 ) -> list[ShardDocument]:
-    """Each document once, in the order of their ids, without those that are `gone`.
+    """Each document once, in the order of their ids, without those that go for a reason.
 
     A long document that goes or comes again is counted once, however many parts it has.
     """
     found: dict[bytes, ShardDocument] = {}
     for document in documents:
-        if number_of(document.id) in gone:
+        if why := gone.get(number_of(document.id)):
             dropped[why] += document.is_first
             continue
         known = found.get(document.id, document)

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core.documents import ReadingCounts, ShardDocument, number_of
-from pipeline.dataset.shard import Shard, write_shard
+from pipeline.dataset.shard import Shard, plan_shards, write_shard
+from pipeline.noise.decontamination import kept_runs, runs_of
 from pipeline.noise.look import Looker, bounds_for, sum_up
+from pipeline.noise.near_copies import BANDS, signature, word_hashes
 from pipeline.reading.formats import FilePart, InputFile
 from pipeline.reading.read import Chunk, hash_document, plan_chunks, read_texts, shard_documents
 from pipeline.storage.files import open_binary
@@ -48,7 +50,8 @@ class Estimate:
         examples: Of the training split, all copies; of an epoch, if made on the fly.
         stored_bytes: TFRecord files, if examples are stored.
         document_bytes: TFRecord files, if examples are made on the fly.
-        waiting_bytes: Documents that wait on disk while the job runs.
+        waiting_bytes: On disk while the job runs: documents that wait, and what is kept
+            of them to find near-copies and held-out text.
         cpu_seconds: Work on a core of this machine.
         start_seconds: Until a process is ready to work.
         slowness: Seconds that go by for each of work, on a machine with other work.
@@ -100,6 +103,15 @@ def estimate(
     bounds = bounds_for(0)
     looker = Looker(bounds)
     documents, sample_bytes = read_sample(files, looker)
+    plan, kept_bytes = plan_shards(config, files), 0
+    for document in documents if config.near_duplicates != "keep" else ():
+        number, words = number_of(document.id), word_hashes(document.text)
+        if made := signature(words):
+            kept_bytes += (2 + BANDS) * words.itemsize + made.sketch.nbytes
+        if plan.eval_bound:
+            runs = runs_of(words, document.text)
+            kept = kept_runs(number, runs, is_held_out=plan.is_held_out(number))
+            kept_bytes += sum(values.nbytes for values in kept)
     reading = time.process_time() - start
     one, one_seconds = _write(documents, config, tokenizer=tokenizer, copies=1)
     _, more_seconds = _write(documents, config, tokenizer=tokenizer, copies=MORE_COPIES)
@@ -120,7 +132,7 @@ def estimate(
         examples=round(scale * config.stored_copies * one["examples"]),
         stored_bytes=round(scale * copies * one["bytes"]),
         document_bytes=round(scale * unmade["bytes"]),
-        waiting_bytes=round(scale * text_bytes),
+        waiting_bytes=round(scale * (text_bytes + kept_bytes)),
         cpu_seconds=scale * (reading + making),
         start_seconds=start_seconds,
         slowness=max(1.0, sample_wall / sample_cpu),

@@ -1,4 +1,4 @@
-"""A data set made of recognised text: read, brought together by shard, built, described.
+"""A data set made of recognised text: folder taken, text read, shards built, all described.
 
 The whole way is here but for Beam, which calls what is below (`pipeline.job.beam`):
 worker processes import this module without it, for it takes longer to import than all
@@ -11,27 +11,30 @@ import contextlib
 import dataclasses
 import itertools
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.core.documents import PASSED_OVER, ReadingCounts, ShardDocument, number_of
 from pipeline.dataset.manifest import write_dataset
-from pipeline.dataset.shard import NEAR_COPY, write_shard
+from pipeline.dataset.shard import write_shard
 from pipeline.job import repeats, resume, spill
 from pipeline.job.plan import Job, Task
-from pipeline.job.repeats import Read, Signed
+from pipeline.job.repeats import Read, Signatures, Signed
 from pipeline.job.worker_processes import WorkerProcesses
-from pipeline.noise import decontamination
+from pipeline.noise.decontamination import Runs, join_runs, kept_runs, runs_of
 from pipeline.noise.filters import OTHER_LANGUAGE, clean, language_of, removed_whole
 from pipeline.noise.look import Looker, bounds_for, sum_up
 from pipeline.noise.near_copies import signature, word_hashes
+from pipeline.reading.formats import InputFile
 from pipeline.reading.inputs import refuse_changed
 from pipeline.reading.read import Chunk, hash_document, read_texts, shard_documents
-from pipeline.storage import files
+from pipeline.storage import files, output_folder
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.errors import AlbertError
 from schemas.files import TEMPORARY, json_text, parse_json, read_json, write_json
 from schemas.layout import MANIFEST, SPM_MODEL, chunk_file, removed_file, sidecar_file
+from schemas.locks import lock
 from schemas.manifest import DatasetManifest, parse_manifest
 
 if TYPE_CHECKING:
@@ -41,13 +44,73 @@ if TYPE_CHECKING:
 
 Result = tuple[None, dict[str, Any]]
 
+# What is kept of so many documents is put together: a file that cannot be divided may
+# have millions of small ones.
+TOGETHER = 10_000
+
+
+def make_data(
+    job: Job,
+    inputs: Iterable[InputFile],
+    *,
+    settings: dict[str, Any],
+    workers: int,
+    runner: "Runner | None",
+    overwrite: bool,
+    shown: Callable[[Job], contextlib.AbstractContextManager[Any]],
+) -> DatasetManifest | None:
+    """Make a data set in its folder, which is taken; None if it is finished already.
+
+    Args:
+        inputs: The recognised ones, in the order given.
+        settings: As config.json records them, without those that follow from others.
+        workers: Processes, where they run on this machine.
+        runner: As in `make_dataset`, and so is `shown`.
+    """
+    output, cache = job.output, job.waiting_folder
+    is_apart = files.is_remote(output)
+    with contextlib.ExitStack() as held:
+        if is_apart and runner is None:
+            held.enter_context(lock(cache, chosen_by="XDG_CACHE_HOME"))
+        claim = output_folder.claim(
+            output if is_apart else Path(output),
+            resume.MAKE_DATA,
+            settings=settings,
+            identity={
+                **dataclasses.asdict(job.dataset.config),
+                "vocab": job.dataset.vocabulary["sha256"],
+                "inputs": [file.describe() for file in inputs],
+            },
+            overwrite=overwrite,
+            goes_on_elsewhere=runner is not None,
+        )
+        if held.enter_context(claim):
+            # The job may have been killed after its manifest, before its end.
+            resume.forget_work(output, is_here=runner is None)
+            return None
+        processes = None
+        if runner is None and workers > 1:
+            # Before Beam is imported, so that they start meanwhile.
+            processes = held.enter_context(WorkerProcesses(workers))
+        manifest = make_dataset(job, workers=processes, runner=runner, shown=shown)
+        if runner is not None and is_apart:
+            forget_cache(cache)
+    return manifest
+
+
+def forget_cache(folder: Path) -> None:
+    """Remove what a job of this machine has left, unless one is at work there."""
+    if folder.exists():
+        with contextlib.suppress(AlbertError), lock(folder):
+            files.remove(str(folder))
+
 
 def make_dataset(
     job: Job,
     *,
     workers: WorkerProcesses | None = None,
     runner: "Runner | None" = None,
-    shown: contextlib.AbstractContextManager[None] | None = None,
+    shown: Callable[[Job], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext,
 ) -> DatasetManifest:
     """Make a data set, or finish one that was interrupted: what is finished is kept.
 
@@ -65,7 +128,7 @@ def make_dataset(
     resume.forget_useless(job, is_own=runners.is_own(job))
     with files.new_file(files.join(job.output, SPM_MODEL)) as file:
         file.write(job.model)
-    with shown or contextlib.nullcontext():
+    with shown(job):
         if runner:
             runners.write_mark(job.output, job.mark)
             runners.run_there(cluster_chain(job), job, runner)
@@ -116,7 +179,9 @@ def read_chunk(chunk: Chunk, job: Job) -> Iterator[ShardDocument | Signed | Read
     config, repeated = job.dataset.config, repeats.read_repeated(job)
     is_held_out, counts = job.shards.is_held_out, ReadingCounts()
     looker = Looker(bounds_for(job.text_bytes))
-    runs, signed = list[decontamination.Runs](), set[int]()
+    # With what is held out, text is compared if any is.
+    has_runs = bool(job.near_duplicates and job.shards.eval_bound)
+    runs, joined, signed = list[Runs](), list[Runs](), set[int]()
     for document, language in read_texts(chunk, counts=counts):
         left, removed = clean(document, config, repeated=repeated)
         for one in removed:
@@ -133,21 +198,24 @@ def read_chunk(chunk: Chunk, job: Job) -> Iterator[ShardDocument | Signed | Read
         yield from parts
         text = "\n".join(part.text for part in parts)
         words = word_hashes(text)
-        of_eight = decontamination.runs_of(words, text)
+        of_eight = runs_of(words, text)
         looker.see_runs(number, of_eight)
         if job.near_duplicates and number not in signed and (made := signature(words)):
             signed.add(number)
-            kept = decontamination.kept_runs(number, of_eight, is_held_out=is_held_out(number))
-            runs.append(kept)
+            if has_runs:
+                runs.append(kept_runs(number, of_eight, is_held_out=is_held_out(number)))
+            if len(runs) >= TOGETHER:
+                joined.append(join_runs(runs))
+                runs.clear()
             yield Signed(number, made)
     refuse_changed((part.file for part in chunk.parts), since=job.since)
     # Files, not elements: engines join what has one key, and Flink refuses a record that is
     # larger than one of its buffers, as a look may be.
     with files.new_file(job.shared_file(chunk_file(chunk.number, "look"))) as file:
         file.write(json.dumps(looker.result()).encode())
-    if job.near_duplicates:
+    if has_runs:
         with files.new_file(job.shared_file(chunk_file(chunk.number, "runs"))) as file:
-            decontamination.join_runs(runs).save(file)
+            join_runs((*joined, *runs)).save(file)
     yield Read(chunk.number, counts.to_dict())
 
 
@@ -156,7 +224,7 @@ def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
     folder, number = job.waiting_folder, chunk.number
     fingerprint = job.fingerprint_of(chunk)
     if not resume.is_finished(number, output=folder, fingerprint=fingerprint):
-        signed, counts = list[Signed](), dict[str, Any]()
+        signed, packed, counts = list[Signed](), list[Signatures](), dict[str, Any]()
         with spill.new_spill(number, plan=job.shards, output=folder) as waiting:
             for found in read_chunk(chunk, job):
                 match found:
@@ -164,10 +232,14 @@ def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
                         waiting.add(found)
                     case Signed():
                         signed.append(found)
+                        if len(signed) >= TOGETHER:
+                            packed.append(repeats.packed(signed))
+                            signed.clear()
                     case Read():
                         counts = found.counts
         if job.near_duplicates:
-            repeats.write_signatures(signed, number, output=folder)
+            packed.append(repeats.packed(signed))
+            repeats.write_signatures(packed, number, output=folder)
         mark = {
             "fingerprint": fingerprint,
             "text_bytes": chunk.text_bytes,
@@ -298,9 +370,9 @@ def write_removed(chunk: Chunk, job: Job) -> None:
     repeated, gone = repeats.read_repeated(job), repeats.read_gone(job)
     for document, _ in read_texts(chunk, counts=ReadingCounts()):
         left, removed = clean(document, config, repeated=repeated)
-        if left and job.near_duplicates and number_of(hash_document(left)) in gone:
+        if left and (why := gone.get(number_of(hash_document(left)))):
             went = {one.paragraph for one in removed if one.became is None}
-            rest = removed_whole(document, NEAR_COPY[job.near_duplicates])
+            rest = removed_whole(document, why)
             removed = tuple(one for one in removed if one.became is None)
             removed += tuple(one for one in rest if one.paragraph not in went)
         name = hash_document(document).hex()

@@ -99,6 +99,7 @@ def plan_job(
     output: str | Path,
     passed_over: int = 0,
     since: float = math.inf,
+    removed: str | Path | None = None,
     chunk_bytes: int = CHUNK_BYTES,
 ) -> Job:
     """The job that makes a data set of recognised inputs.
@@ -106,6 +107,7 @@ def plan_job(
     Args:
         passed_over: Files that were found and are not among `files`, to be counted.
         since: When they were looked at first.
+        removed: The folder for what is removed.
         chunk_bytes: Text that one worker reads at a time.
     """
     dataset = plan_dataset(config, files, tokenizer=load_tokenizer(model))
@@ -126,4 +128,5 @@ def plan_job(
         text_bytes=sum(file.text_bytes for file in files),
         passed_over=passed_over,
         since=since,
+        removed=str(removed or ""),
     )

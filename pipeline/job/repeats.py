@@ -23,6 +23,7 @@ import numpy as np
 
 from pipeline.core.documents import ReadingCounts, number_of
 from pipeline.core.draws import Keys
+from pipeline.dataset.shard import NEAR_COPY
 from pipeline.job import resume
 from pipeline.job.plan import Job
 from pipeline.noise.decontamination import HeldOutRuns, Runs
@@ -40,7 +41,7 @@ from pipeline.noise.near_copies import (
 from pipeline.reading.read import Chunk, hash_document, read_texts
 from pipeline.storage.files import each_of, new_file, read_whole
 from schemas.files import whole_file, write_json
-from schemas.layout import NEAR_DUPLICATES, REPEATED_LINES, chunk_file
+from schemas.layout import HELD_OUT_TEXT, NEAR_DUPLICATES, REPEATED_LINES, chunk_file
 
 # Lines are counted in parts, by their first bits.
 _PARTS_BITS = 4
@@ -62,22 +63,38 @@ class Read(NamedTuple):
     counts: dict[str, Any]
 
 
-def write_signatures(documents: list[Signed], chunk: int, *, output: Path) -> None:
-    """Write the signatures of a chunk.
+class Signatures(NamedTuple):
+    """The signatures of some documents, close together.
 
-    A table `[2 + BANDS, D]` has of each document its id, where its sketch ends, and its
-    bands; sketches follow each other in a file of their own.
+    Attributes:
+        table: Of each document its id, the length of its sketch, and its bands,
+            `[2 + BANDS, D]`.
+        sketches: One after the other.
     """
-    sketches = [one.signature.sketch for one in documents]
-    table = np.empty((2 + BANDS, len(documents)), np.uint64)
-    table[0] = [one.id for one in documents]
-    table[1] = np.cumsum([len(sketch) for sketch in sketches])
-    for column, one in zip(table.T, documents, strict=True):
-        column[2:] = one.signature.bands
+
+    table: Keys
+    sketches: Sketch
+
+
+def packed(documents: Iterable[Signed]) -> Signatures:
+    """What many small arrays have, in a tenth of the memory."""
+    columns = [np.zeros((0, 2 + BANDS), np.uint64)]
+    sketches = [np.zeros(0, np.uint32)]
+    for number, (bands, sketch) in documents:
+        columns.append(np.array([[number, len(sketch), *bands]], np.uint64))
+        sketches.append(sketch)
+    return Signatures(np.concatenate(columns).T, np.concatenate(sketches))
+
+
+def write_signatures(parts: list[Signatures], chunk: int, *, output: Path) -> None:
+    """Write the signatures of a chunk, in place of a sketch's length where it ends."""
+    tables, sketches = zip(packed(()), *parts, strict=True)
+    table = np.concatenate(tables, axis=1)
+    table[1] = np.cumsum(table[1])
     with whole_file(output / chunk_file(chunk, "signatures.npy")) as file:
         np.save(file, table)
     with whole_file(output / chunk_file(chunk, "sketches.npy")) as file:
-        np.save(file, np.concatenate([np.zeros(0, np.uint32), *sketches]))
+        np.save(file, np.concatenate(sketches))
 
 
 class _Signatures:
@@ -131,12 +148,13 @@ def write_gone(near: Iterable[Pair], chunks: Iterable[int], job: Job) -> None:
     Args:
         chunks: All of them, by their numbers; each has left a file of runs of words.
     """
-    gone = which_go(near, job.near_duplicates) if job.near_duplicates else set[int]()
+    if job.near_duplicates:
+        _write_numbers(which_go(near, job.near_duplicates), NEAR_DUPLICATES, job)
     if job.shards.eval_bound:
         paths = [job.shared_file(chunk_file(chunk, "runs")) for chunk in sorted(set(chunks))]
         held_out = HeldOutRuns(each_of(_read_runs, paths), bound=job.shards.eval_bound)
-        gone.update(*map(held_out.found_in, each_of(_read_runs, paths)))
-    _write_numbers(gone, NEAR_DUPLICATES, job)
+        found = map(held_out.found_in, each_of(_read_runs, paths))
+        _write_numbers(set(itertools.chain.from_iterable(found)), HELD_OUT_TEXT, job)
 
 
 def _read_runs(path: str) -> Runs:
@@ -204,11 +222,16 @@ def keep_gone(
     yield ("counts", 0), ()
 
 
-def read_gone(job: Job) -> frozenset[int]:
-    """Which documents go."""
-    if not job.near_duplicates:
-        return frozenset()
-    return _read_numbers(job.shared_file(NEAR_DUPLICATES))
+def read_gone(job: Job) -> dict[int, str]:
+    """Which documents go, and why."""
+    gone = dict[int, str]()
+    if job.near_duplicates:
+        near = _read_numbers(job.shared_file(NEAR_DUPLICATES))
+        if job.shards.eval_bound:
+            held_out = _read_numbers(job.shared_file(HELD_OUT_TEXT))
+            gone = dict.fromkeys(held_out, NEAR_COPY["hold-out"])
+        gone |= dict.fromkeys(near, NEAR_COPY[job.near_duplicates])
+    return gone
 
 
 def _lines_of(chunk: Chunk, job: Job) -> Iterator[tuple[int, int]]:
@@ -317,7 +340,7 @@ def _write_numbers(numbers: Iterable[int], name: str, job: Job) -> None:
         file.write(data.getvalue())
 
 
-@functools.lru_cache(maxsize=2)
+@functools.lru_cache(maxsize=3)
 def _read_numbers(path: str) -> frozenset[int]:
     """What a file has, which a process reads once."""
     return frozenset(np.load(io.BytesIO(read_whole(path))).tolist())

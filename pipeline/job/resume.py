@@ -24,22 +24,34 @@ from pipeline.storage.files import (
     remove,
     sizes_below,
 )
+from pipeline.storage.output_folder import Footprint
 from schemas.errors import AlbertError
 from schemas.files import TEMPORARY, parse_json, read_json
 from schemas.layout import (
     CHUNK_MARKS,
     DATA_CARD,
+    EVAL,
+    LINE_MARKS,
     MANIFEST,
     REMOVED_FILES,
     SIDECAR_FILES,
     SIDECARS,
     SPM_MODEL,
     SUBMITTED,
+    TRAIN,
     WORK,
     ChunkFile,
     chunk_file,
 )
 from schemas.manifest import parse_manifest
+
+MAKE_DATA = Footprint(
+    "make-data",
+    what="a data set",
+    writes=(SPM_MODEL, MANIFEST, DATA_CARD, SIDECARS, TRAIN, EVAL, WORK),
+    progress=(MANIFEST, SIDECAR_FILES, CHUNK_MARKS, LINE_MARKS),
+    is_finished=lambda folder, _: is_whole_dataset(folder),
+)
 
 # What reading a mark or a sidecar raises that is damaged; what it tells is made again.
 _DAMAGED = (AlbertError, KeyError, TypeError, AttributeError)

@@ -6,10 +6,10 @@ import pytest
 
 from cli.commands.finetune import FINETUNE
 from cli.commands.import_model import IMPORT
-from cli.commands.make_data import MAKE_DATA
 from cli.commands.vocab import VOCAB
-from cli.support import output_folder
 from cli.support.resolve import PRETRAIN
+from pipeline.job.resume import MAKE_DATA
+from pipeline.storage import output_folder
 from schemas.errors import SettingError
 from schemas.files import write_json, write_text
 from schemas.locks import check_own, lock, open_own
@@ -20,7 +20,7 @@ IDENTITY = {"steps": 9, "test": ["predictions-2.jsonl"]}
 
 REFUSED = (
     "{} is a link, a pipe or a device, and nothing is written to what is behind it; remove "
-    "it, or give another folder."
+    "it, or give another folder; the whole folder may be a link to another disk."
 )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 from albert_tf.runs.run_record import finished_step, read_run, standing, trained_length
-from cli.support.output_folder import lock
+from pipeline.storage.output_folder import lock
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig
 from schemas.errors import AlbertError

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from cli.commands.make_data import forget_cache
 from cli.support import console
 from cli.support.data_summary import eval_advice
 from pipeline.job import estimate
+from pipeline.job.make_data import forget_cache
 from pipeline.job.plan import chunks_folder
 from schemas.files import read_json
 from schemas.locks import lock

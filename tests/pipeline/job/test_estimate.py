@@ -97,7 +97,8 @@ def test_a_packed_file_is_as_large_as_it_would_be_unpacked(tokenizer, tmp_path, 
 
     plain, packed = expected("plain.txt"), expected("packed")
     assert packed.waiting_bytes == pytest.approx(plain.waiting_bytes, rel=0.05)
-    assert packed.waiting_bytes == pytest.approx(len(text), rel=0.1)
+    # What is kept of it to find near-copies and held-out text waits too.
+    assert len(text) < packed.waiting_bytes < 1.3 * len(text)
     assert packed.examples == pytest.approx(plain.examples, rel=0.05)
 
 

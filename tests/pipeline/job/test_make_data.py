@@ -184,7 +184,7 @@ def test_what_others_left_does_not_count_as_done(
     inputs = find_inputs({"books": tuple(texts)})
     job = plan_job(inputs, CONFIG, model=model, output=PLACE)
     job = dataclasses.replace(job, shuffle=shuffle)
-    make_data.make_dataset(job, shown=shown())
+    make_data.make_dataset(job, shown=lambda _: shown())
     assert seen == [Progress()]
 
 

@@ -116,6 +116,8 @@ def test_held_out_text_with_a_word_in_fifty_changed_leaves_the_training_text(
     assert manifest.text["held_out_share_before"] > 0.5
     assert manifest.text["held_out_share"] == 0
     assert manifest.splits["train"]["documents"] > 3
+    # It is told as what it is, and not as a near-copy of what is trained on.
+    assert manifest.dropped["document with held-out text"] > 3
 
 
 # How a job may be run, which shall not show.

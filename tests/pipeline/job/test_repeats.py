@@ -10,6 +10,8 @@ from pipeline.noise.near_copies import BANDS, Signature
 from pipeline.reading.inputs import find_inputs
 from schemas.config import DataConfig
 
+NEAR = "near-copy of another document"
+
 
 def test_documents_whose_ids_differ_by_little_have_their_own_sketches(tmp_path):
     ids = [(1 << 62) + 3, (1 << 62) + 1, (1 << 64) - 1, (1 << 64) - 3]
@@ -19,7 +21,7 @@ def test_documents_whose_ids_differ_by_little_have_their_own_sketches(tmp_path):
     ]
     (tmp_path / ".work").mkdir()
     for chunk in range(2):
-        repeats.write_signatures(signed[2 * chunk :][:2], chunk, output=tmp_path)
+        repeats.write_signatures([repeats.packed(signed[2 * chunk :][:2])], chunk, output=tmp_path)
     signatures = repeats._Signatures(2, output=tmp_path)
     assert [signatures.sketch(id).tolist() for id in ids] == [[0], [1], [2], [3]]
 
@@ -51,5 +53,5 @@ def test_an_ended_job_of_other_settings_that_still_writes_changes_nothing(model,
     for job, line, pair in ((own, 7, (5, 6)), (ended, 8, (3, 4))):
         list(repeats.keep_repeated((None, [line]), job))
         list(repeats.keep_gone((None, [pair]), job))
-    assert (repeats.read_repeated(own), repeats.read_gone(own)) == ({7}, {6})
-    assert (repeats.read_repeated(ended), repeats.read_gone(ended)) == ({8}, {4})
+    assert (repeats.read_repeated(own), repeats.read_gone(own)) == ({7}, {6: NEAR})
+    assert (repeats.read_repeated(ended), repeats.read_gone(ended)) == ({8}, {4: NEAR})

@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from cli.commands.import_model import IMPORT
-from cli.commands.make_data import MAKE_DATA
 from cli.commands.vocab import VOCAB
-from cli.support import output_folder
 from cli.support.resolve import PRETRAIN
-from pipeline.job.resume import is_whole_dataset
-from pipeline.storage import files, remote
+from pipeline.job.resume import MAKE_DATA, is_whole_dataset
+from pipeline.storage import files, output_folder, remote
 from schemas.config import DataConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.files import TEMPORARY, json_text, write_json

@@ -88,17 +88,17 @@ def claim(
         with lock(here) if here else contextlib.nullcontext():
             goes_on = not overwrite and has_progress(folder, footprint)
             if overwrite or (here and not goes_on):
-                remove(folder, footprint)
+                clear(folder, footprint)
             finished = goes_on and compare(folder, footprint, identity=identity)
             if not finished:
                 for name in (*footprint.writes, layout.CONFIG) if here else ():
                     check_own(Path(here or "", name))
-                write_record(folder, footprint, settings=settings, identity=identity)
+                write_config(folder, footprint, settings=settings, identity=identity)
             try:
                 yield finished
             except BaseException:
                 if here and not (goes_on_elsewhere or shows_something(here, footprint)):
-                    remove(here, footprint)
+                    clear(here, footprint)
                 raise
     finally:
         # Fails unless the folder is empty, which is what it is meant for.
@@ -107,13 +107,13 @@ def claim(
                 new.rmdir()
 
 
-def recorded(folder: Path | str) -> dict[str, Any]:
+def read_config(folder: Path | str) -> dict[str, Any]:
     """What `config.json` of a folder says; nothing where there is none."""
     config = files.join(folder, layout.CONFIG)
     return parse_json(files.read_whole(config), config) if files.exists(config) else {}
 
 
-def write_record(
+def write_config(
     folder: Path | str, footprint: Footprint, *, settings: dict[str, Any], identity: Identity
 ) -> None:
     """Record the settings of a claimed run, and those with which it was begun.
@@ -130,7 +130,7 @@ def write_record(
             "python": platform.python_version(),
         },
     }
-    before = recorded(folder)
+    before = read_config(folder)
     environment, old, began = (
         values if isinstance(values, dict) else {}
         for values in map(before.get, ("environment", "identity", "began"))
@@ -169,7 +169,7 @@ def check_recognised(folder: Path | str, footprint: Footprint) -> None:
     """Refuse a folder that holds anything but a run of the same command."""
     if isinstance(folder, Path) and folder.exists() and not folder.is_dir():
         raise SettingError(f"--output: {folder} is a file; give a folder.")
-    command = recorded(folder).get("command")
+    command = read_config(folder).get("command")
     if command == footprint.command:
         return
     pattern = "*" if isinstance(folder, Path) else "**"
@@ -220,7 +220,7 @@ def check_removed(removed: Path | str, output: Path | str) -> None:
             f"--removed: {removed} holds {others[0]}, which this command did not "
             "write; give a new folder."
         )
-    if names and not recorded(output):
+    if names and not read_config(output):
         raise SettingError(
             f"--removed: {removed} holds removed text, and {output} no data set that "
             "it can be of; give a new folder, or delete that text first."
@@ -231,7 +231,7 @@ def compare(folder: Path | str, footprint: Footprint, *, identity: Identity) -> 
     """Whether a run is finished; refused if it was begun with other settings."""
     # As it will be read again: JSON makes lists of tuples.
     now = json.loads(json.dumps(record_without_secrets(identity)))
-    record = recorded(folder)
+    record = read_config(folder)
     before = record.get("identity")
     before = before if isinstance(before, dict) else {}
     differing = [name for name in {**before, **now} if before.get(name) != now.get(name)]
@@ -273,7 +273,7 @@ def described_changes(names: Iterable[str], *, before: Identity, now: Identity) 
     return ", ".join(changes)
 
 
-def remove(folder: Path | str, footprint: Footprint) -> None:
+def clear(folder: Path | str, footprint: Footprint) -> None:
     """Remove what an earlier run of the command wrote, and nothing else.
 
     The folder is recognised by its settings, which go last, so that an interrupted
