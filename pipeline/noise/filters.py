@@ -2,7 +2,7 @@
 
 import functools
 import importlib.util
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import Any, NamedTuple
 
 from pipeline.core.documents import Document
@@ -83,8 +83,7 @@ def clean(
     >>> left.paragraphs, removed[0].reason
     (('He came.',), 'line that stands in many documents')
     """
-    paragraphs: tuple[str, ...] = document.paragraphs
-    removed: list[Removed] = []
+    paragraphs: Sequence[str] = document.paragraphs
     if config.repair_text:
         import ftfy
 
@@ -96,25 +95,23 @@ def clean(
             normalization=None,
             explain=False,
         )
-        for place, before in enumerate(paragraphs):
-            if (after := " ".join(ftfy.fix_text(before, settings).split()) or before) != before:
-                removed.append(Removed(REPAIRED, place, before, after))
-        mended = {one.paragraph: one.became or "" for one in removed}
-        paragraphs = tuple(mended.get(*numbered) for numbered in enumerate(paragraphs))
+        paragraphs = [
+            " ".join(ftfy.fix_text(before, settings).split()) or before for before in paragraphs
+        ]
     if config.keep_languages:
         wanted = config.keep_languages.split(",")
         if language_of("\n".join(paragraphs)) not in wanted:
             return None, removed_whole(document, OTHER_LANGUAGE)
-    kept = []
-    for place, paragraph in enumerate(paragraphs):
-        if repeated and line_number(paragraph) in repeated:
+    kept, removed = [], []
+    for place, (before, after) in enumerate(zip(document.paragraphs, paragraphs, strict=True)):
+        if repeated and line_number(after) in repeated:
             # Said once, of the paragraph as it was read.
-            removed = [one for one in removed if one.paragraph != place]
-            text = document.paragraphs[place]
-            removed.append(Removed(REPEATED, place, text))
-        else:
-            kept.append(paragraph)
-    if len(kept) == len(paragraphs) and not removed:
+            removed.append(Removed(REPEATED, place, before))
+            continue
+        kept.append(after)
+        if after != before:
+            removed.append(Removed(REPAIRED, place, before, after))
+    if not removed:
         return document, ()
     left = document._replace(paragraphs=tuple(kept)) if kept else None
     return left, tuple(removed)

@@ -4,6 +4,7 @@ Not every program that writes commas or tabs between cells knows of quotation ma
 a mark that nothing closes would take along all rows up to the next one.
 """
 
+import copy
 import csv
 import itertools
 import re
@@ -110,16 +111,27 @@ class RowLines:
         is_quoted: Whether marks surely are of a program that quotes, for they hold
             lines together that are no rows; None before lines ahead were looked at.
         known: Rows of a line each without a mark.
+        width: How many cells each row has, 0 before the first was read.
+        escape: What stands before a mark inside a quoted cell, if it is not doubled.
     """
 
     is_quoted: bool | None = None
 
-    def __init__(self, lines: Iterable[str], delimiter: str, *, is_spaced: bool = False) -> None:
+    width = 0
+
+    def __init__(
+        self,
+        lines: Iterable[str],
+        delimiter: str,
+        *,
+        is_spaced: bool = False,
+        escape: str | None = None,
+    ) -> None:
         self._lines = iter(lines)
         self._waiting: list[str] = []
         self._spare = _READ_AGAIN
         self.known = KnownRows()
-        self.delimiter, self.is_spaced = delimiter, is_spaced
+        self.delimiter, self.is_spaced, self.escape = delimiter, is_spaced, escape
         self.begin_row()
 
     def begin_row(self) -> None:
@@ -143,15 +155,21 @@ class RowLines:
             raise csv.Error("row too long")
         return line
 
-    def ahead(self) -> list[str]:
-        """The next lines, which are read again."""
+    def has_cells(self, line: str) -> bool:
+        """Whether a line has as many delimiters as a row."""
+        return line.count(self.delimiter) == self.width - 1
+
+    def ahead(self) -> Self:
+        """The next lines, which are read again after."""
         ahead = self._waiting[::-1]
         left = _AHEAD - sum(map(len, ahead))
         while left > 0 and (line := next(self._lines, "")):
             ahead.append(line)
             left -= len(line)
         self._waiting = ahead[::-1]
-        return ahead
+        copied = copy.copy(self)
+        copied._lines, copied._waiting = iter(ahead), []
+        return copied
 
     def can_go_back(self) -> bool:
         """Whether lines may be read again, so that no table takes time without end."""
@@ -168,30 +186,29 @@ class RowLines:
 
 
 def quoted_rows(
-    lines: RowLines, start: int, *, escape: str | None, is_strict: bool
+    lines: RowLines, start: int, *, is_strict: bool
 ) -> Iterator[tuple[int, Cells | csv.Error]]:
     """The rows in some lines that are not blank, each with the number of its first.
 
     Args:
         start: The number of the first line.
-        escape: What stands before a mark inside a quoted cell, if it is not doubled.
         is_strict: Whether a row whose marks do not fit together is an error.
     """
-    number, width = start, 0
-    reader = _reader(lines, escape=escape, is_strict=True)
+    number = start
+    reader = _reader(lines, lines.escape)
     while (cells := _next_row(reader, lines)) is not None:
-        if width and not is_strict:
-            cells = _as_meant(cells, lines, width=width, escape=escape)
+        if lines.width and not is_strict:
+            cells = _as_meant(cells, lines)
         elif isinstance(cells, csv.Error) and not is_strict and lines.can_go_back():
-            cells = _read_again(lines, escape=escape, is_strict=False)
+            cells = _read_again(lines, lines.escape, is_strict=False)
         # After an error the next line begins a row.
         if cells:
             yield number, cells
-            width = width or (0 if isinstance(cells, csv.Error) else len(cells))
+            lines.width = lines.width or (0 if isinstance(cells, csv.Error) else len(cells))
         number += len(lines.row)
 
 
-def _reader(lines: RowLines, *, escape: str | None, is_strict: bool) -> Iterator[Cells]:
+def _reader(lines: RowLines, escape: str | None, *, is_strict: bool = True) -> Iterator[Cells]:
     return csv.reader(
         lines,
         delimiter=lines.delimiter,
@@ -209,9 +226,7 @@ def _next_row(reader: Iterator[Cells], lines: RowLines) -> Cells | csv.Error | N
         return error
 
 
-def _as_meant(
-    cells: Cells | csv.Error, lines: RowLines, *, width: int, escape: str | None
-) -> Cells | csv.Error:
+def _as_meant(cells: Cells | csv.Error, lines: RowLines) -> Cells | csv.Error:
     r"""The cells of a row that was just read, if need be with its marks as text.
 
     Where the marks do not fit together, or take along lines that are rows themselves,
@@ -219,7 +234,7 @@ def _as_meant(
 
     >>> text = ["a,b\n", '1,"Yes" it is\n', '2,"No\n', "3,So\n", '4,"He "came"."\n']
     >>> lines = RowLines(text, ",")
-    >>> rows = quoted_rows(lines, 1, escape=None, is_strict=False)
+    >>> rows = quoted_rows(lines, 1, is_strict=False)
     >>> [cells for _, cells in rows][1:]
     [['1', '"Yes" it is'], ['2', '"No'], ['3', 'So'], ['4', 'He "came".']]
     """
@@ -227,61 +242,60 @@ def _as_meant(
         return cells
     if isinstance(cells, csv.Error):
         for read in (_escaped_row, _marked_row):
-            meant = read(lines, escape=escape)
-            if isinstance(meant, list) and len(meant) == width:
+            meant = read(lines)
+            if isinstance(meant, list) and len(meant) == lines.width:
                 return meant
-        cells = _read_again(lines, escape=escape, is_strict=False)
-        takes_along = _takes_rows_along(lines, width)
-    elif _holds_lines(cells, lines, width):
+        cells = _read_again(lines, lines.escape, is_strict=False)
+        takes_along = _takes_rows_along(lines)
+    elif _holds_lines(cells, lines):
         lines.is_quoted, takes_along = True, False
     elif len(lines.row) == 1:
-        _note_row(lines, width)
+        _note_row(lines)
         return cells
     else:
-        takes_along = _are_all_rows(lines, width, escape=escape)
+        takes_along = _are_all_rows(lines)
     if not takes_along:
         return cells
     lines.go_back(kept=1)
-    return unquoted_cells(lines.row[0], lines.delimiter, escape=escape)
+    return unquoted_cells(lines.row[0], lines.delimiter, escape=lines.escape)
 
 
-def _escaped_row(lines: RowLines, *, escape: str | None) -> Cells | csv.Error:
+def _escaped_row(lines: RowLines) -> Cells | csv.Error:
     """The row with a mark inside a cell after a backslash, if it has such."""
-    if escape or not any('\\"' in line for line in lines.row):
+    if lines.escape or not any('\\"' in line for line in lines.row):
         return []
-    return _read_again(lines, escape="\\", is_strict=True)
+    return _read_again(lines, "\\", is_strict=True)
 
 
-def _marked_row(lines: RowLines, *, escape: str | None) -> Cells:
+def _marked_row(lines: RowLines) -> Cells:
     """The row with its marks as text, if it is a single line."""
     line = lines.row[0]
     if len(lines.row) > 1 or _PADDED.search(line):
         return []
-    cells = unquoted_cells(line, lines.delimiter, escape=escape)
+    cells = unquoted_cells(line, lines.delimiter, escape=lines.escape)
     # A mark alone ends a cell that began in a line before.
     return [] if '"' in cells else cells
 
 
-def _read_again(lines: RowLines, *, escape: str | None, is_strict: bool) -> Cells | csv.Error:
+def _read_again(lines: RowLines, escape: str | None, *, is_strict: bool) -> Cells | csv.Error:
     lines.go_back()
-    reader = _reader(lines, escape=escape, is_strict=is_strict)
+    reader = _reader(lines, escape, is_strict=is_strict)
     return _next_row(reader, lines) or []
 
 
-def _are_all_rows(lines: RowLines, width: int, *, escape: str | None) -> bool:
+def _are_all_rows(lines: RowLines) -> bool:
     """Whether each line of a row is one itself: surely between tabs, or if many are."""
-    if len(lines.row) < (2 if lines.delimiter == "\t" else _MANY_LINES) or width == 1:
+    if len(lines.row) < (2 if lines.delimiter == "\t" else _MANY_LINES) or lines.width == 1:
         return False
     first, *between, last = lines.row
-    have_cells = all(line.count(lines.delimiter) == width - 1 for line in (first, last))
-    if not have_cells or not all(_is_unmarked_row(each, lines, width) for each in between):
+    if not (lines.has_cells(first) and lines.has_cells(last)) or not all(
+        _is_unmarked_row(each, lines) for each in between
+    ):
         return False
     if lines.is_quoted is None:
         # Whether a program that quotes wrote the table shows in the rows ahead.
-        ahead = RowLines(lines.ahead(), lines.delimiter, is_spaced=lines.is_spaced)
-        ahead.known = lines.known
-        rows = _strict_rows(ahead, width, escape=escape)
-        lines.is_quoted = any([_holds_lines(cells, ahead, width) for cells in rows])
+        ahead = lines.ahead()
+        lines.is_quoted = any([_holds_lines(cells, ahead) for cells in _strict_rows(ahead)])
     if not _are_alike(lines.row, lines):
         return False
     return not lines.is_quoted or first.partition(lines.delimiter)[0].isdecimal()
@@ -299,11 +313,11 @@ def _are_alike(row: list[str], lines: RowLines) -> bool:
     return not any(lines.known.are_unlike(_plain_cells(line, lines)) for line in row)
 
 
-def _strict_rows(lines: RowLines, width: int, *, escape: str | None) -> Iterator[Cells | csv.Error]:
+def _strict_rows(lines: RowLines) -> Iterator[Cells | csv.Error]:
     """All rows as they are if marks are of a program that quotes; these are noted."""
-    reader = _reader(lines, escape=escape, is_strict=True)
+    reader = _reader(lines, lines.escape)
     while (cells := _next_row(reader, lines)) is not None:
-        _note_row(lines, width)
+        _note_row(lines)
         yield cells
 
 
@@ -321,10 +335,11 @@ def hold_together(lines: Iterable[str], delimiter: str, *, width: int) -> bool:
     False
     """
     of_rows = RowLines(lines, delimiter)
+    of_rows.width = width
     fit, joined = [], list[list[str]]()
-    for cells in _strict_rows(of_rows, width, escape=None):
+    for cells in _strict_rows(of_rows):
         fit.append(isinstance(cells, list) and len(cells) == width)
-        if fit[-1] and any(line.count(delimiter) != width - 1 for line in of_rows.row):
+        if fit[-1] and not all(map(of_rows.has_cells, of_rows.row)):
             return True
         if fit[-1] and len(of_rows.row) > 1:
             joined.append(of_rows.row)
@@ -332,9 +347,9 @@ def hold_together(lines: Iterable[str], delimiter: str, *, width: int) -> bool:
     return all(fit[:-1]) and not all(_are_alike(row, of_rows) for row in joined)
 
 
-def _note_row(lines: RowLines, width: int) -> None:
+def _note_row(lines: RowLines) -> None:
     """Remember a row of one line, by which others are known."""
-    if len(lines.row) == 1 and _is_unmarked_row(lines.row[0], lines, width):
+    if len(lines.row) == 1 and _is_unmarked_row(lines.row[0], lines):
         lines.known.add(_plain_cells(lines.row[0], lines))
 
 
@@ -342,29 +357,28 @@ def _plain_cells(line: str, lines: RowLines) -> Cells:
     return line.removesuffix("\n").split(lines.delimiter)
 
 
-def _holds_lines(cells: Cells | csv.Error, lines: RowLines, width: int) -> bool:
+def _holds_lines(cells: Cells | csv.Error, lines: RowLines) -> bool:
     """Whether the lines of a row, or some of them, are none by themselves."""
-    is_one = len(lines.row) > 1 and isinstance(cells, list) and len(cells) == width
-    return is_one and any(line.count(lines.delimiter) != width - 1 for line in lines.row)
+    is_one = len(lines.row) > 1 and isinstance(cells, list) and len(cells) == lines.width
+    return is_one and not all(map(lines.has_cells, lines.row))
 
 
-def _takes_rows_along(lines: RowLines, width: int) -> bool:
+def _takes_rows_along(lines: RowLines) -> bool:
     """Whether the lines of a row that is amiss are rows themselves, after its first."""
     *between, last = lines.row[1:] or [""]
-    if width == 1 and len(between) < _MANY_LINES:
+    if lines.width == 1 and len(between) < _MANY_LINES:
         return False
     looked_at = between[:_LOOKED_AT]
-    rows = sum(_is_unmarked_row(line, lines, width) for line in looked_at)
+    rows = sum(_is_unmarked_row(line, lines) for line in looked_at)
     if between:
         return rows >= _MOST * len(looked_at)
-    is_row = last.count(lines.delimiter) == width - 1
     # The mark that seems to close a cell may open one.
-    return last != "" and (is_row or f'{lines.delimiter}"' in last)
+    return last != "" and (lines.has_cells(last) or f'{lines.delimiter}"' in last)
 
 
-def _is_unmarked_row(line: str, lines: RowLines, width: int) -> bool:
+def _is_unmarked_row(line: str, lines: RowLines) -> bool:
     """Whether a line inside a quoted cell has the cells of a row, and no mark."""
-    return '"' not in line and line.count(lines.delimiter) == width - 1
+    return '"' not in line and lines.has_cells(line)
 
 
 def unquoted_cells(line: str, delimiter: str, *, escape: str | None) -> Cells:

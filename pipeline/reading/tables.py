@@ -70,10 +70,12 @@ def divide_lines(
     # As people write it: a space after each comma is no part of a cell.
     is_spaced = bare.count(f"{delimiter} ") == bare.count(delimiter) > 0
     of_rows = RowLines(
-        itertools.chain([header], lines), delimiter, is_spaced=is_spaced and not is_strict
+        itertools.chain([header], lines),
+        delimiter,
+        is_spaced=is_spaced and not is_strict,
+        escape="\\" if quoting == "escaped" else None,
     )
-    escape = "\\" if quoting == "escaped" else None
-    yield from quoted_rows(of_rows, start, escape=escape, is_strict=is_strict)
+    yield from quoted_rows(of_rows, start, is_strict=is_strict)
 
 
 def _delimiter_of(header: str) -> str:
