@@ -11,7 +11,8 @@ _PAGE_NUMBER = re.compile(r"\s*+[-–—\[(]?\s*+(\d{1,4})\s*+[-–—\])]?\s*+"
 _LINE_NUMBER = re.compile(r"(?m)^[ \t]{0,8}(\d{1,2})(?:[ \t]*$|([ \t]+)(.*))")
 _MARGIN = re.compile(r"(?m)^[ \t]{0,8}(\d{1,2})(?:[ \t]*\n|[ \t]+|\Z)")
 _DIGITS = re.compile(r"\d+")
-_PAGE = re.compile(r"(?i)(?:page|seite|p[aá]gina|strona|sid[ae]|стр)\b")
+# A line of words and a number that does not say that it is that of a page.
+_TITLE = re.compile(r"(?i)(?=.*0)(?=.*[^\W\d_])(?!(?:page|seite|p[aá]gina|strona|sid[ae]|стр)\b)")
 # A running line stands on so many pages at least, and on such a share of them: those on
 # the left may have another than those on the right.
 _FEWEST_PAGES, _LEAST_OF_PAGES = 3, 0.3
@@ -69,56 +70,55 @@ def without_running_lines(text: str) -> str:
     'It was\nlate.\n\nWhy?'
     """
     whole = text.split("\x0c")
-    edges = [
-        [lines[0], *lines[-1:]] if (lines := page.strip().split("\n")) else [] for page in whole
-    ]
-    running = Counter(key for page in edges for key in {_DIGITS.sub("0", e).strip() for e in page})
+    lines = [page.strip().split("\n") for page in whole]
+    running = Counter(key for page in lines for key in {_key(page[0]), _key(page[-1])} - {""})
     least = max(_FEWEST_PAGES, _LEAST_OF_PAGES * len(whole))
     if text.count("\n") > _MOST_LINES * len(whole):
         running.clear()
-    inner = [
-        [line.strip() for line in page.split("\n") if any(map(str.isalpha, line))] for page in whole
-    ]
-    inner = [[line for line in page if running[_DIGITS.sub("0", line)] < least] for page in inner]
-    crossing = sum(bool(page) and not ends_sentence(page[-1]) for page in inner[:-1])
     # Where no sentence goes on, lines that differ by their numbers are titles: Canto 2.
-    titles = {k for k, n in running.items() if n >= least and "0" in k and not _PAGE.match(k)}
+    titles = {key for key, n in running.items() if n >= least and _TITLE.match(key)}
     between = "\x0c"
-    if titles and crossing < _LEAST_CROSSING * (len(whole) - 1):
-        running -= Counter(dict.fromkeys(titles, len(whole)))
-        between = "\n\n"
+    if titles:
+        texts = (
+            [e for e in page if e.strip("\n -0123456789") and running[_key(e)] < least]
+            for page in lines[:-1]
+        )
+        crossing = sum(bool(page) and not ends_sentence(page[-1].strip()) for page in texts)
+        if crossing < _LEAST_CROSSING * (len(whole) - 1):
+            running -= Counter(dict.fromkeys(titles, len(whole)))
+            between = "\n\n"
     # Numbers of pages less the places of these.
     offsets: Counter[int] = Counter()
-    for place, (page, following) in enumerate(itertools.pairwise(whole), 1):
-        around = page.rstrip().rpartition("\n")[2], following.lstrip().partition("\n")[0]
-        matches = filter(None, map(_PAGE_NUMBER.fullmatch, around))
+    for place, (before, after) in enumerate(itertools.pairwise(lines), 1):
+        matches = filter(None, map(_PAGE_NUMBER.fullmatch, (before[-1], after[0])))
         offsets.update({int(match[1]) - place for match in matches})
 
     def is_furniture(line: str, place: int) -> bool:
         if match := _PAGE_NUMBER.fullmatch(line):
             return offsets[int(match[1]) - place] > 1
-        key = _DIGITS.sub("0", line).strip()
-        return bool(key) and running[key] >= least
+        return running[_key(line)] >= least
 
     pages: list[str] = []
+    had_foot = False
     for place, page in enumerate(whole):
-        before, after = (pages[-1] if pages else "").rstrip(), page.lstrip()
-        last_line = before.rfind("\n") + 1
-        first, _, rest = after.partition("\n")
-        has_foot = is_furniture(before[last_line:], place)
-        has_head = is_furniture(first, place) and not (has_foot and _PAGE_NUMBER.fullmatch(first))
-        if has_foot:
-            before = before[:last_line].rstrip()
-        if has_head:
-            after = rest.lstrip()
-        if not pages or not (has_foot or has_head):
-            pages.append(f"{between}{page}" if pages else after if has_head else page)
-            continue
-        goes_on = after[:1].islower() and not ends_sentence(before)
-        pages[-1] = before + ("\n" if goes_on else "\n\n")
-        pages.append(after)
-    before, _, last = pages[-1].rstrip().rpartition("\n")
-    return "".join([*pages[:-1], before if is_furniture(last, len(whole)) else pages[-1]])
+        first, _, rest = page.lstrip().partition("\n")
+        has_head = is_furniture(first, place) and not (had_foot and _PAGE_NUMBER.fullmatch(first))
+        body = rest.lstrip() if has_head else page
+        if pages and (had_foot or has_head):
+            ended, body = pages[-1].rstrip(), body.lstrip()
+            goes_on = body[:1].islower() and not ends_sentence(ended)
+            pages[-1] = ended + ("\n" if goes_on else "\n\n")
+        elif pages:
+            body = between + body
+        upper, _, last = body.rstrip().rpartition("\n")
+        had_foot = is_furniture(last, place + 1)
+        pages.append(upper.rstrip() if had_foot else body)
+    return "".join(pages)
+
+
+def _key(line: str) -> str:
+    """What a line has in common with those that differ by numbers."""
+    return _DIGITS.sub("0", line).strip()
 
 
 def has_margin(text: str) -> bool:

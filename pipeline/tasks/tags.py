@@ -62,18 +62,13 @@ def entity_forms(tags: Collection[str]) -> dict[str, str] | None:
     >>> sorted(entity_forms({"b-per", "O"}).values())
     ['B-per', 'O']
     """
-    different = set(tags)
-    if are_entities(different):
-        return {tag: tag for tag in sorted(different, reverse=True)}
-    small = {t: t[0].upper() + t[1:] if _SMALL.fullmatch(t) else t for t in different}
+    different = sorted(set(tags), reverse=True)
+    small = [t[0].upper() + t[1:] if _SMALL.fullmatch(t) else t for t in different]
     keyed = [dict(_KEYED.findall(tag)) for tag in different]
-    keys = set(keyed[0]).intersection(*keyed) if keyed else ()
-    for found in (
-        small,
-        *(dict(zip(different, (own[k] for own in keyed), strict=True)) for k in keys),
-    ):
-        if found != {t: t for t in different} and are_entities(set(found.values())):
-            return found
+    keys = sorted(set(keyed[0]).intersection(*keyed)) if keyed else []
+    for forms in (different, small, *([own[key] for own in keyed] for key in keys)):
+        if are_entities(set(forms)):
+            return dict(zip(different, forms, strict=True))
     return None
 
 
