@@ -63,13 +63,15 @@ def main() -> None:
     busy.stop()
     if process.returncode:
         sys.exit(f"albert pretrain ended with {process.returncode}")
-    began = time.monotonic()
-    subprocess.run(albert("evaluate", str(run), "--data", str(arguments.data)), check=True)
-    result = {"evaluate": time.monotonic() - began}
-    result |= parts_of(run, ends=ends, seconds=trained) | {"mfu_of_a_step": RATE.findall(told)}
-    result |= {"gpu_busy": busy.share(ends.get("compiling", 0.0), trained), "pretrain": trained}
+    result = parts_of(run, ends=ends, seconds=trained)
+    result |= {"pretrain": trained, "mfu_of_a_step": RATE.findall(told)}
+    result |= {"gpu_busy": busy.share(ends.get("compiling", 0.0), trained)}
     for name, value in result.items():
         print(f"{name:<24}{value:.3f}" if isinstance(value, float) else f"{name:<24}{value}")
+    began = time.monotonic()
+    subprocess.run(albert("evaluate", str(run), "--data", str(arguments.data)), check=True)
+    result |= {"evaluate": time.monotonic() - began}
+    result |= {"bits_per_character": read_evaluations(run)[-1].get("bits_per_character")}
     print(json.dumps(result))
 
 
@@ -78,11 +80,10 @@ def parts_of(run: Path, *, ends: dict[str, float], seconds: float) -> dict[str, 
     lines = read_metrics(run)
     last = [line for line in lines if line["split"] == TRAIN][-1]
     held_out = [line for line in lines if line["split"] == EVAL][-1]
-    evaluations = read_evaluations(run)
     in_steps = last["seconds"]
     model = config_from_dict(ModelConfig, json.loads((run / MODEL_CONFIG).read_text()))
     config = json.loads((run / "config.json").read_text())
-    batch = config["training"]["batch_size"]
+    batch = config["batch_size"]
     rate = last["step"] * batch / in_steps
     before = {name: ends.get(name, 0.0) for name in ENDS}
     return {
@@ -98,7 +99,6 @@ def parts_of(run: Path, *, ends: dict[str, float], seconds: float) -> dict[str, 
         "sequences_per_second": rate,
         "flops_per_second": prefixed(rate * training_flops(model, length=128, predictions=20), ""),
         "held_out_bits": held_out["bits_per_character"],
-        "bits_per_character": evaluations and evaluations[-1].get("bits_per_character"),
     }
 
 

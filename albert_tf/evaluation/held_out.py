@@ -6,7 +6,9 @@ smoothly where layers share weights); and what all measuring of a model goes thr
 function of it and a batch, compiled by the backend that Keras runs on.
 """
 
+import contextlib
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -178,14 +180,12 @@ class Compiled:
     def __init__(self, function: Callable[[Any, Batch], Tensor], model: Model) -> None:
         self._weights = model.weights_by_path
         if keras.backend.backend() == "jax":
-            import jax
 
-            @jax.jit
             def of_values(values: dict[str, Tensor], batch: Batch) -> Tensor:
                 with with_weights(model, values):
                     return function(model, batch)
 
-            self._function: Any = of_values
+            self._function: Any = jitted(of_values)
             return
         import tensorflow as tf
 
@@ -206,6 +206,31 @@ class Compiled:
 
     def _values(self) -> dict[str, Tensor]:
         return {path: weight.value for path, weight in self._weights.items()}
+
+
+# What XLA leaves out on GPUs: trying many forms of each part of a program, which takes most of
+# the time of compiling and finds next to nothing for products as large as ours.
+COMPILER_OPTIONS = ("xla_gpu_enable_triton_gemm", "xla_gpu_experimental_enable_fusion_autotuner")
+
+
+def jitted(function: Callable[..., Any], **how: Any) -> Any:
+    """`jax.jit` with the `COMPILER_OPTIONS` that this version of XLA has."""
+    import jax
+
+    options = None if jax.default_backend() == "cpu" else _known_options()
+    return jax.jit(function, compiler_options=options, **how)
+
+
+@functools.cache
+def _known_options() -> dict[str, bool]:
+    import jax
+
+    known = {}
+    for name in COMPILER_OPTIONS:
+        with contextlib.suppress(jax.errors.JaxRuntimeError):
+            jax.jit(lambda: 0, compiler_options={name: False}).lower().compile()
+            known[name] = False
+    return known
 
 
 def with_weights(model: Model, values: Mapping[str, Tensor]) -> keras.StatelessScope:

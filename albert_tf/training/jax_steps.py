@@ -15,7 +15,7 @@ import keras
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from albert_tf.evaluation.held_out import Program, with_weights
+from albert_tf.evaluation.held_out import Program, jitted, with_weights
 from albert_tf.model.encoder import DropoutSeeds
 from albert_tf.model.pretrainer import Batch, Model
 from albert_tf.training.optimizers import Scales
@@ -66,7 +66,7 @@ class JaxSteps(TrainingSteps):
             lambda: {path: jnp.zeros(shape) for path, shape in shapes.items()},
             out_shardings=self._divided,
         )
-        self._accumulate = jax.jit(
+        self._accumulate = jitted(
             jax.shard_map(
                 self._add_gradients,
                 mesh=mesh,
@@ -76,7 +76,7 @@ class JaxSteps(TrainingSteps):
             ),
             donate_argnums=0,
         )
-        self._apply = jax.jit(
+        self._apply = jitted(
             self._updated,
             in_shardings=(everywhere, everywhere, self._divided, everywhere),
             out_shardings=(everywhere, everywhere, everywhere, self._divided),

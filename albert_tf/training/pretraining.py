@@ -12,7 +12,7 @@ import keras
 import numpy as np
 
 from albert_tf.data.data_check import check_same_data
-from albert_tf.data.input_pipeline import StepShape, in_advance, training_batches
+from albert_tf.data.input_pipeline import StepShape, in_advance, is_accelerated, training_batches
 from albert_tf.data.on_the_fly import Landmark, Landmarks
 from albert_tf.model.pretrainer import Batch
 from albert_tf.model.unpadding import Fill, Sizes, batches_of_each_size, fill_of, unpadded
@@ -115,7 +115,8 @@ def train_with_pauses(work: "Pretraining", deadline: Deadline) -> Reason | None:
         Why it ended earlier, if it did.
     """
     work.ends_at = deadline.at
-    for share in PAUSES:
+    # Reading begins anew after a pause, which an accelerator waits for; its pace is steady.
+    for share in PAUSES[1::2] if is_accelerated() else PAUSES:
         pause = pause_after(share, work.config)
         if work.state.step >= pause:
             continue

@@ -18,7 +18,7 @@ from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.model.unpadding import Sizes, unpadded
 from albert_tf.planning.budget import Timed, cost_ahead
-from albert_tf.planning.cost import NUMBER_BYTES, predictions_of, training_flops
+from albert_tf.planning.cost import predictions_of, training_flops
 from albert_tf.training.run import training_steps
 from albert_tf.training.steps import Counts, TrainingSteps, micro_batch_size, pretraining_counts
 from schemas.architecture import ModelConfig
@@ -150,11 +150,13 @@ class ThisMachine:
     def __init__(self, records: Records, *, precision: Precision | None) -> None:
         self._records = records
         self.is_accelerator = is_accelerated()
-        rates = {each: matrix_rate(each) for each in NUMBER_BYTES if precision in (None, each)}
-        self.precision: Precision = precision or "float32"
-        if precision is None and rates["bfloat16"] > SPEED_UP * rates["float32"]:
-            self.precision = "bfloat16"
-        self.rate = rates[self.precision]
+        # GPUs and TPUs are made for it.
+        self.precision: Precision = precision or ("bfloat16" if self.is_accelerator else "float32")
+        self.rate = matrix_rate(self.precision)
+        if precision is None and not self.is_accelerator:
+            rate = matrix_rate("bfloat16")
+            if rate > SPEED_UP * self.rate:
+                self.precision, self.rate = "bfloat16", rate
 
     def timed(self, config: ModelConfig, train: TrainConfig, *, seconds: float) -> Timed:
         """See `Machine.timed`: on average over a run, from the examples that it begins with."""
@@ -252,14 +254,17 @@ def matrix_rate(precision: Precision) -> float:
     This is an upper bound for training. Random numbers, because hardware is faster on
     numbers that are all the same.
     """
-    width = WIDTH
-    while width < MAX_WIDTH and _width_seconds(width, (1, 1), precision) < MIN_SECONDS:
-        width *= 2
+    if is_accelerated():  # each product is compiled, and none of them says more than the largest
+        width, shapes = MAX_WIDTH, [SHAPES[0]]
+    else:
+        width, shapes = WIDTH, [*SHAPES]
+        while width < MAX_WIDTH and _width_seconds(width, (1, 1), precision) < MIN_SECONDS:
+            width *= 2
     # Of 4W rows, a multiplication with its addition as two.
     flops = 2 * 4 * width**3
     return max(
         flops * inputs * outputs / _width_seconds(width, (inputs, outputs), precision)
-        for inputs, outputs in SHAPES
+        for inputs, outputs in shapes
     )
 
 
@@ -296,7 +301,7 @@ def utilization_text(
         say: Told if float32 is faster here.
     """
     rate = matrix_rate(config.precision)
-    if config.precision == "bfloat16":
+    if config.precision == "bfloat16" and not is_accelerated():
         times = matrix_rate("float32") / rate
         if times > 1.0:
             say(

@@ -1,6 +1,6 @@
 """What is asked of a run: --model and --set, --recipe and --budget, its settings."""
 
-import ctypes.util
+import ctypes
 import dataclasses
 import importlib.metadata
 import os
@@ -161,6 +161,19 @@ def parse_override(override: str) -> tuple[str, Any]:
         raise SettingError(f"--set {name} must be of type {kind.__name__}, not {text!r}.") from None
 
 
+# What TensorFlow loads to compute on a GPU.
+LIBRARIES_OF_TENSORFLOW = ("libcudart.so.12", "libcublas.so.12", "libcudnn.so.9")
+
+
+def can_be_loaded(library: str) -> bool:
+    """Whether the system finds a library."""
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
 def take_jax(console: Console) -> None:
     """Have JAX train where it sees a GPU and TensorFlow does not, unless somebody chose.
 
@@ -175,8 +188,9 @@ def take_jax(console: Console) -> None:
     if is_chosen or is_hidden or not accelerators_shown():
         return
     installed = {each.name for each in importlib.metadata.distributions()}
-    runtime = ctypes.util.find_library("cudart") or ""
-    is_seen = "nvidia-cuda-runtime-cu12" in installed or runtime.endswith(".12")
+    is_seen = "nvidia-cudnn-cu12" in installed or all(map(can_be_loaded, LIBRARIES_OF_TENSORFLOW))
+    # A wheel for the processor alone.
+    is_seen = is_seen and "tensorflow-cpu" not in installed and "tensorflow_cpu" not in installed
     if installed & {"jax-cuda12-plugin", "jax-cuda13-plugin"} and not is_seen:
         os.environ["KERAS_BACKEND"] = "jax"
         keep_programs()

@@ -246,7 +246,9 @@ def test_a_run_that_takes_years_whatever_is_timed_ends_before_that(
         ({"CUDA_VISIBLE_DEVICES": ""}, ["jax-cuda13-plugin"], "tensorflow"),
         ({"CUDA_VISIBLE_DEVICES": "0"}, ["jax-cuda13-plugin"], "jax"),
         # TensorFlow finds these libraries too.
-        ({}, ["jax-cuda12-plugin", "nvidia-cuda-runtime-cu12"], "tensorflow"),
+        ({}, ["jax-cuda12-plugin", "nvidia-cudnn-cu12"], "tensorflow"),
+        # It cannot use them.
+        ({}, ["jax-cuda12-plugin", "nvidia-cudnn-cu12", "tensorflow_cpu"], "jax"),
         ({}, ["jax"], "tensorflow"),
     ],
 )
@@ -256,7 +258,7 @@ def test_jax_trains_where_it_alone_sees_a_gpu_and_nobody_chose(
     monkeypatch.setattr(cost, "ACCELERATORS", ("/dev/null",))
     found = [SimpleNamespace(name=name) for name in installed]
     monkeypatch.setattr(asked.importlib.metadata, "distributions", lambda: found)
-    monkeypatch.setattr(asked.ctypes.util, "find_library", lambda name: None)
+    monkeypatch.setattr(asked, "can_be_loaded", lambda library: False)
     monkeypatch.delenv("KERAS_BACKEND", raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
