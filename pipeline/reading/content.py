@@ -31,6 +31,8 @@ _FEW_ZEROS, _MOST_ZEROS = 64, 0.02
 _TAG = re.compile(rb"O|_|[BIESL]-[\w-]+|[A-Z]{2,5}\$?|[.,:]")
 # The mark of an item, or of who speaks, before a tab is part of the text.
 _ITEM = re.compile(rb"(?:\(?\w{1,4}[.)]|[-*\xe2\x80\xa2\xc2\xb7]+|[\w. -]{1,30}:)\t[^\t]*")
+# Most signs show within this many bytes; more of a hostile line would take time without end.
+_START_BYTES = 1000
 # A token has less than this, a sentence more.
 _TOKEN_BYTES = 40
 _PACKED_NAMES = (".gz", ".bz2", ".xz", ".zst")
@@ -110,7 +112,7 @@ def recognise(kind: Kind, data: bytes, *, path: str) -> str:
     head = Head(kind, path, data)
     otherwise = "" if kind == "wikipedia" else f", or {as_it_stands(kind)}"
     refuse_named("first", head.start, path=path)
-    refuse_named("start", head.start, path=path, otherwise=otherwise)
+    refuse_named("start", head.start[:_START_BYTES], path=path, otherwise=otherwise)
     # A tag that is none of our formats, no marker of theirs, and not of looks alone: with
     # one of these also subtitles begin.
     if head.start.startswith(b"<") and not has_marker(data):

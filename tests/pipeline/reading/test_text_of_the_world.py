@@ -353,6 +353,12 @@ def test_long_lines_of_marks_take_no_time_without_end(tmp_path):
     assert read(written(tmp_path, "a.txt", text)) == ("prose", [lines])
 
 
+@pytest.mark.parametrize("start", [">", "--- ", "From "])
+def test_a_long_line_that_begins_as_another_format_takes_no_time_without_end(start, tmp_path):
+    text = f"{start}{'a@' * 30_000}\n\nIt rained.\n"
+    assert read(written(tmp_path, "a.txt", text))[1][0][-1] == "It rained."
+
+
 def test_speech_in_quotation_marks_is_prose(tmp_path):
     path = written(tmp_path, "a.txt", '"He came late."\n"Why?"\n')
     _, documents = read(path)
