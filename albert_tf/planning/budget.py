@@ -96,6 +96,9 @@ DOUBT = 2.0
 # The batch of an accelerator, as a multiple of the recipe's: a small one leaves it idle.
 ACCELERATOR_BATCH = 8
 
+# Layers times their width in the largest model that the recipe's rate was measured with.
+MEASURED_WITH = 6 * 256
+
 # Of the steps that do not depend on how many there will be, the shares after which they
 # are counted again: the last time when a little can still be taken off.
 PAUSES = (0.05, 0.2, 0.4, 0.6, 0.8, 0.95)
@@ -416,6 +419,18 @@ class Choice:
     def chosen(self) -> Candidate:
         """The model chosen."""
         return self.candidates[self.place]
+
+
+def rate_share(config: ModelConfig) -> float:
+    """The share of the recipe's rate for a model, all of it up to those it was measured with.
+
+    A step of Muon changes what a kernel computes by the root of its width (Yang et al.,
+    2310.17813), and what L layers change adds up.
+
+    >>> [round(rate_share(ladder_model(*shape)), 2) for shape in ((6, 256), (8, 512), (12, 768))]
+    [1.0, 0.61, 0.41]
+    """
+    return min(1.0, math.sqrt(MEASURED_WITH / (config.num_hidden_layers * config.hidden_size)))
 
 
 def check_is_enough(seconds: float) -> None:

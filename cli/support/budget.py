@@ -77,6 +77,11 @@ def choose(
         until=until,
         say=console.say,
     )
+    if choice.train.learning_rate != asked.config.learning_rate:
+        rate = choice.train.learning_rate * budget.rate_share(choice.chosen.config)
+        choice = dataclasses.replace(
+            choice, train=dataclasses.replace(choice.train, learning_rate=round(rate, 5))
+        )
     tokenizer = load_vocabulary(asked.data, manifest)
     pieces = map(tokenizer.piece, range(tokenizer.vocab_size))
     characters = sum(len(piece) == 1 for piece in pieces)
