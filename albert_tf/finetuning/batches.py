@@ -41,8 +41,9 @@ def training_batches(job: TuningJob, state: TuningState) -> Generator[Batch, Non
     while True:
         chosen = epoch_batches(train.lengths, batch_size=size, seed=job.config.seed, epoch=epoch)
         for rows in chosen[place:]:
+            draw = job.redraw if epoch else None
             batch = batch_of(
-                [train.rows[row] for row in rows],
+                [draw(int(row), epoch) if draw else train.rows[row] for row in rows],
                 job.spec,
                 size=size,
                 longest=job.config.max_seq_length,

@@ -8,12 +8,10 @@ gives the same step but for rounding.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
-Batch = dict[str, Any]
+from albert_tf.finetuning.batches import Array, Batch, micro_batches
 
 # The loss is that of the first numbers of a vector too, so that these do as shorter
 # vectors (Matryoshka representations, Kusupati et al. 2022, 2205.13147).
@@ -39,14 +37,9 @@ def with_gradients(
     """
     rows = len(batch["input_ids"])
     names = ("input_ids", "input_mask", "segment_ids", "option_mask")
-    vectors = []
-    for first in range(0, rows, size):
-        part = {name: batch[name][first : first + size] for name in names}
-        missing = size - len(part["input_ids"])
-        # As wide as the others, for which it is compiled.
-        part = {n: np.pad(v, [(0, missing)] + [(0, 0)] * (v.ndim - 1)) for n, v in part.items()}
-        vectors.append(compute(part)[: size - missing])
-    whole = np.concatenate(vectors).astype(np.float64)
+    parts = micro_batches({name: batch[name] for name in names}, size=size, devices=1)
+    vectors = [compute({name: each[0] for name, each in part.items()}) for part in parts]
+    whole = np.concatenate(vectors)[:rows].astype(np.float64)
     losses, gradients = np.zeros(rows), np.zeros_like(whole)
     width = whole.shape[-1]
     for prefix in (*(each for each in PREFIXES if each < width), width):

@@ -1,6 +1,7 @@
 """What `finetune` was asked to do, the model that it begins with, where it stands."""
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from albert_tf.runs.metrics import Metrics
 from albert_tf.training.steps import StepDone
 from schemas.finetune_config import ResolvedFineTuneConfig
 from schemas.layout import TRAIN
-from schemas.task import TaskRecord, TaskRows, TaskSpec
+from schemas.task import EncodedExample, TaskRecord, TaskRows, TaskSpec
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -24,6 +25,7 @@ class TuningJob:
     Attributes:
         source: Its weights are those to start from: of the encoder, and of the head
             where that is taken along; none at all for a start from scratch.
+        redraw: The row to train on of a number in an epoch, if others come in each.
     """
 
     record: TaskRecord
@@ -32,6 +34,7 @@ class TuningJob:
     train: TaskRows
     held_out: TaskRows
     run: Path
+    redraw: Callable[[int, int], EncodedExample] | None = None
 
     @property
     def spec(self) -> TaskSpec:

@@ -426,14 +426,18 @@ def read_worth(folder: Path) -> dict[str, Any]:
 
 def measures_table(result: dict[str, Any]) -> Table:
     """The measures with their intervals, beside those of guessing."""
-    baselines = result["baselines"]
-    rows = []
-    for name, value in result["metrics"].items():
-        low, high = result["intervals"][name]
-        others = (shown(values[name]) for values in baselines.values())
-        rows.append((name, shown(value), f"{shown(low)} to {shown(high)}", *others))
+    baselines, rows = result["baselines"], []
+    # Earlier records have none of the baselines.
+    known = {"model": result["intervals"], **result.get("baseline_intervals", {})}
+    for name in result["metrics"]:
+        cells = []
+        for what, values in {"model": result["metrics"], **baselines}.items():
+            bounds = known[what][name] if what in known else ()
+            interval = f" ({' to '.join(map(shown, bounds))})" if bounds else ""
+            cells.append(shown(values[name]) + interval)
+        rows.append((name, *cells))
     return Table(
-        title="Measures", columns=("measure", "model", "95 %", *baselines), rows=tuple(rows)
+        title="Measures", columns=("measure (95 %)", "model", *baselines), rows=tuple(rows)
     )
 
 

@@ -82,7 +82,7 @@ def answers_of(
 
     Args:
         rows: Of all examples, in any order.
-        logits: Of each row, from `TaskLogits`.
+        logits: Of each row, from `logits_of`.
     """
     places: list[list[int]] = [[] for _ in examples]
     for place, row in enumerate(rows):
@@ -156,17 +156,18 @@ def evaluated(
         baselines: What guessing says of the examples, by name.
     """
     task, targets = answered.task, answered.targets
-    predictions = answered.predictions
+    predictions, guesses = answered.predictions, baselines or {}
+
+    def intervals(said: Targets) -> dict[str, tuple[float, float]]:
+        return {name: interval_of(task, name, targets, said) for name in task.spec.metrics}
+
     result: Result = {
         "examples": len(answered.examples),
         "metric": task.spec.metrics[0],
         "metrics": measured(task, targets, predictions),
-        "intervals": {
-            name: interval_of(task, name, targets, predictions) for name in task.spec.metrics
-        },
-        "baselines": {
-            name: measured(task, targets, guesses) for name, guesses in (baselines or {}).items()
-        },
+        "intervals": intervals(predictions),
+        "baselines": {name: measured(task, targets, said) for name, said in guesses.items()},
+        "baseline_intervals": {name: intervals(said) for name, said in guesses.items()},
         "threshold": task.threshold,
     }
     result |= task.by_label(targets, predictions)

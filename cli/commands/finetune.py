@@ -3,7 +3,7 @@
 import os
 import shlex
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,25 +21,18 @@ from cli.support.options import (
     offered,
     take_config,
 )
-from cli.support.trained_model import (
-    Start,
-    checkpoint_option,
-    fitted,
-    read_start,
-    vocabulary_for_text,
-)
+from cli.support.trained_model import Start, checkpoint_option, read_start
 from pipeline.storage import output_folder
 from pipeline.storage.output_folder import Footprint, Identity
 from pipeline.tasks.named_tasks import NAMED_TASKS
 from schemas.config import flag_name
-from schemas.errors import AlbertError, SettingError
+from schemas.errors import SettingError
 from schemas.files import write_text
 from schemas.finetune_config import OF_ANSWERS, TASK_RECIPES, FineTuneConfig
 from schemas.layout import (
     CHECKPOINT_DIRECTORIES,
     CHECKPOINTS,
     HF_TOKENIZER_CONFIG,
-    MANIFEST,
     METRICS,
     MODEL_CARD,
     MODEL_CONFIG,
@@ -49,19 +42,16 @@ from schemas.layout import (
     TASK_PREDICTIONS,
     TENSORBOARD,
     TEST_PREDICTIONS,
-    TRAIN,
     WORDPIECE,
     vocabulary_file,
 )
-from schemas.manifest import read_manifest
 from schemas.report import text_lines
-from schemas.task import KINDS, Kind, TaskExample, TaskRecord, TaskSpec
+from schemas.task import KINDS, EncodedExample, Kind, TaskExample, TaskRecord, TaskSpec
 
 if TYPE_CHECKING:
     from albert_tf.finetuning.job import TuningJob
     from albert_tf.model.trained_model import TrainedModel
     from cli.support.task_data import TaskData
-    from pipeline.tasks.task_files import TaskPaths
     from pipeline.vocabulary.tokenizer import Tokenizer
 
 _FILES: dict[str, Any] = {"multiple": True, "metavar": "FILE", "type": UserPath(readable=False)}
@@ -163,20 +153,28 @@ def finetune(
     score.
     """
     started = time.monotonic()
-    from cli.support.task_data import identity, read_task
+    from cli.support.task_data import identity, read_crops, read_task, task_paths, with_columns
+    from pipeline.tasks.named_tasks import task_called
+    from pipeline.vocabulary.importing import notes_on, read_vocabulary
 
     console = Console(quiet=quiet)
     say = console.say
     start, settings = take_config(Start, values), settings_of(values)
     output_folder.check_is_not(output, model, what="the model to start from")
-    spec, paths = task_of_flags(values, settings)
-    tokenizer = vocabulary_for_text(model, say=say)
+    spec = with_columns(task_called(values["task"]), values)
+    check_settings_fit(settings, spec.kind)
+    paths = task_paths(values, spec)
+    tokenizer = read_vocabulary(model)
+    for note in notes_on(model, tokenizer):
+        say(note)
     if paths.train:
         data = read_task(paths, spec, say=say)
     else:
         data = read_crops(Path(values["data"]), spec, length=settings.max_seq_length, say=say)
-    source = read_start(model, data.spec, start=start, say=say)
-    source = fitted(source, tokenizer, path=model, say=say)
+    with silent_stderr():
+        from albert_tf.inference import fitted
+
+    source = fitted(read_start(model, data.spec, start=start, say=say), tokenizer)
     max_time = values["max_time"]
     max_seconds = None if max_time is None else max_time - (time.monotonic() - started)
     job = make_job(data, settings, source=source, tokenizer=tokenizer, output=output, say=say)
@@ -214,34 +212,6 @@ def settings_of(values: dict[str, Any]) -> FineTuneConfig:
     if "epochs" in given:
         values |= dict.fromkeys({"steps", "warmup_steps"} - given)
     return take_config(FineTuneConfig, values)
-
-
-def task_of_flags(values: dict[str, Any], settings: FineTuneConfig) -> "tuple[TaskSpec, TaskPaths]":
-    """The task, and the files to read: those that are named, else those of --data."""
-    from cli.support.task_data import with_columns
-    from pipeline.tasks.named_tasks import task_called
-    from pipeline.tasks.task_files import TaskPaths, find_task_files
-
-    spec = with_columns(task_called(values["task"]), values)
-    check_settings_fit(settings, spec.kind)
-    folder, found = values["data"], TaskPaths()
-    is_data_set = spec.kind == "embed" and folder and (Path(folder) / MANIFEST).exists()
-    if is_data_set and not values["train"]:
-        return spec, found
-    if folder is not None:
-        found = find_task_files(folder, spec)
-    paths = TaskPaths(
-        values["train"] or found.train,
-        values["evaluation"] or found.evaluation[:1],
-        values["test"] or found.test,
-        (*found.evaluation[1:], *found.others),
-    )
-    if not paths.train:
-        raise SettingError(
-            "There is nothing to train on; name a file with --train, or the folder of "
-            "a named task with --data."
-        )
-    return spec, paths
 
 
 def recorded(model: Path, values: dict[str, Any]) -> dict[str, Any]:
@@ -313,46 +283,21 @@ def make_job(
         f"{len(train.rows):,} rows, {config.steps:,} steps of {config.batch_size}, "
         f"learning rate {config.learning_rate:g}."
     )
+
+    def redraw(number: int, epoch: int) -> EncodedExample:
+        assert data.redraw is not None
+        drawn = encode_examples([data.redraw(number, epoch)], record, tokenizer=tokenizer)
+        return drawn.rows[0]
+
     return TuningJob(
-        record=record, config=config, source=source, train=train, held_out=held_out, run=output
+        record=record,
+        config=config,
+        source=source,
+        train=train,
+        held_out=held_out,
+        run=output,
+        redraw=redraw if data.redraw else None,
     )
-
-
-def read_crops(folder: Path, spec: "TaskSpec", *, length: int | None, say: Say) -> "TaskData":
-    """Pairs of texts from the documents of a data set, a tenth of them held out."""
-    from cli.support.task_data import TaskData
-    from pipeline.dataset.manifest import load_vocabulary
-    from pipeline.records.reading import CorruptRecord, read_tokens
-    from pipeline.tasks.crops import MOST_HELD_OUT, crop_pairs
-
-    manifest = read_manifest(folder)
-    if not manifest.has_documents:
-        raise SettingError(
-            f"--data: {folder} has examples and no documents; make the data with "
-            "--examples on-the-fly."
-        )
-    tokenizer = load_vocabulary(folder, manifest)
-    kinds: dict[bool, list[TaskExample]] = {False: [], True: []}
-    for shard in manifest.shard_files(TRAIN, 0):
-        tokens = read_tokens(folder, shard, manifest, config=manifest.config)
-        if isinstance(tokens, CorruptRecord):
-            raise AlbertError(f"{tokens}; make the data again.")
-        for is_held_out, example in crop_pairs(
-            tokens,
-            length=length or spec.max_seq_length,
-            seed=manifest.config.seed,
-            tokenizer=tokenizer,
-        ):
-            kinds[is_held_out].append(example)
-    train, held_out = kinds[False], kinds[True][:MOST_HELD_OUT]
-    if not train or not held_out:
-        raise AlbertError(
-            f"{folder} has {len(train) + len(held_out):,} passages, too few to learn from; give "
-            "more text."
-        )
-    say(f"{folder}: {len(train):,} pairs of crops of passages to train on, and the halves of")
-    say(f"{len(held_out):,} other passages, of which each is to find the other.")
-    return TaskData(replace(spec, metrics=("recall_at_1", "recall_at_10")), train, held_out, {})
 
 
 def sequence_length(spec: TaskSpec, source: "TrainedModel", asked: int | None, *, say: Say) -> int:

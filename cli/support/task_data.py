@@ -5,13 +5,18 @@ Shared by fine-tuning, prediction and evaluation.
 
 import dataclasses
 import hashlib
+import io
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cli.support.console import Say
+from pipeline.dataset.manifest import load_vocabulary, read_examples
 from pipeline.encoding.encoding import encode_examples, question_room
+from pipeline.records.reading import CorruptRecord, read_tokens
+from pipeline.tasks.crops import Passage, pairs_of_examples, passages_of
 from pipeline.tasks.task_files import TaskFile, TaskPaths, by_parts, find_task_files, read_task_file
 from pipeline.tasks.training_data import (
     check_examples,
@@ -22,8 +27,10 @@ from pipeline.tasks.training_data import (
     with_labels,
 )
 from schemas.config import deciding
-from schemas.errors import AlbertError
+from schemas.errors import AlbertError, SettingError
 from schemas.example import UNK_ID
+from schemas.layout import EVAL, MANIFEST, TRAIN
+from schemas.manifest import read_manifest
 from schemas.readable import counted, percent
 from schemas.task import TARGETS, TaskExample, TaskRecord, TaskRows, TaskSpec
 
@@ -38,6 +45,12 @@ _MUCH_UNKNOWN = 0.05
 # Examples that are shown before training, and how much of each text.
 _SHOWN_EXAMPLES, _SHOWN_CHARACTERS = 3, 200
 
+# Standard input is read as it comes, at most so much at a time.
+_BLOCK_BYTES = 1 << 16
+
+# Pairs that crops are measured on.
+MOST_HELD_OUT = 2000
+
 # What the files of `TaskPaths` are for.
 _ROLES = ("to train on", "to choose the best by", "to predict", "not used")
 
@@ -47,12 +60,14 @@ class TaskData(NamedTuple):
 
     Attributes:
         tests: To predict, by the name of the file that the predictions get.
+        redraw: The example to train on of a number in an epoch, if they are drawn anew.
     """
 
     spec: TaskSpec
     train: list[TaskExample]
     held_out: list[TaskExample]
-    tests: dict[str, list[TaskExample]]
+    tests: dict[str, list[TaskExample]] = {}  # noqa: RUF012
+    redraw: Callable[[int, int], TaskExample] | None = None
 
 
 def with_columns(spec: TaskSpec, flags: Mapping[str, Any]) -> TaskSpec:
@@ -104,6 +119,78 @@ def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
     return TaskData(spec, train, held_out, tests)
 
 
+def task_paths(values: Mapping[str, Any], spec: TaskSpec) -> TaskPaths:
+    """The files to read: those that are named, else those of --data.
+
+    None of a data set, whose documents are cut into pairs.
+    """
+    folder, found = values["data"], TaskPaths()
+    if folder is not None:
+        if spec.kind == "embed" and (Path(folder) / MANIFEST).exists() and not values["train"]:
+            return found
+        found = find_task_files(folder, spec)
+    paths = TaskPaths(
+        values["train"] or found.train,
+        values["evaluation"] or found.evaluation[:1],
+        values["test"] or found.test,
+        (*found.evaluation[1:], *found.others),
+    )
+    if not paths.train:
+        raise SettingError(
+            "There is nothing to train on; name a file with --train, or the folder of "
+            "a named task with --data."
+        )
+    return paths
+
+
+def read_crops(folder: Path, spec: TaskSpec, *, length: int | None, say: Say) -> TaskData:
+    """Pairs of texts from the documents of a data set.
+
+    Those of its held-out split are measured on, else a tenth of its passages.
+    """
+    manifest = read_manifest(folder)
+    if not manifest.has_documents:
+        raise SettingError(
+            f"--data: {folder} has examples and no documents; make the data with "
+            "--examples on-the-fly."
+        )
+    tokenizer = load_vocabulary(folder, manifest)
+    passages: list[Passage] = []
+    for shard in manifest.shard_files(TRAIN, 0):
+        tokens = read_tokens(folder, shard, manifest, config=manifest.config)
+        if isinstance(tokens, CorruptRecord):
+            raise AlbertError(f"{tokens}; make the data again.")
+        seed = manifest.config.seed
+        passages += passages_of(tokens, length=length or spec.max_seq_length, seed=seed)
+    if manifest.config.sentence_task != "none" and manifest.num_examples(EVAL):
+        records = read_examples(folder, manifest, split=EVAL, copy=0)
+        # Of nsp every other second segment is from elsewhere.
+        task, label = manifest.config.sentence_task, "next_sentence_labels"
+        own = (record for record in records if task == "sop" or record[label] == [0])
+        held_out = [*pairs_of_examples(itertools.islice(own, MOST_HELD_OUT), tokenizer)]
+        what = "held-out examples, whose segments"
+    else:
+        halves = [each.halves(tokenizer) for each in passages if each.is_held_out]
+        held_out, what = halves[:MOST_HELD_OUT], "other passages, whose halves"
+        passages = [each for each in passages if not each.is_held_out]
+    if not passages or not held_out:
+        raise AlbertError(
+            f"{folder} has {len(passages) + len(held_out):,} passages, too few to learn from; "
+            "give more text."
+        )
+    say(
+        f"{folder}: {len(passages):,} passages to train on, by other crops in each epoch; measured "
+        f"on {len(held_out):,} {what} are to find each other."
+    )
+
+    def redraw(number: int, epoch: int) -> TaskExample:
+        return passages[number].crops(tokenizer, epoch=epoch)
+
+    train = [redraw(number, 0) for number in range(len(passages))]
+    spec = dataclasses.replace(spec, metrics=("recall_at_1", "recall_at_10"))
+    return TaskData(spec, train, held_out, redraw=redraw)
+
+
 def show_task(paths: Sequence[str], spec: TaskSpec, *, say: Say) -> None:
     """Show what would be learned of the files of a task, or of its folder."""
     is_folder = len(paths) == 1 and Path(paths[0]).is_dir()
@@ -127,6 +214,37 @@ def read_unlabelled(path: str, spec: TaskSpec, *, say: Say) -> list[TaskExample]
     file = read_task_file(path, spec, is_labelled=False)
     _say_how(path, file, say=say, has_columns=file.columns != spec.columns)
     return file.examples
+
+
+def typed_lines(nothing: str) -> Iterator[list[bytes]]:
+    """The lines of standard input that can be read without waiting, without their ends.
+
+    Args:
+        nothing: What is said where nobody sends any.
+    """
+    begun, is_empty = list[bytes](), True
+    stream: Any = sys.stdin.buffer if sys.stdin and not sys.stdin.isatty() else io.BytesIO()
+    while block := stream.read1(_BLOCK_BYTES):
+        is_empty = False
+        whole, end, rest = block.rpartition(b"\n")
+        if not end:
+            begun.append(block)
+            continue
+        yield b"".join([*begun, whole]).split(b"\n")
+        begun = [rest] if rest else []
+    if begun:
+        yield [b"".join(begun)]
+    if is_empty:
+        # Nobody sends what would be waited for.
+        raise SettingError(nothing)
+
+
+def decoded(line: bytes, *, what: str = "the text") -> str:
+    """A line as text, without its end."""
+    try:
+        return line.decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise AlbertError(f"{what} is not UTF-8; convert it first.") from None
 
 
 # What is read from the columns of a table, for a person.

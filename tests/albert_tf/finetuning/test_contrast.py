@@ -1,15 +1,20 @@
 """The loss of vectors: its gradient, and micro-batches that change nothing."""
 
 import dataclasses
+import itertools
+from array import array
 
 import numpy as np
 import pytest
 
+from albert_tf.finetuning.batches import training_batches
 from albert_tf.finetuning.contrast import cosine_losses, ranking_losses, with_gradients
 from albert_tf.finetuning.finetune import FineTuning, finetune
+from albert_tf.finetuning.job import TuningState
 from albert_tf.runs.checkpoints import load_newest
 from albert_tf.runs.metrics import QUIET
 from albert_tf.training.loop import StopRequest
+from schemas.task import EncodedExample, TokenSequence
 from tests.albert_tf.finetuning.test_finetune import job_of, trained
 
 
@@ -95,6 +100,27 @@ def test_a_step_does_not_depend_on_the_size_of_micro_batches(tmp_path):
         steps.append([*sums, norm])
         run.log.close()
     np.testing.assert_allclose(*steps, rtol=1e-5)
+
+
+def test_rows_are_drawn_anew_in_each_epoch_and_the_same_after_a_stop(tmp_path):
+    job = job_of("embed", tmp_path / "run", epochs=3)
+
+    def redraw(number, epoch):
+        ids = array("i", [2, 10 + epoch, 20 + number, 3])
+        sequence = TokenSequence(ids, first_length=4)
+        return EncodedExample(example=number, sequences=(sequence, sequence), target=1.0)
+
+    job = dataclasses.replace(job, redraw=redraw)
+    state = TuningState.of(job)
+    steps = len(job.train.rows) // job.config.batch_size
+    batches = list(itertools.islice(training_batches(job, state), 2 * steps + 1))
+    drawn = [set(batch["input_ids"][:, 0, 1].tolist()) for batch in batches[steps:]]
+    assert drawn == [{11}] * steps + [{12}]
+    numbers = np.concatenate([each["input_ids"][:, 0, 2] for each in batches[steps:-1]])
+    assert sorted(numbers) == [20 + number for number in range(len(job.train.rows))]
+    state.step = steps + 1
+    again = next(training_batches(job, state))
+    np.testing.assert_array_equal(again["input_ids"], batches[steps + 1]["input_ids"])
 
 
 def test_vectors_are_learned_and_measured_beside_words(tmp_path):

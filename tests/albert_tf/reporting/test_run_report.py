@@ -275,8 +275,8 @@ def test_a_model_that_is_stuck_at_the_majority_is_called_that(folder):
     points = ((0, 0.4), (4, 0.5))
     assert section.plots[0].curves == (Curve(run=0, is_held_out=True, points=points),)
     measures, labels, confusion = section.tables
-    assert measures.columns == ("measure", "model", "95 %", "majority", "words")
-    assert measures.rows == (("accuracy", "0.5000", "0.2000 to 0.8000", "0.5000", "0.7500"),)
+    assert measures.columns == ("measure (95 %)", "model", "majority", "words")
+    assert measures.rows == (("accuracy", "0.5000 (0.2000 to 0.8000)", "0.5000", "0.7500"),)
     assert labels.rows[0] == ("bad", "0.5000", "1.0000", "0.6667", 5)
     assert confusion.rows == (("bad", 5, 0), ("good", 5, 0))
 

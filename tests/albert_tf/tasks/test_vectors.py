@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from albert_tf.runs.run_record import measures_table
 from albert_tf.tasks.baselines import baselines_of
 from albert_tf.tasks.evaluation import answers_of, evaluated, task_of
 from schemas.task import EncodedExample, TaskExample, TaskSpec
@@ -41,6 +42,22 @@ def test_scored_pairs_are_measured_by_the_order_of_their_cosines():
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
     given = examples(scores=(5.0, 1.0, 3.0))
     assert evaluated(answered(SCORED, list(vectors), given))["metrics"] == {"spearman": 1.0}
+
+
+def test_what_is_beside_the_model_has_intervals_too():
+    given = examples(scores=(5.0, 1.0, 3.0))
+    vectors = np.ones((3, 2, 2)) / 2**0.5
+    baselines = {"bm25": [0, 2, 0], "tf-idf": [0, 0, 0]}
+    result = evaluated(answered(RANKED, list(vectors), given), baselines=baselines)
+    # Wilson's, of two of three and of all.
+    assert result["baseline_intervals"]["bm25"]["recall_at_1"] == pytest.approx(
+        (0.2077, 0.9385), abs=1e-4
+    )
+    assert result["baseline_intervals"]["tf-idf"]["recall_at_1"] == pytest.approx(
+        (0.4385, 1), abs=1e-4
+    )
+    (first, _) = measures_table(result).rows
+    assert first[2:] == ("0.6667 (0.2077 to 0.9385)", "1.0000 (0.4385 to 1.0000)")
 
 
 @pytest.mark.parametrize("name", ["tf-idf", "bm25"])

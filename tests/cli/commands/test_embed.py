@@ -8,6 +8,11 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
+from cli.support.task_data import read_crops
+from pipeline.dataset.manifest import load_vocabulary, read_examples
+from pipeline.tasks.named_tasks import task_called
+from schemas.example import SEP_ID
+from schemas.manifest import read_manifest
 from tests.commands import attempt, make_data, run
 
 TEXTS = ("The river is wide.", "", "Numbers are objects, too.", "Ünïcödé 北京 \u200d🦊")
@@ -75,12 +80,33 @@ def test_documents_alone_teach_a_model_to_embed(models, small, tmp_path):
     said = run(
         "finetune", models / "run", "--task", "embed", "--data", data, "--output", out, *fast
     )
-    assert "other passages, of which each is to find the other." in said
+    assert "other passages, whose halves are to find each other." in said
     result = json.loads((out / "eval.json").read_text())
     assert set(result["baselines"]) == {"before", "tf-idf", "bm25"}
     assert result["metric"] == "recall_at_1"
     card = (out / "README.md").read_text()
     assert "near each other where texts belong together" in card
+
+
+def test_crops_are_others_in_each_epoch_and_held_out_examples_are_the_yardstick(small, tmp_path):
+    folder = tmp_path / "data"
+    make_data(small, "--examples", "on-the-fly", "--eval-fraction", 0.3, output=folder)
+    said = []
+    data = read_crops(folder, task_called("embed"), length=16, say=said.append)
+    assert "held-out examples, whose segments are to find each other." in said[0]
+    assert data.redraw(0, 0) == data.train[0]
+    texts = [[data.redraw(number, epoch).text for number in range(20)] for epoch in (0, 1, 1)]
+    assert texts[1] == texts[2]
+    assert sum(a != b for a, b in zip(*texts[:2], strict=True)) > 10
+    # What both segments of the first example are, with its masks undone.
+    manifest = read_manifest(folder)
+    tokenizer = load_vocabulary(folder, manifest)
+    example = next(read_examples(folder, manifest, split="eval", copy=0))
+    ids = np.array(example["input_ids"])
+    ids[example["masked_lm_positions"]] = example["masked_lm_ids"]
+    pair = (data.held_out[0].text, data.held_out[0].text_pair)
+    assert [*tokenizer.encode([pair[0]])[0]] == ids[1 : list(ids).index(SEP_ID)].tolist()
+    assert pair[1] == tokenizer.decode(ids[list(ids).index(SEP_ID) + 1 : -1].tolist())
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def test_a_file_with_labels_measures_a_model_again(tuned, table):
 def test_the_card_says_from_what_and_on_what_and_no_setting_of_other_kinds(tuned):
     card = (tuned / "README.md").read_text()
     assert "Fine-tuned from `run` on `texts.csv` with albert-pretraining " in card
-    assert "On 32 held-out examples:\n\n| measure | model | 95 % | majority |" in card
+    assert "On 32 held-out examples:\n\n| measure (95 %) | model | majority |" in card
     recipe = card.partition("## Recipe")[2].partition("## ")[0]
     assert "| learning_rate | 0.001 |" in recipe
     assert "None" not in recipe
