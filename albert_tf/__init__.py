@@ -1,10 +1,12 @@
 """TFRecords become a trained ALBERT."""
 
+import contextlib
 import hashlib
 import importlib.util
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -48,6 +50,24 @@ if _backend == "jax":
     keep_programs()
 
 
+@contextlib.contextmanager
+def silent_stderr() -> Iterator[int]:
+    """Swallow what native code writes while it is imported, but what goes to the descriptor.
+
+    TensorFlow reports on the machine then, and no setting stops it; what goes wrong
+    still comes as an exception.
+    """
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield kept
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
 def load(folder: str | Path, *, checkpoint: Literal["latest", "best"] | None = None) -> "Model":
     """A trained model with its vocabulary, to ask about texts.
 
@@ -62,14 +82,6 @@ def load(folder: str | Path, *, checkpoint: Literal["latest", "best"] | None = N
             f"Python finds {hiding} under the name pipeline, a package of albert-pretraining; "
             "rename your file, or run Python in another folder."
         )
-    # TensorFlow reports on the machine while it is imported, and no setting stops it.
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
-    try:
+    with silent_stderr():
         from albert_tf.inference import Model
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
     return Model(folder, checkpoint=checkpoint)

@@ -1,10 +1,12 @@
-"""A trained model from Python: `albert_tf.load("run")` and what it says of texts.
+"""A trained model with its vocabulary, and what it says of texts.
 
-The only module of `albert_tf` that reads text: it joins a model with its vocabulary.
+`albert_tf.load("run")` and the commands that read a model for texts have it from here: the
+only module of `albert_tf` that reads text.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +18,29 @@ from albert_tf.convert.external import without_padding_rows
 from albert_tf.convert.reading import read_model
 from albert_tf.finetuning.evaluate import Predictor
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.model.trained_model import as_embedder, likeliest, mask_probabilities, pretrainer_of
+from albert_tf.model.trained_model import (
+    TrainedModel,
+    as_embedder,
+    likeliest,
+    mask_probabilities,
+    pretrainer_of,
+)
 from albert_tf.runs.checkpoints import Which
+from albert_tf.runs.metrics import QUIET, Say
+from albert_tf.tasks.evaluation import Answered
 from pipeline.encoding.encoding import encode_examples
-from pipeline.encoding.queries import check_text, encode_masked
+from pipeline.encoding.queries import check_length, check_text, encode_masked
 from pipeline.tasks.table_examples import words_of
-from pipeline.vocabulary.tokenizer import Tokenizer, load_tokenizer
-from pipeline.vocabulary.tokenizer import read_model as read_vocabulary
-from pipeline.vocabulary.wordpiece import read_wordpiece
-from schemas.errors import AlbertError
-from schemas.layout import MODEL_CONFIG, WORDPIECE, vocabulary_file
-from schemas.task import TaskExample
+from pipeline.vocabulary.importing import notes_on, read_vocabulary
+from pipeline.vocabulary.tokenizer import Tokenizer
+from schemas.errors import AlbertError, SettingError
+from schemas.layout import MODEL_CONFIG, vocabulary_file
+from schemas.task import TaskExample, TaskRecord, TaskRows, TaskSpec
 
 # TensorFlow looks for GPUs, and reports on it, once something is computed.
 ops.zeros(1)
 
-Row = str | tuple[str, str] | Mapping[str, Any]
+Row = str | tuple[str, str | None] | Mapping[str, Any]
 
 
 class Model:
@@ -39,69 +48,99 @@ class Model:
 
     Args:
         checkpoint: The newest weights of a run, or its best; None as the commands do.
+        needs_head: Whether a model of another program without a masked-LM head is refused.
+        say: Told what a person should know of its files.
     """
 
-    def __init__(self, folder: str | Path, *, checkpoint: Which | None = None) -> None:
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        checkpoint: Which | None = None,
+        needs_head: bool = False,
+        say: Say = QUIET.say,
+    ) -> None:
         path = Path(folder)
-        file = vocabulary_file(path)
-        if not file.is_file():
+        self.tokenizer: Tokenizer = read_vocabulary(path)
+        for note in notes_on(path, self.tokenizer):
+            say(note)
+        found = read_model(path, which=checkpoint, needs_head=needs_head, say=say)
+        self.trained = fitted(found, self.tokenizer)
+
+    @property
+    def tuned(self) -> TrainedModel:
+        """The model, once it is found to be a fine-tuned one."""
+        if self.trained.task is None:
             raise AlbertError(
-                f"{path} has no {file.name}; give the folder of a run, an export or a fine-tuned "
-                "model."
+                f"{self.trained.folder} is not a fine-tuned model; give a folder that albert "
+                "finetune, or albert import of such a model, has written."
             )
-        if file.name == WORDPIECE and not (path / MODEL_CONFIG).is_file():
-            raise AlbertError(
-                f"{path} has a WordPiece vocabulary, whose pieces are numbered differently "
-                "here; turn it into a run with albert import."
-            )
-        self._tokenizer: Tokenizer = (
-            read_wordpiece(file)
-            if file.name == WORDPIECE
-            else load_tokenizer(read_vocabulary(path))
-        )
-        model = read_model(path, which=checkpoint, needs_head=False)
-        self._model = without_padding_rows(model, self._tokenizer.vocab_size)
-        if self._tokenizer.vocab_size != self._model.config.vocab_size:
-            raise AlbertError(
-                f"{path} has a vocabulary of {self._tokenizer.vocab_size} pieces and a model of "
-                f"{self._model.config.vocab_size}; put back the vocabulary of its training."
-            )
-        self._pretrainer: AlbertPretrainer | None = None
-        self._predictors: dict[bool, Predictor] = {}
+        return self.trained
+
+    @functools.cached_property
+    def _pretrainer(self) -> AlbertPretrainer:
+        return pretrainer_of(self.trained, is_compiled=False)
+
+    @functools.cached_property
+    def _embedder(self) -> TrainedModel:
+        return as_embedder(self.trained)
+
+    @functools.cached_property
+    def _vectors(self) -> Predictor:
+        return Predictor(self._embedder, is_compiled=False)
+
+    @functools.cached_property
+    def _answers(self) -> Predictor:
+        return Predictor(self.tuned, is_compiled=False)
 
     def tokenize(self, text: str) -> list[str]:
         """The pieces of a text, without special ones."""
         check_text(text)
-        return list(map(self._tokenizer.piece, self._tokenizer.encode([text])[0]))
+        return list(map(self.tokenizer.piece, self.tokenizer.encode([text])[0]))
+
+    def masks(self, text: str, *, top: int) -> tuple[list[int], list[list[tuple[int, float]]]]:
+        """The token ids of a text, and the likeliest ones at each [MASK] of it."""
+        ids = encode_masked(text, self.tokenizer)
+        check_length(text, len(ids), longest=self.trained.max_seq_length)
+        if "masked_lm_head" in self.trained.untrained:
+            raise AlbertError(f"{self.trained.folder}: {self.trained.notes[0]}")
+        probabilities = mask_probabilities(self._pretrainer, ids)
+        return ids, [likeliest(row, top=top) for row in probabilities]
 
     def fill_mask(self, text: str, *, top: int = 5) -> list[list[tuple[str, float]]]:
         """The likeliest pieces at each [MASK] of a text, with their probabilities."""
-        ids = encode_masked(text, self._tokenizer)
-        if self._pretrainer is None:
-            self._pretrainer = pretrainer_of(self._model, is_compiled=False)
-        return [
-            [(self._tokenizer.piece(piece), share) for piece, share in likeliest(row, top=top)]
-            for row in mask_probabilities(self._pretrainer, ids)
-        ]
+        _, masks = self.masks(text, top=top)
+        return [[(self.tokenizer.piece(piece), share) for piece, share in mask] for mask in masks]
 
     def encode(
         self, texts: Sequence[str], *, dimensions: int | None = None
     ) -> npt.NDArray[np.float32]:
         """Vectors of length 1 of N texts, `[N, H]`, or their first `dimensions` numbers."""
-        examples = [
-            TaskExample(id=str(number), place=f"text {number}", text=text)
-            for number, text in enumerate(texts)
-        ]
-        embedder = as_embedder(self._model)
-        predictor = self._predictors.setdefault(True, Predictor(embedder, is_compiled=False))
-        rows = encode_examples(examples, embedder.record, tokenizer=self._tokenizer).rows
-        vectors = np.zeros((len(texts), embedder.config.hidden_size), np.float32)
-        for number, found in enumerate(predictor.logits(rows)):
+        width = self.trained.config.hidden_size
+        if dimensions is not None and not 1 <= dimensions <= width:
+            raise SettingError(
+                f"--dimensions {dimensions} is more than the {width} numbers of a vector; give "
+                "less."
+            )
+        record = self._embedder.record
+        rows = self.encoded(examples_of(texts, record.spec), record).rows
+        vectors = np.zeros((len(texts), width), np.float32)
+        for number, found in enumerate(self._vectors.logits(rows)):
             vectors[number] = found[0]
         vectors = vectors[:, :dimensions]
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         scaled: npt.NDArray[np.float32] = vectors / np.maximum(norms, 1e-12)
         return scaled
+
+    def encoded(
+        self, examples: Sequence[TaskExample], record: TaskRecord | None = None
+    ) -> TaskRows:
+        """Examples as a fine-tuned model, or that of another task, reads them."""
+        return encode_examples(examples, record or self.tuned.record, tokenizer=self.tokenizer)
+
+    def answers(self, given: TaskRows) -> Answered:
+        """What a fine-tuned model says of examples."""
+        return self._answers.answers(given)
 
     def predict(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
         """What a fine-tuned model says of each row, as `albert predict` does in JSON.
@@ -110,21 +149,66 @@ class Model:
             rows: Texts, pairs of texts (of `answer` passage and question), or the fields
                 of a `TaskExample`, such as `{"text": ..., "options": (...)}`.
         """
-        if self._model.task is None:
-            raise AlbertError(
-                f"{self._model.folder} is not a fine-tuned model; make one with albert finetune."
-            )
-        examples, kind = [], self._model.task.spec.kind
-        for number, row in enumerate(rows):
-            fields: dict[str, Any] = dict(row) if isinstance(row, Mapping) else {}
-            if isinstance(row, str):
-                fields = {"text": row}
-            elif isinstance(row, tuple):
-                fields = dict(zip(("text", "text_pair"), row, strict=True))
-            example = TaskExample(id=str(number), place=f"row {number}", **fields)
-            if kind == "tag" and not example.words:
-                example = dataclasses.replace(example, words=words_of(example.text))
-            examples.append(example)
-        predictor = self._predictors.setdefault(False, Predictor(self._model, is_compiled=False))
-        given = encode_examples(examples, self._model.task, tokenizer=self._tokenizer)
-        return list(predictor.answers(given).shown())
+        examples = examples_of(rows, self.tuned.record.spec)
+        return list(self.answers(self.encoded(examples)).shown())
+
+
+def fitted(model: TrainedModel, tokenizer: Tokenizer) -> TrainedModel:
+    """A model of another program without the rows that pad its tables.
+
+    One of any other size than its vocabulary is refused.
+    """
+    if not (model.folder / MODEL_CONFIG).exists():
+        model = without_padding_rows(model, tokenizer.vocab_size)
+    if tokenizer.vocab_size != model.config.vocab_size:
+        raise AlbertError(
+            f"{vocabulary_file(model.folder)} has {tokenizer.vocab_size} pieces and the model "
+            f"has {model.config.vocab_size}; put back the vocabulary that the model was "
+            "trained with."
+        )
+    return model
+
+
+def examples_of(rows: Iterable[Row], spec: TaskSpec, *, first: int = 0) -> list[TaskExample]:
+    """Rows as examples of a task, once they are what its model learned from.
+
+    Args:
+        first: The number of the first row.
+    """
+    examples = []
+    for number, row in enumerate(rows, first):
+        fields: Mapping[str, Any] = row if isinstance(row, Mapping) else {"text": row}
+        if isinstance(row, tuple):
+            fields = dict(zip(("text", "text_pair"), row, strict=True))
+        example = TaskExample(**{"id": str(number), "place": f"text {number + 1}", **fields})
+        for text in (example.text, example.text_pair, *example.options):
+            check_text(text or "")
+        check_fits(example, spec)
+        if spec.kind == "tag" and not example.words:
+            example = dataclasses.replace(example, words=words_of(example.text))
+        examples.append(example)
+    return examples
+
+
+def check_fits(example: TaskExample, spec: TaskSpec) -> None:
+    """Refuse options and second texts that a task does not have, or has and are missing."""
+    if spec.kind == "choose" and len(example.options) < 2:
+        raise SettingError(f"{spec.name} chooses between options; give two or more with --option.")
+    if spec.kind not in ("choose", "embed") and example.options:
+        raise SettingError(f"--option: {spec.name} does not choose; leave it out.")
+    has_pair = example.text_pair is not None
+    if spec.kind == "tag" and has_pair:
+        raise SettingError(f"{spec.name} tags the words of a TEXT; leave SECOND out.")
+    if spec.kind == "answer" and not has_pair:
+        raise SettingError(
+            f"{spec.name} answers questions: give the passage as TEXT and the question as SECOND."
+        )
+    if spec.kind in ("tag", "answer", "choose") or spec.columns.text is None:
+        return
+    if spec.columns.pair is not None and not has_pair:
+        raise SettingError(
+            "The model learned from pairs of texts; give the second one as SECOND, or "
+            "in a line after a tab."
+        )
+    if spec.columns.pair is None and has_pair:
+        raise SettingError("The model learned from single texts; leave the second one out.")

@@ -24,7 +24,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from albert_tf.convert.reading import load_pretrainer
 from albert_tf.evaluation.counting import NeighbourCounts, training_text
 from albert_tf.evaluation.words import (
     BATCH_TOKENS,
@@ -42,6 +41,7 @@ from albert_tf.evaluation.words import (
     width_of,
     words_of_row,
 )
+from albert_tf.model.trained_model import pretrainer_of, read_trained
 from albert_tf.runs.metrics import bits_per_character
 from benchmarks.peers import KERAS_HUB_FILE, LENGTH, inputs_of, read_keras_hub
 from pipeline.records.reading import read_unmasked
@@ -84,7 +84,7 @@ class OfRun:
     def __init__(self, run: Path) -> None:
         self.name = run.name
         self._tokenizer = load_tokenizer(read_model(run))
-        model = load_pretrainer(run)
+        model = pretrainer_of(read_trained(run))
         self._longest = model.config.max_position_embeddings
         self._scorer = WordScorer(model)
 

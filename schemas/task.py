@@ -9,8 +9,8 @@ import dataclasses
 import re
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, get_args
 
 from schemas.finetune_config import FineTuneConfig
 
@@ -305,6 +305,7 @@ class TaskExample:
         choice: Of `choose`, the number of the right option.
         tags: Of `tag`, one for each word; entities are in IOB2 whatever the file has.
         answers: Of `answer`; () for a question that has none.
+        cells: Of an example to predict the whole row of its table, to be written again.
     """
 
     id: str
@@ -319,6 +320,7 @@ class TaskExample:
     choice: int | None = None
     tags: tuple[str, ...] | None = None
     answers: tuple[Answer, ...] | None = None
+    cells: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
     @property
     def is_impossible(self) -> bool:

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from albert_tf.convert.model_card import model_card
-from albert_tf.convert.reading import load_pretrainer, read_external
+from albert_tf.convert.reading import read_external
 from albert_tf.evaluation import evaluate as evaluation
 from albert_tf.evaluation.held_out import Measured
 from albert_tf.model.trained_model import read_trained
@@ -30,7 +30,7 @@ from cli.commands.export import load
 from cli.commands.import_model import take_model
 from cli.support.console import Console
 from schemas.errors import AlbertError
-from tests.exported_runs import SMALL_RUN
+from tests.exported_runs import SMALL_RUN, load_pretrainer
 
 STATE = "checkpoints/step-00000007/state.json"
 WEIGHTS = "checkpoints/step-00000007/model.safetensors"

@@ -5,10 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from albert_tf.convert.reading import load_pretrainer
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from tests.commands import run
-from tests.exported_runs import SMALL_RUN, write_run
+from tests.exported_runs import SMALL_RUN, load_pretrainer, write_run
 from tests.huggingface_albert import assert_equal_but_for_ties
 
 pytestmark = [

@@ -20,7 +20,7 @@ IDEAS = {
     "page._bars_table page._curves_table plots._draw_ranking run_report._curves "
     "run_report.most_words",
     "a step of a driver that is read by its name": "evaluate.against_counting "
-    "evaluate.evaluate_task finetune.make_job job.take_line "
+    "evaluate.evaluate_task job.take_line "
     "make_data.build_shard make_data.write_removed repeats.near_pairs files._remove_halves "
     "first_weights.tokens_to_count steps.compile_together unpadding.flat_predictions words._batch",
     "one of several alike, or the pair of another": "checks._check_length checks._check_masks "
@@ -28,8 +28,8 @@ IDEAS = {
     "masking._try_places encoder.of_layer tensorflow_operations._split_gradients "
     "refusals.refuse_lines marked_text.starts_sentence_document",
     "a format of somebody else's": "checkpoints._bfloat16 column_files._buffers "
-    "column_files._groups_of_parquet column_files._next_batch_bytes compression.give_back "
-    "huggingface._architecture tokenizer.of_unspaced_text",
+    "export.sentence_files column_files._groups_of_parquet column_files._next_batch_bytes "
+    "compression.give_back huggingface._architecture tokenizer.of_unspaced_text",
     "an idea of its field": "answers.window_spans baselines._tags_of_words evaluation._errors "
     "runners._of_memory",
 }

@@ -76,9 +76,9 @@ _OTHER_WEIGHTS = dict.fromkeys(
 
 
 def huggingface_config(
-    config: ModelConfig, *, order: Sequence[int] | None = None
+    config: ModelConfig, task: TaskSpec | None = None, *, order: Sequence[int] | None = None
 ) -> dict[str, Any]:
-    """`config.json` for AlbertForPreTraining.
+    """`config.json` for AlbertForPreTraining, or for the model of a task.
 
     Args:
         order: The id there of each piece; None where it is the same.
@@ -86,8 +86,8 @@ def huggingface_config(
     pad, bos, eos = (order[i] if order else i for i in (PAD_ID, CLS_ID, SEP_ID))
     fields = dataclasses.asdict(whole_layers(config))
     left_out = {*OWN_FIELDS, "layer_consistency_weight"}
-    return {
-        "architectures": ["AlbertForPreTraining"],
+    values = {
+        "architectures": [ARCHITECTURES[task.kind] if task else "AlbertForPreTraining"],
         "model_type": "albert",
         **{name: value for name, value in fields.items() if name not in left_out},
         "hidden_act": _TANH_GELU[0] if config.hidden_act == "gelu" else _RELU,
@@ -97,30 +97,41 @@ def huggingface_config(
         "eos_token_id": eos,
         "tie_word_embeddings": True,
         "dtype": "float32",
-        SENTENCE_TASK: config.sentence_task,
     }
+    if task is None:
+        return {**values, SENTENCE_TASK: config.sentence_task}
+    if names := ("score",) if task.kind == "regress" else task.labels:
+        values["id2label"] = {str(n): name for n, name in enumerate(names)}
+        values["label2id"] = {name: n for n, name in enumerate(names)}
+    if task.kind in _PROBLEMS:
+        values["problem_type"] = _PROBLEMS[task.kind]
+    return values
 
 
-def huggingface_tensors(weights: Mapping[str, Any], config: ModelConfig) -> Arrays:
-    """The tensors of an AlbertForPreTraining that computes the same.
+def huggingface_tensors(
+    weights: Mapping[str, Any], config: ModelConfig, task: TaskSpec | None = None
+) -> Arrays:
+    """The tensors of an AlbertForPreTraining, or of the model of a task, that computes the same.
 
-    That model always has a projection: the identity for one that has none.
+    Such a model always has a projection: the identity for one that has none.
     """
-    tensors = renamed(whole_model(weights, config), HUGGINGFACE)
-    tensors |= identity_projection(config)
-    tensors[_DECODER_BIAS] = tensors[_OUTPUT_BIAS]
-    return dict(sorted(tensors.items()))
-
-
-def identity_projection(config: ModelConfig) -> Arrays:
-    """The projection of a model that has none, which does nothing."""
     width = config.hidden_size
-    if config.has_projection:
-        return {}
-    return {
-        f"{_PROJECTION}.weight": np.eye(width, dtype=np.float32),
-        f"{_PROJECTION}.bias": np.zeros(width, np.float32),
-    }
+    if task is None:
+        arrays = whole_model(weights, config)
+    else:
+        shapes = task_weight_shapes(whole_layers(config), kind=task.kind, labels=len(task.labels))
+        arrays = {path: weights[whole_layers_source(path, config)] for path in shapes}
+        if task.kind == "embed":
+            # An AlbertModel has one, which embedding does not ask.
+            arrays["albert/encoder/pooler/kernel"] = np.zeros((width, width), np.float32)
+            arrays["albert/encoder/pooler/bias"] = np.zeros(width, np.float32)
+    tensors = renamed(arrays, HUGGINGFACE)
+    if not config.has_projection:
+        tensors[f"{_PROJECTION}.weight"] = np.eye(width, dtype=np.float32)
+        tensors[f"{_PROJECTION}.bias"] = np.zeros(width, np.float32)
+    if task is None:
+        tensors[_DECODER_BIAS] = tensors[_OUTPUT_BIAS]
+    return dict(sorted(tensors.items()))
 
 
 def write_tensors(tensors: Arrays, path: Path) -> None:
@@ -336,37 +347,6 @@ _PROBLEMS: dict[Kind, str] = {
     "multilabel": "multi_label_classification",
     "regress": "regression",
 }
-
-
-def task_config(
-    config: ModelConfig, spec: TaskSpec, *, order: list[int] | None = None
-) -> dict[str, Any]:
-    """`config.json` for the model of a task; see `huggingface_config`."""
-    values = huggingface_config(config, order=order)
-    del values[SENTENCE_TASK]
-    values["architectures"] = [ARCHITECTURES[spec.kind]]
-    names = ("score",) if spec.kind == "regress" else spec.labels
-    if names:
-        values["id2label"] = {str(n): name for n, name in enumerate(names)}
-        values["label2id"] = {name: n for n, name in enumerate(names)}
-    if spec.kind in _PROBLEMS:
-        values["problem_type"] = _PROBLEMS[spec.kind]
-    return values
-
-
-def task_tensors(weights: Mapping[str, Any], config: ModelConfig, spec: TaskSpec) -> Arrays:
-    """The tensors of the same model in transformers: its encoder and its head."""
-    shapes = task_weight_shapes(whole_layers(config), kind=spec.kind, labels=len(spec.labels))
-    arrays = {path: weights[whole_layers_source(path, config)] for path in shapes}
-    if spec.kind == "embed":
-        # An AlbertModel has one, which embedding does not ask.
-        width = config.hidden_size
-        arrays |= {
-            "albert/encoder/pooler/kernel": np.zeros((width, width), np.float32),
-            "albert/encoder/pooler/bias": np.zeros(width, np.float32),
-        }
-    tensors = renamed(arrays, HUGGINGFACE) | identity_projection(config)
-    return dict(sorted(tensors.items()))
 
 
 def read_huggingface_task(folder: Path) -> TrainedModel | None:

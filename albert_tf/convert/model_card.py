@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from albert_tf.convert.huggingface import ARCHITECTURES, PIPELINES
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters
@@ -93,11 +93,8 @@ def model_card(
     return front + as_markdown(card)
 
 
-class Call(NamedTuple):
-    """A request to a SavedModel in a server, and the answer, as values of JSON."""
-
-    request: dict[str, Any]
-    answer: dict[str, Any]
+# A request to a SavedModel in a server, and the answer, as values of JSON.
+Call = tuple[dict[str, Any], dict[str, Any]]
 
 
 def task_card(

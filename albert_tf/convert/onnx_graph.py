@@ -20,6 +20,7 @@ from albert_tf.model.trained_model import TrainedModel, pretrainer_of, task_mode
 from schemas import __version__
 from schemas.architecture import ModelConfig
 from schemas.errors import AlbertError
+from schemas.readable import prefixed
 
 Array = np.ndarray[Any, Any]
 Batch = Mapping[str, Array]
@@ -31,6 +32,9 @@ _OPSET, _IR_VERSION = 20, 9
 INPUTS = {"input_ids": "input_ids", "attention_mask": "input_mask", "token_type_ids": "segment_ids"}
 _EMBEDDINGS = "encoder/embeddings"
 WORDS = f"{_EMBEDDINGS}/word_embeddings"
+
+# A message of protobuf has no more than 2 GiB; nodes and names take some of it.
+MOST_BYTES = (1 << 31) - (1 << 24)
 
 # How far outputs may be from those of the model itself, for each unit of the largest.
 _TOLERANCE = 1e-4
@@ -202,6 +206,12 @@ def onnx_graph(
     Args:
         int8: See `Graph`.
     """
+    size = sum(array.nbytes for array in model.weights.values())
+    if size > MOST_BYTES:
+        raise AlbertError(
+            f"{model.folder} has {prefixed(size, 'B')} of weights, and one file of ONNX holds "
+            f"{prefixed(MOST_BYTES, 'B')}; export it with --to hf."
+        )
     config, graph = model.config, Graph(model.weights, int8=int8, left=left)
     kind = model.task.spec.kind if model.task else None
     add, width = graph.add, config.hidden_size
@@ -343,18 +353,18 @@ def check_graph(model: TrainedModel, graph: onnx.ModelProto) -> float:
         }
         batch["input_mask"][1:2, ..., length // 2 + 1 :] = 0
         batch["segment_ids"][..., length // 3 + 1 :] = 1
-        given = session(batch) if kind is None else {"": session.logits(batch)}
         tensors = {name: ops.convert_to_tensor(values) for name, values in batch.items()}
         if kind is None:
             places = np.broadcast_to(np.arange(length, dtype=np.int32), shape)
             tensors["masked_lm_positions"] = ops.convert_to_tensor(places)
             logits, _, layers = own(tensors, every_layer=True)
-            expected = {"logits": logits, "last_hidden_state": layers[-1]}
+            given = session(batch)
+            pairs = [(given["logits"], logits), (given["last_hidden_state"], layers[-1])]
         else:
-            expected = {"": own(tensors)}
-        for name, values in expected.items():
-            wanted = ops.convert_to_numpy(values).reshape(given[name].shape)
-            difference = np.abs(given[name] - wanted)
+            pairs = [(session.logits(batch), own(tensors))]
+        for found, expected in pairs:
+            wanted = ops.convert_to_numpy(expected).reshape(found.shape)
+            difference = np.abs(found - wanted)
             if difference.shape[:2] == shape:
                 # Not at padding, which nobody reads.
                 difference = difference[batch["input_mask"] > 0]

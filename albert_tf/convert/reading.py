@@ -14,8 +14,7 @@ import tensorflow as tf
 
 from albert_tf.convert.external import GOOGLE, SENTENCE_TASK, Tensors, architecture, take_over
 from albert_tf.convert.huggingface import is_huggingface, read_huggingface, read_huggingface_task
-from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.model.trained_model import TrainedModel, pretrainer_of, read_trained
+from albert_tf.model.trained_model import TrainedModel, read_trained
 from albert_tf.runs.checkpoints import Which
 from albert_tf.runs.metrics import QUIET, Say
 from albert_tf.runs.run_record import is_tuned
@@ -68,13 +67,6 @@ def read_external(folder: Path, *, needs_head: bool = True) -> TrainedModel | No
     if is_huggingface(folder):
         return read_huggingface_task(folder) or read_huggingface(folder, needs_head=needs_head)
     return read_google(folder, needs_head=needs_head) if is_google(folder) else None
-
-
-def load_pretrainer(
-    folder: Path, *, which: Which | None = None, say: Say = QUIET.say
-) -> AlbertPretrainer:
-    """The model of a folder with its weights and the heads of pretraining."""
-    return pretrainer_of(read_model(folder, which=which, say=say))
 
 
 def is_google(folder: Path) -> bool:

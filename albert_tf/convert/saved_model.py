@@ -72,32 +72,37 @@ class Served(tf.Module):
         return {"logits": self._model(dict(zip(_IDS, values, strict=True)))}
 
 
-def write_saved_model(model: AlbertPretrainer, folder: Path) -> None:
+def write_saved_model(model: AlbertPretrainer | TaskModel, folder: Path) -> None:
     """Write a SavedModel with the signatures `encode`, `fill_mask`, `sentence_order`.
 
     `encode` is the default of a server as well. Without a sentence task there is no
-    `sentence_order`.
+    `sentence_order`. Of a fine-tuned model the only signature is `predict`, of token ids
+    `[B, S]`, of one that chooses `[B, O, S]`.
 
     Args:
         model: One that is not compiled: TensorFlow Serving may be built without XLA,
             and compiling would begin again with every other length.
     """
-    names = ["encode", "fill_mask"]
-    if model.sentence_head is not None:
-        names.append("sentence_order")
-    _save(Served(model), folder, names)
-
-
-def write_task_saved_model(model: TaskModel, folder: Path) -> None:
-    """Write a SavedModel with the signature `predict`, its default as well.
-
-    It takes token ids `[B, S]`, of a model that chooses `[B, O, S]`.
-
-    Args:
-        model: One that is not compiled, see `write_saved_model`.
-    """
-    axes = 3 if model.kind == "choose" else 2
-    _save(Served(model), folder, ["predict"], axes=axes)
+    axes, names = 2, ["predict"]
+    if isinstance(model, TaskModel):
+        axes = 3 if model.kind == "choose" else 2
+    else:
+        names = ["encode", "fill_mask", "sentence_order"][: 2 + (model.sentence_head is not None)]
+    served, signatures = Served(model), dict[str, Any]()
+    for name in names:
+        function = tf.function(getattr(served, name), autograph=False)
+        inputs = (*_IDS, "masked_lm_positions") if name == "fill_mask" else _IDS
+        signatures[name] = function.get_concrete_function(
+            **{key: tf.TensorSpec([None] * axes, tf.int32, name=key) for key in inputs}
+        )
+    default = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+    signatures[default] = signatures[names[0]]
+    try:
+        tf.saved_model.save(served, str(folder), signatures=signatures)
+    except tf.errors.OpError as error:
+        # TensorFlow's words begin with its own names and a path.
+        reason = str(error.message).rpartition(";")[2].split("[Op:")[0].strip()
+        raise OSError(None, reason) from error
 
 
 def example_call(folder: Path, ids: Sequence[int], *, options: int = 0) -> Call:
@@ -114,33 +119,5 @@ def example_call(folder: Path, ids: Sequence[int], *, options: int = 0) -> Call:
     predict = tf.saved_model.load(str(folder)).signatures["predict"]
     inputs = {name: tf.constant(value) for name, value in values.items()}
     logits = predict(**inputs)["logits"].numpy().astype(np.float64).round(4)
-    return Call(
-        {
-            "signature_name": "predict",
-            "inputs": {name: value.tolist() for name, value in values.items()},
-        },
-        {"outputs": logits.tolist()},
-    )
-
-
-def _save(served: Served, folder: Path, names: list[str], *, axes: int = 2) -> None:
-    """Write a SavedModel with these signatures, the first one its default as well.
-
-    Args:
-        axes: Of the inputs, each of any length.
-    """
-    signatures: dict[str, Any] = {}
-    for name in names:
-        function = tf.function(getattr(served, name), autograph=False)
-        inputs = (*_IDS, "masked_lm_positions") if name == "fill_mask" else _IDS
-        signatures[name] = function.get_concrete_function(
-            **{key: tf.TensorSpec([None] * axes, tf.int32, name=key) for key in inputs}
-        )
-    default = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
-    signatures[default] = signatures[names[0]]
-    try:
-        tf.saved_model.save(served, str(folder), signatures=signatures)
-    except tf.errors.OpError as error:
-        # TensorFlow's words begin with its own names and a path.
-        reason = str(error.message).rpartition(";")[2].split("[Op:")[0].strip()
-        raise OSError(None, reason) from error
+    asked = {name: value.tolist() for name, value in values.items()}
+    return {"signature_name": "predict", "inputs": asked}, {"outputs": logits.tolist()}

@@ -40,35 +40,31 @@ Compute = Callable[[Batch], npt.NDArray[Any]]
 FEW_ROWS = 64
 
 
-class TaskLogits:
-    """The logits of a model as it is at each call, of rows of all widths.
+def logits_of(
+    rows: Sequence[EncodedExample],
+    compute: Compute,
+    spec: TaskSpec,
+    *,
+    longest: int,
+    should_stop: Stop = never,
+) -> list[Array] | None:
+    """The logits of each row without those of padding; None if stopped.
 
     Args:
         compute: Computes a batch `[B, ...]`.
+
+    Returns:
+        `[L]`, `[1]` (`regress`), `[O]` (`choose`), `[S, L]` (`tag`), `[S, 2]`
+        (`answer`) or `[O, H]` (`embed`) for each row.
     """
-
-    def __init__(self, compute: Compute, spec: TaskSpec, *, longest: int) -> None:
-        self._compute, self._spec, self._longest = compute, spec, longest
-
-    def of_rows(
-        self, rows: Sequence[EncodedExample], *, should_stop: Stop = never
-    ) -> list[Array] | None:
-        """The logits of each row without those of padding; None if stopped.
-
-        Returns:
-            `[L]`, `[1]` (`regress`), `[O]` (`choose`), `[S, L]` (`tag`), `[S, 2]`
-            (`answer`) or `[O, H]` (`embed`) for each row.
-        """
-        are_of_tokens = self._spec.kind in ("tag", "answer")
-        found: list[Any] = [None] * len(rows)
-        batches = batches_to_predict(rows, self._spec.kind, longest=self._longest)
-        for numbers, batch in batches:
-            for number, logits in zip(numbers, self._compute(batch), strict=False):
-                length = rows[number].length if are_of_tokens else None
-                found[number] = logits[:length]
-            if should_stop():
-                return None
-        return found
+    found: list[Any] = [None] * len(rows)
+    for numbers, batch in batches_to_predict(rows, spec.kind, longest=longest):
+        for number, logits in zip(numbers, compute(batch), strict=False):
+            are_of_tokens = spec.kind in ("tag", "answer")
+            found[number] = logits[: rows[number].length] if are_of_tokens else logits
+        if should_stop():
+            return None
+    return found
 
 
 class Predictor:
@@ -82,30 +78,30 @@ class Predictor:
     def __init__(
         self, tuned: TrainedModel, *, is_compiled: bool = True, compute: Compute | None = None
     ) -> None:
-        self._tuned, self._is_compiled, self._compute = tuned, is_compiled, compute
+        self._tuned, self._is_compiled, self._given = tuned, is_compiled, compute
         # The same model, compiled or not.
-        self._logits: dict[bool, TaskLogits] = {}
+        self._computes: dict[bool, Compute] = {}
 
     def logits(self, rows: Sequence[EncodedExample]) -> list[Array]:
-        """The logits of each row, see `TaskLogits`."""
+        """The logits of each row, see `logits_of`."""
         record = self._tuned.record
-        is_compiled = self._is_compiled or len(rows) > FEW_ROWS
-        if is_compiled not in self._logits:
-            compute = self._compute
-            if compute is None:
-                model = task_model_of(self._tuned, is_compiled=is_compiled)
-
-                def eager(batch: Batch) -> Any:
-                    tensors = {n: ops.convert_to_tensor(each) for n, each in batch.items()}
-                    return ops.convert_to_numpy(model(tensors)).astype("float64")
-
-                compute = Compiled(lambda of, batch: of(batch), model) if is_compiled else eager
-            self._logits[is_compiled] = TaskLogits(
-                compute, record.spec, longest=record.max_seq_length
-            )
-        logits = self._logits[is_compiled].of_rows(rows)
+        compute = self._given or self._compute(self._is_compiled or len(rows) > FEW_ROWS)
+        logits = logits_of(rows, compute, record.spec, longest=record.max_seq_length)
         assert logits is not None, "nobody stops it"
         return logits
+
+    def _compute(self, is_compiled: bool) -> Compute:
+        if is_compiled not in self._computes:
+            model = task_model_of(self._tuned, is_compiled=is_compiled)
+
+            def eager(batch: Batch) -> Any:
+                tensors = {n: ops.convert_to_tensor(each) for n, each in batch.items()}
+                return ops.convert_to_numpy(model(tensors)).astype("float64")
+
+            self._computes[is_compiled] = (
+                Compiled(lambda of, batch: of(batch), model) if is_compiled else eager
+            )
+        return self._computes[is_compiled]
 
     def answers(self, given: TaskRows) -> Answered:
         """What the model says of each example."""
@@ -159,8 +155,7 @@ class TaskEvaluations:
         self._task = task_of(job.spec, max_answer_tokens=job.config.max_answer_tokens)
         labels = len(job.spec.labels)
         self._measured = TaskModel(job.source.config, kind=job.spec.kind, labels=labels)
-        compute = Compiled(lambda of, batch: of(batch), self._measured)
-        self._logits = TaskLogits(compute, job.spec, longest=job.config.max_seq_length)
+        self._compute = Compiled(lambda of, batch: of(batch), self._measured)
 
     def is_due(self, step: int) -> bool:
         """Whether there is an evaluation after a step that was not done yet."""
@@ -187,7 +182,13 @@ class TaskEvaluations:
             self._measured.weights_by_path,
             with_scores_scaled(weights, mean=state.score_mean, deviation=state.score_deviation),
         )
-        logits = self._logits.of_rows(held_out.rows, should_stop=lambda: stop.reason)
+        logits = logits_of(
+            held_out.rows,
+            self._compute,
+            self._job.spec,
+            longest=self._job.config.max_seq_length,
+            should_stop=lambda: stop.reason,
+        )
         if logits is None:
             return None
         answered = with_chosen_threshold(

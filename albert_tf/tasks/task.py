@@ -66,7 +66,7 @@ class Task(abc.ABC):
         """What a model computes for an example, from all its rows.
 
         Args:
-            logits: Of each row, from `TaskLogits`.
+            logits: Of each row, from `logits_of`.
         """
         return logits[0]
 

@@ -11,12 +11,7 @@ import click
 from cli.support.console import Console, silent_stderr
 from cli.support.inputs import data_here
 from cli.support.options import UserPath, debug_option, json_option, quiet_option
-from cli.support.trained_model import (
-    checkpoint_option,
-    open_model,
-    read_vocabulary,
-    untrained_positions,
-)
+from cli.support.trained_model import checkpoint_option, open_model, untrained_positions
 from schemas.errors import SettingError
 from schemas.manifest import read_manifest
 
@@ -116,9 +111,8 @@ def measure(
         from albert_tf.model.trained_model import pretrainer_of
     models = {}
     for path in paths:
-        tokenizer = read_vocabulary(path)
+        trained = open_model(path, which=checkpoint, say=console.say, needs_head=True).trained
         check_same_vocabulary(manifest, run=path, data=data)
-        trained = open_model(path, tokenizer, which=checkpoint, say=console.say)
         check_model_fits(trained.config, manifest, data=data)
         for line in untrained_positions(trained, manifest, data=data):
             console.say(line)

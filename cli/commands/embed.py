@@ -1,17 +1,17 @@
 """`albert embed`: texts to vectors, and which texts are most like one."""
 
 import io
+import itertools
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.support.console import Console, silent_stderr
+from cli.support.console import Console, Say
 from cli.support.options import UserPath, column_options, debug_option, quiet_option
-from cli.support.trained_model import checkpoint_option, open_model, vocabulary_for_text
-from schemas.errors import AlbertError, SettingError
+from cli.support.trained_model import checkpoint_option, open_model
+from schemas.errors import SettingError
 from schemas.files import whole_file
 from schemas.readable import printable
 from schemas.task import TaskExample
@@ -60,13 +60,7 @@ def embed(model: Path, source: str, quiet: bool, debug: bool, **values: Any) -> 
     to. FILE has a text in each line, or is a table; without it standard input is read.
     The product of two vectors says how alike their texts are.
     """
-    with silent_stderr():
-        from albert_tf.finetuning.evaluate import Predictor
-        from albert_tf.model.trained_model import as_embedder
     import numpy as np
-
-    from pipeline.encoding.encoding import encode_examples
-    from pipeline.encoding.queries import check_text
 
     output, similar, dimensions = values["output"], values["similar"], values["dimensions"]
     console = Console(quiet=quiet)
@@ -80,36 +74,22 @@ def embed(model: Path, source: str, quiet: bool, debug: bool, **values: Any) -> 
             )
             + "; give another one."
         )
-    tokenizer = vocabulary_for_text(model, say=console.say)
-    found = open_model(model, tokenizer, which=values["checkpoint"], say=lambda note: None)
-    embedder = as_embedder(found)
-    record = embedder.record
-    if dimensions is not None and dimensions > embedder.config.hidden_size:
-        raise SettingError(
-            f"--dimensions {dimensions} is more than the {embedder.config.hidden_size} numbers "
-            "of a vector; give less."
-        )
+    found = open_model(model, which=values["checkpoint"], say=console.say)
+    asked = [] if similar is None else [similar]
+    nearest = found.encode(asked, dimensions=dimensions)
     examples = read_texts(source, values["text_column"], say=console.say)
-    asked = [TaskExample(id="", place="--similar", text=similar)] if similar is not None else []
-    for example in asked:
-        check_text(example.text)
-    predictor, vectors = Predictor(embedder, is_compiled=False), []
+    texts, vectors = [example.text for example in examples], []
     with console:
-        console.start("", total=len(examples) + len(asked), unit="texts")
-        for first in range(0, len(examples) + len(asked), _AT_ONCE):
-            some = [*examples, *asked][first : first + _AT_ONCE]
-            given = encode_examples(some, record, tokenizer=tokenizer)
-            vectors += [each[0] for each in predictor.logits(given.rows)]
+        console.start("", total=len(texts), unit="texts")
+        for first in range(0, len(texts), _AT_ONCE):
+            some = texts[first : first + _AT_ONCE]
+            vectors.append(found.encode(some, dimensions=dimensions))
             console.advance(len(some))
-    matrix = np.stack(vectors).astype(np.float32)
-    if dimensions is not None:
-        matrix = matrix[:, :dimensions]
-        matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
-    if asked:
-        likeness = matrix[:-1] @ matrix[-1]
+    matrix = np.concatenate(vectors)
+    if similar is not None:
+        likeness = matrix @ nearest[0]
         for place in np.argsort(-likeness, kind="stable")[: values["top"]]:
-            line = " ".join(examples[place].text.split())
-            click.echo(f"{likeness[place]:.4f}  {printable(line)}")
+            click.echo(f"{likeness[place]:.4f}  {printable(' '.join(texts[place].split()))}")
     elif output is None:
         click.echo(_json_lines(examples, matrix).decode(), nl=False)
     else:
@@ -118,23 +98,18 @@ def embed(model: Path, source: str, quiet: bool, debug: bool, **values: Any) -> 
         console.say(f"{output}: {len(matrix):,} vectors of {matrix.shape[1]} numbers")
 
 
-def read_texts(source: str, column: str | None, *, say: Any) -> list[TaskExample]:
+def read_texts(source: str, column: str | None, *, say: Say) -> list[TaskExample]:
     """The texts of a file, or the lines of standard input; empty ones too."""
-    from cli.support.task_data import read_unlabelled
+    from cli.support.task_data import decoded, read_unlabelled, typed_lines
     from schemas.task import Columns, TaskSpec
 
     if source != _STANDARD_INPUT:
         spec = TaskSpec(name="embed", kind="embed", columns=Columns(text=column))
         return read_unlabelled(source, spec, say=say)
-    if not sys.stdin or sys.stdin.isatty():
-        raise SettingError("There is nothing to embed; give a FILE, or send lines of text.")
-    try:
-        lines = sys.stdin.buffer.read().decode("utf-8").removesuffix("\n").split("\n")
-    except UnicodeDecodeError:
-        raise AlbertError("Standard input is not UTF-8; convert it first.") from None
+    lines = typed_lines("There is nothing to embed; give a FILE, or send lines of text.")
     return [
-        TaskExample(id=str(number), place=f"line {number + 1}", text=line.rstrip("\r"))
-        for number, line in enumerate(lines)
+        TaskExample(id=str(number), place="", text=decoded(line, what="Standard input"))
+        for number, line in enumerate(itertools.chain.from_iterable(lines))
     ]
 
 

@@ -21,9 +21,9 @@ from cli.support.options import (
 )
 from cli.support.trained_model import (
     checkpoint_option,
-    open_tuned,
+    data_of,
+    open_model,
     plain_vocabulary,
-    read_vocabulary,
     untrained_positions,
 )
 from pipeline.reading.formats import FORMATS
@@ -31,7 +31,7 @@ from pipeline.reading.inputs import expand
 from schemas.config import EVALUATED_WORDS, DataConfig, Precision, flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.files import scratch_folder
-from schemas.layout import EVAL, MANIFEST
+from schemas.layout import EVAL
 from schemas.manifest import DatasetManifest, read_manifest
 from schemas.readable import listed
 from schemas.report import Section, Table, as_text
@@ -195,13 +195,17 @@ def evaluate_run(run: Path, values: dict[str, Any], console: Console) -> "Metric
         from albert_tf.model.trained_model import read_trained
     from albert_tf.runs.metrics import WORD_LOSSES
     from albert_tf.runs.run_record import recorded_manifest
+    from pipeline.vocabulary.importing import read_vocabulary
 
     pairs = find_pairs(values["minimal_pairs"], maximum=values["pairs_per_paradigm"])
     data, words = values["data"], values["words"]
     if data is not None:
         data = data_here(data, console)
-    elif words:
-        data = trained_on(run, console)
+    elif words and (data := data_of(run)) is None:
+        console.say(
+            f"The data set that {run} was trained on is not here, so nothing is counted "
+            "beside the model; --data gives one."
+        )
     tokenizer = read_vocabulary(run)
     model = read_trained(run, which=values["checkpoint"], say=console.say)
     for note in model.notes:
@@ -275,25 +279,6 @@ def keep(run: Path, measured: "Metrics") -> None:
         tell(f"{error} The result is not kept.")
 
 
-def trained_on(run: Path, console: Console) -> Path | None:
-    """The data set that a run was trained on, if it is still where it was."""
-    from albert_tf.runs.run_record import recorded_manifest, recorded_settings
-
-    known, place = recorded_manifest(run), recorded_settings(run).get("data")
-    if (
-        known is not None
-        and place
-        and (Path(place) / MANIFEST).is_file()
-        and read_manifest(place).fingerprint == known.fingerprint
-    ):
-        return Path(place)
-    console.say(
-        f"The data set that {run} was trained on is not here, so nothing is counted "
-        "beside the model; --data gives one."
-    )
-    return None
-
-
 def text_of(
     values: dict[str, Any],
     model: "TrainedModel",
@@ -339,15 +324,12 @@ def evaluate_task(model: Path, values: dict[str, Any], console: Console) -> "Met
     with silent_stderr():
         from albert_tf.finetuning.evaluate import evaluate_tuned
     from cli.support.task_data import read_labelled, say_lost, with_columns
-    from pipeline.encoding.encoding import encode_examples
 
-    tuned, tokenizer = open_tuned(model, which=values["checkpoint"], say=console.say)
-    record = tuned.record
-    spec = with_columns(record.spec, values)
-    examples = read_labelled(str(values["data"]), spec, say=console.say)
-    given = encode_examples(examples, record, tokenizer=tokenizer)
-    say_lost(given, record, say=console.say)
-    return evaluate_tuned(tuned, given)
+    found = open_model(model, which=values["checkpoint"], say=console.say)
+    spec = with_columns(found.tuned.record.spec, values)
+    given = found.encoded(read_labelled(str(values["data"]), spec, say=console.say))
+    say_lost(given, found.tuned.record, say=console.say)
+    return evaluate_tuned(found.tuned, given)
 
 
 def find_pairs(patterns: tuple[str, ...], *, maximum: int | None) -> "list[MinimalPair]":

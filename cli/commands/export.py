@@ -10,12 +10,20 @@ import click
 
 from cli.support.console import Console, Say, silent_stderr
 from cli.support.options import UserPath, debug_option, quiet_option
-from cli.support.trained_model import check_sizes, checkpoint_option, read_vocabulary
+from cli.support.trained_model import checkpoint_option, data_of
 from schemas import __version__
-from schemas.errors import SettingError
+from schemas.errors import AlbertError, SettingError
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, SEP_ID
 from schemas.files import copy_whole, json_text, read_json, whole_folder, write_json, write_text
-from schemas.layout import CONFIG, EXPORT_RECORD, MODEL_CARD, MODEL_WEIGHTS, vocabulary_file
+from schemas.layout import (
+    CONFIG,
+    EXPORT_RECORD,
+    MANIFEST,
+    MODEL_CARD,
+    MODEL_WEIGHTS,
+    vocabulary_file,
+)
+from schemas.manifest import read_manifest
 
 if TYPE_CHECKING:
     from albert_tf.model.trained_model import TrainedModel
@@ -26,53 +34,98 @@ if TYPE_CHECKING:
 # What a graph gives on held-out rows, in what, and whether more is better.
 Measured = Callable[[Any], tuple[float, str, bool]]
 
+SENTENCES, SAVED_MODEL = "sentence-transformers", "saved-model"
+# Those that have graphs, in which folder.
+WITH_GRAPHS = {"onnx": ".", SENTENCES: "onnx"}
+_GRAPH, _SMALL_GRAPH = "model.onnx", "model_quantized.onnx"
+
 # By how much rounding to 8 bits may make that worse before less is rounded.
 _MOST_LOST = 0.01
 
-_GRAPH, _SMALL_GRAPH = "model.onnx", "model_quantized.onnx"
+# Held-out examples of a data set on which the cost of --int8 is measured, at once, and
+# of a task.
+_MEASURED, _AT_ONCE, _MOST_ROWS = 512, 16, 2000
+
+# Where the record of an export has the names of all that it wrote.
+WRITTEN = "files"
 
 
-def to_huggingface(model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer") -> list[str]:
-    """Write what transformers and, of a run, KerasHub read."""
-    write_huggingface(model, folder, tokenizer=tokenizer)
-    return []
+def write_files(
+    model: "TrainedModel", folder: Path, *, target: str, tokenizer: "Tokenizer", **graphs: Any
+) -> list[str]:
+    """Write what a program reads, but card and record.
 
+    Args:
+        target: As --to names it.
+        graphs: Of `write_graphs`.
 
-def write_huggingface(
-    model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer", has_weights: bool = True
-) -> None:
-    """Write configuration and tokenizer of transformers, and the weights if asked."""
+    Returns:
+        What a person should know of it, a sentence each.
+    """
+    if target == SAVED_MODEL:
+        with silent_stderr():
+            from albert_tf.convert.saved_model import write_saved_model
+            from albert_tf.model.trained_model import pretrainer_of, task_model_of
+
+            build = task_model_of if model.task else pretrainer_of
+            write_saved_model(build(model, is_compiled=False), folder)
+        return []
     with silent_stderr():
         from albert_tf.convert.huggingface import (
             huggingface_config,
             huggingface_tensors,
-            task_config,
-            task_tensors,
             write_tensors,
         )
     from pipeline.vocabulary.writing import tokenizer_files
 
-    order = tokenizer.order
-    if model.task is None:
-        tensors = huggingface_tensors(model.weights, model.config)
-        config = huggingface_config(model.config, order=order)
-    else:
-        tensors = task_tensors(model.weights, model.config, model.task.spec)
-        config = task_config(model.config, model.task.spec, order=order)
-    if has_weights:
-        write_tensors(tensors, folder / MODEL_WEIGHTS)
+    spec = model.task.spec if model.task else None
+    config = huggingface_config(model.config, spec, order=tokenizer.order)
     vocabulary = vocabulary_file(model.folder).read_bytes()
-    files = tokenizer_files(tokenizer, vocabulary, max_length=length_of(model))
+    files: dict[str, Any] = tokenizer_files(tokenizer, vocabulary, max_length=length_of(model))
+    if target == SENTENCES:
+        files |= sentence_files(model)
     for name, values in {CONFIG: config, **files}.items():
+        (folder / name).parent.mkdir(exist_ok=True)
         write_json(folder / name, values)
+    if target != "onnx":
+        tensors = huggingface_tensors(model.weights, model.config, spec)
+        write_tensors(tensors, folder / MODEL_WEIGHTS)
+    if target not in WITH_GRAPHS:
+        return []
+    place = folder / WITH_GRAPHS[target]
+    place.mkdir(exist_ok=True)
+    return write_graphs(model, place, **graphs)
 
 
-def to_onnx(
-    model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer", **graphs: Any
-) -> list[str]:
-    """Write a graph that onnxruntime and other programs compute, with the tokenizer."""
-    write_huggingface(model, folder, tokenizer=tokenizer, has_weights=False)
-    return write_graphs(model, folder, **graphs)
+def sentence_files(model: "TrainedModel") -> dict[str, Any]:
+    """What sentence-transformers reads beside an export, of any version, and servers of it.
+
+    These read only the old names of types and keys.
+    """
+    modules = {"Transformer": "", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
+    pooling = {"word_embedding_dimension": model.config.hidden_size, "include_prompt": True}
+    for mode in ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens"):
+        pooling[f"pooling_mode_{mode}"] = mode == "mean_tokens"
+    return {
+        "modules.json": [
+            {
+                "idx": number,
+                "name": str(number),
+                "path": path,
+                "type": f"sentence_transformers.models.{kind}",
+            }
+            for number, (kind, path) in enumerate(modules.items())
+        ],
+        "sentence_bert_config.json": {"max_seq_length": length_of(model), "do_lower_case": False},
+        "config_sentence_transformers.json": {
+            "prompts": {},
+            "default_prompt_name": None,
+            "similarity_fn_name": "cosine",
+        },
+        "1_Pooling/config.json": pooling,
+        # An empty folder is lost in git and in archives.
+        "2_Normalize/config.json": {},
+    }
 
 
 def write_graphs(
@@ -95,6 +148,7 @@ def write_graphs(
     notes = [f"onnxruntime computes what the model does, to {worst:.0e}."]
     if not int8:
         return notes
+    before = measure(Session(graph))[0] if measure else 0.0
     for left in ((), (WORDS,)):
         small = onnx_graph(model, int8=True, left=left)
         (folder / _SMALL_GRAPH).write_bytes(small.SerializeToString())
@@ -102,80 +156,10 @@ def write_graphs(
         rounded = f"{_SMALL_GRAPH} has weights of 8 bits{kept}"
         if measure is None:
             return [*notes, f"{rounded}; what that costs was not measured (--data)."]
-        (before, *_), (value, name, is_better) = measure(Session(graph)), measure(Session(small))
+        value, name, is_better = measure(Session(small))
         if (before - value if is_better else value - before) <= _MOST_LOST:
             break
     return [*notes, f"{rounded}: {name} {value:.4f}, and {before:.4f} without rounding."]
-
-
-def to_sentence_transformers(
-    model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer", **graphs: Any
-) -> list[str]:
-    """Write what sentence-transformers reads, of any version, and servers of it.
-
-    These read only the old names of types and keys.
-    """
-    write_huggingface(model, folder, tokenizer=tokenizer)
-    modules = {"Transformer": "", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
-    pooling = {"word_embedding_dimension": model.config.hidden_size, "include_prompt": True}
-    for mode in ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens"):
-        pooling[f"pooling_mode_{mode}"] = mode == "mean_tokens"
-    for name, values in {
-        "modules.json": [
-            {
-                "idx": number,
-                "name": str(number),
-                "path": path,
-                "type": f"sentence_transformers.models.{kind}",
-            }
-            for number, (kind, path) in enumerate(modules.items())
-        ],
-        "sentence_bert_config.json": {"max_seq_length": length_of(model), "do_lower_case": False},
-        "config_sentence_transformers.json": {
-            "prompts": {},
-            "default_prompt_name": None,
-            "similarity_fn_name": "cosine",
-        },
-        "1_Pooling/config.json": pooling,
-        # An empty folder is lost in git and in archives.
-        "2_Normalize/config.json": {},
-    }.items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        write_json(folder / name, values)
-    (folder / "onnx").mkdir()
-    return write_graphs(model, folder / "onnx", **graphs)
-
-
-def to_saved_model(model: "TrainedModel", folder: Path, *, tokenizer: "Tokenizer") -> list[str]:
-    """Write what TensorFlow Serving reads."""
-    with silent_stderr():
-        from albert_tf.convert.saved_model import write_saved_model, write_task_saved_model
-        from albert_tf.model.trained_model import pretrainer_of, task_model_of
-
-        if model.task is None:
-            write_saved_model(pretrainer_of(model, is_compiled=False), folder)
-        else:
-            write_task_saved_model(task_model_of(model, is_compiled=False), folder)
-    return []
-
-
-SENTENCES = "sentence-transformers"
-# Each gives what a person should know of what it wrote.
-WRITERS: dict[str, Callable[..., list[str]]] = {
-    "hf": to_huggingface,
-    "onnx": to_onnx,
-    SENTENCES: to_sentence_transformers,
-    "saved-model": to_saved_model,
-}
-# Those that write graphs.
-WITH_GRAPHS = ("onnx", SENTENCES)
-
-
-# Held-out examples of a data set on which the cost of --int8 is measured, and at once.
-_MEASURED, _AT_ONCE = 512, 16
-
-# Where the record of an export has the names of all that it wrote.
-WRITTEN = "files"
 
 
 @click.command(epilog="Example:  albert export run --to hf --output my-albert")
@@ -183,7 +167,7 @@ WRITTEN = "files"
 @click.option(
     "--to",
     "target",
-    type=click.Choice(list(WRITERS)),
+    type=click.Choice(["hf", *WITH_GRAPHS, SAVED_MODEL]),
     required=True,
     help="What is to read it: Hugging Face and KerasHub; onnxruntime; "
     "sentence-transformers and servers of text embeddings; or TensorFlow and its server.",
@@ -197,7 +181,7 @@ WRITTEN = "files"
     "--data",
     type=UserPath(),
     help="Held-out rows to measure what --int8 costs on: of a run a data set, of a "
-    "fine-tuned model a labelled file.",
+    "fine-tuned model a labelled file  [default: those of its training, if they are there]",
 )
 @click.option(
     "--output",
@@ -231,7 +215,7 @@ def export(
     console = Console(quiet=quiet)
     output = output or Path(f"{run.resolve()}-{target}")
     found = earlier_export(output, overwrite=overwrite)
-    if target == "saved-model":
+    if target == SAVED_MODEL:
         with silent_stderr():
             from keras import backend
         if backend.backend() != "tensorflow":
@@ -240,8 +224,8 @@ def export(
                 f"{backend.backend()}; unset KERAS_BACKEND."
             )
     check_graphs(target, int8=int8, data=data)
-    model, tokenizer = load(run, checkpoint, console=console)
-    origin = model
+    origin, tokenizer = load(run, checkpoint, say=console.say)
+    model = origin
     if target == SENTENCES:
         from albert_tf.model.trained_model import as_embedder
 
@@ -268,50 +252,31 @@ def export(
         )
     graphs: dict[str, Any] = {}
     if target in WITH_GRAPHS:
-        measure = measuring(model, tokenizer, data, say=console.say) if data else None
+        measure = None
+        if int8:
+            try:
+                measure = measuring(model, tokenizer, data, say=console.say)
+            except AlbertError:
+                # What a person named has to be right; what is only looked for need not be.
+                if data:
+                    raise
         graphs = {"int8": int8, "measure": measure}
-    notes = write(
-        model, output, tokenizer=tokenizer, record=record, before=found, origin=origin, **graphs
-    )
-    for note in notes:
-        console.say(note)
-    console.say(f"{output}: step {model.step:,} of {run}, for {target}")
-
-
-def write(
-    model: "TrainedModel",
-    output: Path,
-    *,
-    tokenizer: "Tokenizer",
-    record: dict[str, Any],
-    before: dict[str, Any] | None,
-    origin: "TrainedModel",
-    **graphs: Any,
-) -> list[str]:
-    """Write an export, its card and its record, in the place of an earlier one.
-
-    Args:
-        before: The record of that one, which is still to be there at the end.
-        origin: The model as it was read, which the card describes.
-        graphs: Of `write_graphs`, for a target that has some.
-
-    Returns:
-        What a person should know of what was written.
-    """
-    vocabulary, target = vocabulary_file(model.folder), record["to"]
+    vocabulary = vocabulary_file(model.folder)
     with whole_folder(output) as folder:
-        notes = WRITERS[target](model, folder, tokenizer=tokenizer, **graphs)
+        notes = write_files(model, folder, target=target, tokenizer=tokenizer, **graphs)
         copy_whole(vocabulary, folder / vocabulary.name)
         text = card(origin, folder, order=tokenizer.order, target=target, notes=notes)
         write_text(folder / MODEL_CARD, text)
         written = [*sorted(path.name for path in folder.iterdir()), EXPORT_RECORD]
         write_json(folder / EXPORT_RECORD, {**record, WRITTEN: written})
-        if earlier_export(output, overwrite=True) != before:
+        if earlier_export(output, overwrite=True) != found:
             raise SettingError(
                 f"--output: another command wrote {output} meanwhile; give another "
                 "folder, or --overwrite once that has ended."
             )
-    return notes
+    for note in notes:
+        console.say(note)
+    console.say(f"{output}: step {model.step:,} of {run}, for {target}")
 
 
 def check_graphs(target: str, *, int8: bool, data: str | None) -> None:
@@ -331,35 +296,60 @@ def check_graphs(target: str, *, int8: bool, data: str | None) -> None:
         raise SettingError("--data measures what --int8 costs; give that too.")
 
 
-def measuring(model: "TrainedModel", tokenizer: "Tokenizer", data: str, *, say: Say) -> Measured:
-    """What measures a graph of a model on held-out rows."""
+def measuring(
+    model: "TrainedModel", tokenizer: "Tokenizer", data: str | None, *, say: Say
+) -> Measured | None:
+    """What measures a graph of a model on held-out rows; None if there are none.
+
+    Args:
+        data: As it was named; by default what the model was trained on, where it still is.
+    """
     import numpy as np
 
-    order = tokenizer.order
+    folder = Path(data) if data else data_of(model.folder)
     if model.task is None:
         from albert_tf.convert.onnx_graph import masked_lm_loss
         from albert_tf.data.input_pipeline import Records, evaluation_batches
         from albert_tf.evaluation.held_out import held_out_examples
-        from schemas.manifest import read_manifest
 
-        manifest = read_manifest(Path(data))
+        if folder is None:
+            return None
+        manifest = read_manifest(folder)
         if manifest.vocabulary["sha256"] != tokenizer.sha256:
             raise SettingError(
-                f"--data: {data} was made with another vocabulary than {model.folder}; "
+                f"--data: {folder} was made with another vocabulary than {model.folder}; "
                 "give data of the same one."
             )
-        records = Records(Path(data), manifest)
+        records = Records(folder, manifest)
         number = held_out_examples(records, maximum=_MEASURED)
         batches = list(evaluation_batches(records, batch_size=_AT_ONCE, examples=number))
         said = f"masked-LM loss (nats, {number:,} held-out examples)"
         return lambda graph: (masked_lm_loss(graph, batches), said, False)
     from albert_tf.finetuning.evaluate import Predictor
+    from albert_tf.runs.run_record import recorded_settings
     from albert_tf.tasks.evaluation import measured
-    from cli.support.task_data import read_labelled
+    from cli.support.task_data import read_crops, read_labelled, read_task, task_paths
     from pipeline.encoding.encoding import encode_examples
 
-    record = model.task
-    examples = read_labelled(data, record.spec, say=say)
+    record, order, spec = model.task, tokenizer.order, model.task.spec
+    if data and not (Path(data) / MANIFEST).is_file():
+        examples = read_labelled(data, spec, say=say)
+    else:
+        # As fine-tuning read them, which holds out the same ones again.
+        settings = recorded_settings(model.folder) if data is None else {}
+        names = ("train", "evaluation", "test")
+        values: dict[str, Any] = {name: settings.get(name) or () for name in names}
+        values["data"] = folder or settings.get("data")
+        if settings.get("task", spec.name) != spec.name or not any(values.values()):
+            # Of a classifier that is to embed nothing is known either.
+            return None
+        paths, quiet = task_paths(values, spec), Console(quiet=True).say
+        if paths.train:
+            examples = read_task(paths, spec, say=quiet).held_out
+        else:
+            length = record.max_seq_length
+            examples = read_crops(Path(values["data"]), spec, length=length, say=quiet).held_out
+    examples = examples[:: -(-len(examples) // _MOST_ROWS)]
     given = encode_examples(examples, record, tokenizer=tokenizer)
 
     def measure(graph: Any) -> tuple[float, str, bool]:
@@ -369,7 +359,7 @@ def measuring(model: "TrainedModel", tokenizer: "Tokenizer", data: str, *, say: 
 
         answered = Predictor(model, compute=compute).answers(given)
         measures = measured(answered.task, answered.targets, answered.predictions)
-        name = record.spec.metrics[0]
+        name = spec.metrics[0]
         return measures[name], f"{name} ({len(examples):,} examples)", True
 
     return measure
@@ -405,7 +395,7 @@ def card(
     *,
     order: list[int] | None,
     target: str,
-    notes: Sequence[str] = (),
+    notes: Sequence[str],
 ) -> str:
     """The card of an export, whose other files are there; a tuned model has its own."""
     from albert_tf.convert.model_card import model_card, task_card
@@ -431,16 +421,16 @@ def card(
     return task_card(model.folder, spec, step=model.step, target=target, call=call, notes=notes)
 
 
-def load(
-    run: Path, checkpoint: "Which | None", *, console: Console
-) -> "tuple[TrainedModel, Tokenizer]":
+def load(run: Path, checkpoint: "Which | None", *, say: Say) -> "tuple[TrainedModel, Tokenizer]":
     """A model and its vocabulary; the weights are in the order of its file."""
     with silent_stderr():
         from albert_tf.convert.external import with_rows
+        from albert_tf.inference import fitted
         from albert_tf.model.trained_model import read_trained
+    from pipeline.vocabulary.importing import read_vocabulary
+
     tokenizer = read_vocabulary(run)
-    model = read_trained(run, which=checkpoint, say=console.say)
-    check_sizes(tokenizer, model.config, path=run)
+    model = fitted(read_trained(run, which=checkpoint, say=say), tokenizer)
     if (order := tokenizer.order) is not None:
         # The token ids in the order of the file.
         model = with_rows(model, sorted(range(len(order)), key=order.__getitem__))

@@ -13,7 +13,6 @@ import click
 from cli.support.console import Console
 from cli.support.inputs import data_here, find_given_inputs, input_options, kind_of
 from cli.support.options import UserPath, column_options, debug_option, json_option
-from cli.support.trained_model import read_vocabulary
 from pipeline.reading.formats import KINDS
 from schemas.errors import AlbertError, SettingError
 from schemas.example import SPACE
@@ -156,6 +155,7 @@ def divided(path: Path, text: str) -> dict[str, Any]:
     import numpy as np
 
     from pipeline.encoding.queries import check_text
+    from pipeline.vocabulary.importing import read_vocabulary
 
     check_text(text)
     tokenizer = read_vocabulary(path.parent if path.is_file() else path)
@@ -193,6 +193,8 @@ def folder_lines(folder: Path, kind: str, facts: dict[str, Any]) -> Iterator[str
         facts |= read_json(folder / EXPORT_RECORD)
         yield f"{folder}: an export for {facts.get('to')}; {MODEL_CARD} there says more."
     else:
+        from pipeline.vocabulary.importing import read_vocabulary
+
         tokenizer = read_vocabulary(folder.parent if folder.is_file() else folder)
         facts["size"] = tokenizer.vocab_size
         yield (

@@ -8,7 +8,7 @@ import click
 
 from cli.support.console import Console
 from cli.support.options import UserPath, debug_option, json_option, quiet_option
-from cli.support.trained_model import checkpoint_option, open_model, vocabulary_for_text
+from cli.support.trained_model import checkpoint_option, open_model
 from schemas.errors import AlbertError
 from schemas.readable import percent
 
@@ -41,14 +41,14 @@ def order(
     from pipeline.encoding.queries import pair_passages
 
     console = Console(quiet=quiet)
-    tokenizer = vocabulary_for_text(model, say=console.say)
-    trained = open_model(model, tokenizer, which=checkpoint, say=console.say)
+    found = open_model(model, which=checkpoint, say=console.say, needs_head=True)
+    trained = found.trained
     if (task := trained.config.sentence_task) != "sop":
         raise AlbertError(
             f"{model} has no sentence-order head: its sentence task is {task}; give a "
             "model trained on pairs of --sentence-task sop."
         )
-    pair = pair_passages(first, second, tokenizer, max_seq_length=trained.max_seq_length)
+    pair = pair_passages(first, second, found.tokenizer, max_seq_length=trained.max_seq_length)
     if pair.tokens_read != pair.tokens:
         (first_tokens, second_tokens), (first_read, second_read) = pair.tokens, pair.tokens_read
         console.say(

@@ -29,26 +29,18 @@ _MARK = re.compile(r"^(Error|Next|next):", re.MULTILINE)
 
 @contextmanager
 def silent_stderr() -> Iterator[None]:
-    """Swallow what native code writes while it is imported.
+    """Swallow what native code writes while it is imported; a person hears that it is."""
+    import albert_tf
 
-    TensorFlow reports on the machine then, and no setting stops it; what goes wrong
-    still comes as an exception.
-    """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
-    # A person hears something within a second.
-    word = threading.Timer(DELAY_SECONDS / 2, os.write, (kept, b"Loading libraries ...\n"))
-    if os.isatty(kept) and "--quiet" not in sys.argv:
-        word.start()
-    try:
-        yield
-    finally:
-        word.cancel()
-        os.dup2(kept, 2)
-        os.close(kept)
+    with albert_tf.silent_stderr() as kept:
+        # Within a second.
+        word = threading.Timer(DELAY_SECONDS / 2, os.write, (kept, b"Loading libraries ...\n"))
+        if os.isatty(kept) and "--quiet" not in sys.argv:
+            word.start()
+        try:
+            yield
+        finally:
+            word.cancel()
 
 
 @contextmanager

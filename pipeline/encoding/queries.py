@@ -41,6 +41,15 @@ def check_text(text: str) -> None:
         raise AlbertError(f"{quoted(text)} is not UTF-8; convert it first.") from None
 
 
+def check_length(text: str, length: int, *, longest: int) -> None:
+    """Refuse a text of more tokens than a model reads."""
+    if length > longest:
+        raise AlbertError(
+            f"{quoted(text)} has {length} tokens with [CLS] and [SEP] and the "
+            f"model reads {longest}; give less text."
+        )
+
+
 def quoted(text: str) -> str:
     """A text as a message shows it, cut where it is long.
 

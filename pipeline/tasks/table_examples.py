@@ -108,7 +108,8 @@ def examples_of_table(
             known["label"] = own.get(label, label)
         if known.get("labels"):
             known["labels"] = tuple(own.get(each, each) for each in known["labels"])
-        examples.append(TaskExample(place=row.place, **known))
+        cells = row.cells if target is None else {}
+        examples.append(TaskExample(place=row.place, cells=cells, **known))
     reader.check()
     return located(examples, table.counts) if kind == "answer" else examples
 

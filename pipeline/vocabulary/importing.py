@@ -1,4 +1,4 @@
-"""The vocabulary of another ALBERT, which becomes one that needs no program around it.
+"""The vocabulary of a model; that of another ALBERT comes to need no program around it.
 
 It is in a folder of google-research/albert or Hugging Face, or is a SentencePiece model
 alone. Elsewhere part of the work is done around the model: both lower the case and drop
@@ -7,7 +7,9 @@ accents in Python before it and keep commas after digits apart (`tokenization.py
 """
 
 import base64
+import shlex
 import unicodedata
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,17 +23,20 @@ from pipeline.vocabulary.normalization import (
     rules_tsv,
 )
 from pipeline.vocabulary.tokenizer import (
+    Tokenizer,
     check_model,
     checked_model,
     compiled_normalization,
     has_own_rules,
     load_tokenizer,
     model_of_pieces,
+    read_model,
     with_rules_and_scores,
 )
 from pipeline.vocabulary.wordpiece import (
     OF_FILE,
     check_post_processing,
+    read_wordpiece,
     tokenizer_class,
     tokens_found_whole,
     wordpieces_of,
@@ -39,7 +44,17 @@ from pipeline.vocabulary.wordpiece import (
 from schemas.errors import AlbertError
 from schemas.example import SPECIAL_TOKENS, UNK_ID
 from schemas.files import read_json, scratch_folder, undamaged
-from schemas.layout import HF_TOKENIZER, HF_TOKENIZER_CONFIG, SPM_MODEL, WORDPIECE
+from schemas.layout import (
+    DATA_MANIFEST,
+    EXPORT_RECORD,
+    HF_TOKENIZER,
+    HF_TOKENIZER_CONFIG,
+    MODEL_CONFIG,
+    SPM_MODEL,
+    WORDPIECE,
+    vocabulary_file,
+)
+from schemas.manifest import parse_manifest
 
 _OF_ALBERT = "AlbertTokenizer"
 # The names of files of WordPiece.
@@ -48,6 +63,53 @@ _COMPILED = "Precompiled"
 
 # Scores are logarithms of probabilities; SentencePiece keeps them in 32 bits.
 _SCORE_BOUND = 1e30
+
+
+def read_vocabulary(folder: Path) -> Tokenizer:
+    """The vocabulary of a run or an export, once it is found to be the model's."""
+    if not folder.exists():
+        raise AlbertError(f"{folder} does not exist; give the folder of a model.")
+    file = vocabulary_file(folder)
+    if not file.is_file():
+        raise AlbertError(
+            f"{folder} has no {SPM_MODEL}, so it is neither a run nor an export; give a "
+            "folder that albert pretrain or albert export has written."
+        )
+    if file.name == WORDPIECE and not (folder / MODEL_CONFIG).exists():
+        raise AlbertError(
+            f"{folder} has a WordPiece vocabulary, whose pieces are numbered differently "
+            "here; turn it into a run with albert import."
+        )
+    tokenizer: Tokenizer = (
+        read_wordpiece(file) if file.name == WORDPIECE else load_tokenizer(read_model(folder))
+    )
+    # Which vocabulary belongs to the model, by the files that say so.
+    expected = {}
+    if (path := folder / DATA_MANIFEST).exists():
+        expected[DATA_MANIFEST] = parse_manifest(read_json(path), path).vocabulary["sha256"]
+    if (folder / EXPORT_RECORD).exists():
+        sha256 = read_json(folder / EXPORT_RECORD).get("vocabulary_sha256")
+        expected[EXPORT_RECORD] = sha256 if isinstance(sha256, str) else "nothing"
+    for record, sha256 in expected.items():
+        if tokenizer.sha256 != sha256:
+            raise AlbertError(
+                f"{file} is not the vocabulary that the model was trained "
+                f"with (its sha256 is {tokenizer.sha256[:12]}, and {record} says "
+                f"{sha256[:12]}); put that vocabulary back."
+            )
+    return tokenizer
+
+
+def notes_on(folder: Path, tokenizer: Tokenizer) -> Iterator[str]:
+    """A sentence where a vocabulary of another program leaves work to that."""
+    model = folder / SPM_MODEL
+    if (folder / MODEL_CONFIG).exists() or has_own_rules(model.read_bytes()):
+        return
+    if missing := " and ".join(missing_normalization(tokenizer)):
+        yield (
+            f"{model} leaves {missing} to the program around it; albert import "
+            f"{shlex.quote(str(folder))} --output NEW makes a run whose vocabulary does it."
+        )
 
 
 class ExternalVocabulary(NamedTuple):

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+import safetensors.numpy
 
 import albert_tf
 from schemas.errors import AlbertError
@@ -49,8 +50,32 @@ def test_pieces_make_the_text_again(model):
 
 
 def test_what_a_model_cannot_do_is_said(model):
-    with pytest.raises(AlbertError, match="is not a fine-tuned model; make one"):
+    with pytest.raises(AlbertError, match="is not a fine-tuned model; give a folder that"):
         model.predict(["it is"])
+
+
+def test_an_encoder_without_a_head_gives_vectors_and_fills_no_mask(models, tmp_path):
+    """As AlbertModel is saved, by the command and from Python."""
+    export = tmp_path / "encoder"
+    run("export", models / "run", "--to", "hf", "--output", export)
+    tensors = safetensors.numpy.load_file(export / "model.safetensors")
+    kept = {name: array for name, array in tensors.items() if name.startswith("albert.")}
+    safetensors.numpy.save_file(kept, export / "model.safetensors")
+    (tmp_path / "lines.txt").write_text("It is.\n")
+    vectors = []
+    for folder in (models / "run", export):
+        run("embed", folder, tmp_path / "lines.txt", "--output", tmp_path / "v.npy")
+        vectors.append(np.load(tmp_path / "v.npy"))
+    np.testing.assert_array_equal(*vectors)
+    with pytest.raises(AlbertError, match="It has no masked-LM head"):
+        albert_tf.load(export).fill_mask("An object is [MASK].")
+
+
+def test_what_a_model_did_not_learn_from_is_refused(models):
+    with pytest.raises(AlbertError, match="and the model reads 32; give less text"):
+        albert_tf.load(models / "run").fill_mask("[MASK]" + " ." * 40)
+    with pytest.raises(AlbertError, match="does not choose; leave it out"):
+        albert_tf.load(models / "tuned").predict([{"text": "a", "options": ("b", "c")}])
 
 
 def test_a_file_that_hides_a_package_of_ours_is_named(models, tmp_path):

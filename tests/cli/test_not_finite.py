@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from albert_tf.convert.reading import load_pretrainer
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from tests.commands import attempt
+from tests.exported_runs import load_pretrainer
 
 PATH, NAME = "albert/encoder/pooler/kernel", "encoder/pooler/kernel"
 

@@ -8,9 +8,9 @@ import safetensors.numpy
 
 from albert_tf.convert.huggingface import (
     ARCHITECTURES,
+    huggingface_config,
+    huggingface_tensors,
     read_huggingface_task,
-    task_config,
-    task_tensors,
 )
 from albert_tf.model.task_model import TaskModel
 from albert_tf.model.trained_model import task_model_of
@@ -26,10 +26,12 @@ SEQUENCES = ARCHITECTURES["classify"]
 def save(folder, *, kind="classify", drop=(), **values):
     """An export with random weights, changed in its configuration."""
     spec = TaskSpec(name=kind, kind=kind, labels=LABELS)
-    tensors = task_tensors(lively_weights(TaskModel(SMALL, kind=kind, labels=3)), SMALL, spec)
+    tensors = huggingface_tensors(
+        lively_weights(TaskModel(SMALL, kind=kind, labels=3)), SMALL, spec
+    )
     kept = {name: array for name, array in tensors.items() if name not in drop}
     safetensors.numpy.save_file(kept, folder / "model.safetensors")
-    record = task_config(SMALL, spec) | values
+    record = huggingface_config(SMALL, spec) | values
     record = {name: value for name, value in record.items() if value is not None}
     (folder / "config.json").write_text(json.dumps(record))
 
@@ -100,7 +102,7 @@ def test_what_transformers_saves_computes_the_same_here(kind, embedding_size, tm
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
-    problem = task_config(SMALL, TaskSpec(name=kind, kind=kind)).get("problem_type")
+    problem = huggingface_config(SMALL, TaskSpec(name=kind, kind=kind)).get("problem_type")
     config = transformers.AlbertConfig(
         vocab_size=SMALL.vocab_size,
         embedding_size=embedding_size,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.convert.model_card import Call, model_card, task_card
+from albert_tf.convert.model_card import model_card, task_card
 from albert_tf.model.trained_model import read_tuned, task_model_of
 from albert_tf.runs.metrics import write_evaluation
 from schemas import __version__
@@ -203,7 +203,7 @@ def test_the_card_of_a_fine_tuned_model_says_first_how_to_load_it(tmp_path):
 
 
 def test_the_card_of_a_fine_tuned_saved_model_has_a_request_and_its_answer(tmp_path):
-    call = Call({"signature_name": "predict", "inputs": {}}, {"outputs": [[0.5, -1.0]]})
+    call = ({"signature_name": "predict", "inputs": {}}, {"outputs": [[0.5, -1.0]]})
     card = task_card(tmp_path, CLASSIFIER, step=7, target="saved-model", call=call)
     assert 'tf.saved_model.load("FOLDER").signatures["predict"]' in card
     assert '```json\n{"signature_name": "predict", "inputs": {}}\n```' in card

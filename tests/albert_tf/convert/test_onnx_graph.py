@@ -79,6 +79,12 @@ def test_a_graph_that_computes_something_else_is_refused():
         check_graph(model, onnx_graph(other))
 
 
+def test_more_weights_than_a_file_holds_are_refused(monkeypatch):
+    monkeypatch.setattr(graphs, "MOST_BYTES", 10_000)
+    with pytest.raises(AlbertError, match=r"^run has .* of weights, and one file of ONNX holds 10"):
+        onnx_graph(trained("classify"))
+
+
 def test_rounding_to_8_bits_changes_little_and_leaves_what_it_is_told_to():
     model = trained(None)
     small = onnx_graph(model, int8=True)

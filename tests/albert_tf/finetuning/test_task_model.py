@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from albert_tf.convert.huggingface import ARCHITECTURES, task_config, task_tensors
+from albert_tf.convert.huggingface import ARCHITECTURES, huggingface_config, huggingface_tensors
 from albert_tf.finetuning.batches import batch_of
-from albert_tf.finetuning.evaluate import TaskLogits
+from albert_tf.finetuning.evaluate import logits_of
 from albert_tf.model.parameters import task_weight_shapes
 from albert_tf.model.task_model import TaskModel, losses_of
 from schemas.task import KINDS
@@ -53,8 +53,8 @@ def test_what_a_model_says_does_not_depend_on_which_targets_are_known(kind):
     def compute(batch):
         return np.asarray(model(batch))
 
-    logits = TaskLogits(compute, spec, longest=32)
-    for ours, all_known in zip(logits.of_rows(some), logits.of_rows(rows), strict=True):
+    found = (logits_of(each, compute, spec, longest=32) for each in (some, rows))
+    for ours, all_known in zip(*found, strict=True):
         np.testing.assert_array_equal(ours, all_known)
 
 
@@ -69,9 +69,9 @@ def test_transformers_computes_the_same_logits_and_loss(kind, changes):
     rows = random_rows(kind, number=8).rows
     batch = batch_of(rows, spec, size=8, longest=32)
     weights = {path: w.numpy() for path, w in model.weights_by_path.items()}
-    values = task_config(config, spec)
+    values = huggingface_config(config, spec)
     theirs = getattr(transformers, ARCHITECTURES[kind])(transformers.AlbertConfig(**values)).eval()
-    tensors = task_tensors(weights, config, spec)
+    tensors = huggingface_tensors(weights, config, spec)
     state = {name: torch.tensor(array) for name, array in tensors.items()}
     assert set(theirs.state_dict()) == set(state)
     theirs.load_state_dict(state)

@@ -6,7 +6,6 @@ import types
 import numpy as np
 import pytest
 
-from albert_tf.convert.reading import load_pretrainer
 from albert_tf.data.input_pipeline import Records
 from albert_tf.evaluation.evaluate import Scope, evaluate
 from albert_tf.evaluation.held_out import Measured, never
@@ -24,6 +23,7 @@ from albert_tf.training.run import RunState
 from schemas.config import TrainConfig
 from schemas.manifest import read_manifest
 from tests.albert_tf.evaluation.words_vocabulary import WORDS
+from tests.exported_runs import load_pretrainer
 from tests.training_data import TINY, save_run, write_dataset
 
 

@@ -6,13 +6,13 @@ import shutil
 import numpy as np
 import pytest
 
-from albert_tf.convert.reading import load_pretrainer
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from albert_tf.runs.metrics import write_evaluation
 from cli.commands import export as export_command
+from schemas.files import write_json
 from tests.commands import attempt, contents, run
 from tests.evaluations import evaluation
-from tests.exported_runs import SMALL_RUN
+from tests.exported_runs import SMALL_RUN, load_pretrainer
 
 
 @pytest.fixture(scope="module")
@@ -133,14 +133,14 @@ def test_an_export_never_replaces_what_no_export_wrote(copied, monkeypatch):
     ],
 )
 def test_what_another_command_writes_meanwhile_stays(copied, tmp_path, monkeypatch, name, sentence):
-    out, write = tmp_path / "out", export_command.WRITERS["hf"]
+    out, write = tmp_path / "out", export_command.write_files
 
     def write_beside(model, folder, **values):
         out.mkdir()
         (out / name).write_text(json.dumps({"files": ["export.json"]}))
         return write(model, folder, **values)
 
-    monkeypatch.setitem(export_command.WRITERS, "hf", write_beside)
+    monkeypatch.setattr(export_command, "write_files", write_beside)
     said = refusal(copied, "--to", "hf", "--output", out, code=2)
     assert sentence.format(out=out) in said
     assert contents(out) == [name]
@@ -155,11 +155,11 @@ def test_a_saved_model_is_not_written_by_another_backend(trained, monkeypatch):
 
 
 def test_an_export_that_fails_leaves_nothing(trained, tmp_path, monkeypatch):
-    def fail(model, folder, *, tokenizer):
+    def fail(model, folder, **values):
         (folder / "half").touch()
         raise RuntimeError("midway")
 
-    monkeypatch.setitem(export_command.WRITERS, "hf", fail)
+    monkeypatch.setattr(export_command, "write_files", fail)
     said = refusal(trained, "--to", "hf", "--output", tmp_path / "out")
     assert said.startswith("Error: Unexpected RuntimeError: midway")
     assert list(tmp_path.iterdir()) == []
@@ -198,6 +198,24 @@ def test_what_8_bits_cost_is_measured_on_held_out_rows(models, tmp_path):
     said = run("export", models / "tuned", *flags, table, "--output", tmp_path / "b")
     assert "accuracy (8 examples)" in said
     assert "accuracy (8 examples)" in (tmp_path / "b" / "README.md").read_text()
+
+
+def test_what_8_bits_cost_is_measured_on_the_data_of_the_training_if_it_is_there(
+    models, copied, tmp_path
+):
+    config = json.loads((copied / "config.json").read_text())
+    write_json(copied / "config.json", config | {"data": str(models / "data")})
+    said = run("export", copied, "--to", "onnx", "--int8", "--output", tmp_path / "a")
+    assert "masked-LM loss (nats, " in said
+    table, tuned = tmp_path / "rows.csv", shutil.copytree(models / "tuned", tmp_path / "tuned")
+    rows = [f"it is {n},{('dull', 'fair', 'fine')[n % 3]}" for n in range(9)]
+    table.write_text("\n".join(["text,label", *rows]) + "\n")
+    values = {"task": "classify", "train": [str(table)], "evaluation": [str(table)]}
+    write_json(tuned / "config.json", values)
+    arguments = ("export", tuned, "--to", "onnx", "--int8", "--output")
+    assert "accuracy (9 examples)" in run(*arguments, tmp_path / "b")
+    table.unlink()
+    assert "what that costs was not measured (--data)." in run(*arguments, tmp_path / "c")
 
 
 def test_an_export_to_sentence_transformers_has_the_files_that_all_versions_read(models, tmp_path):

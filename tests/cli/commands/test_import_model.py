@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from albert_tf.convert.reading import load_pretrainer
 from albert_tf.evaluation.evaluate import evaluate
 from albert_tf.model.trained_model import read_trained
 from albert_tf.runs.checkpoints import arrays_of
@@ -17,7 +16,14 @@ from pipeline.vocabulary.tokenizer import load_tokenizer, model_of_pieces
 from pipeline.vocabulary.wordpiece import read_wordpiece
 from schemas.task import KINDS
 from tests.commands import attempt, contents, run
-from tests.exported_runs import SMALL_RUN, TUNED_LABELS, TUNED_LENGTH, write_run, write_tuned
+from tests.exported_runs import (
+    SMALL_RUN,
+    TUNED_LABELS,
+    TUNED_LENGTH,
+    load_pretrainer,
+    write_run,
+    write_tuned,
+)
 from tests.pipeline.vocabulary.test_importing import nmt_nfkc
 
 VOCABULARY = [

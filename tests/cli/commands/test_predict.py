@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from cli.commands.predict import examples_of, shown_lines
+from albert_tf.inference import examples_of
+from cli.commands.predict import shown_lines
 from pipeline.tasks.named_tasks import task_called
 from schemas.errors import SettingError
 from schemas.task import Columns, TaskExample, TaskSpec
@@ -54,21 +55,40 @@ def test_a_prediction_is_shown_as_its_task_has_it(task, prediction, lines):
 )
 def test_texts_that_are_not_what_the_task_has_are_refused(task, second, sentence):
     with pytest.raises(SettingError) as error:
-        list(examples_of([[("first", second)]], task, options=()))
+        examples_of([("first", second)], task)
     assert str(error.value) == sentence
 
 
-def test_predictions_stand_in_a_csv_beside_the_texts(models, tmp_path):
+@pytest.mark.parametrize(
+    ("given", "columns"),
+    [
+        ({"name": "rows.jsonl"}, ["id", "text", "label"]),
+        (
+            {"name": "rows.csv", "header": "source,text,label,note"},
+            ["id", "source", "text", "label", "note", "predicted label"],
+        ),
+    ],
+    ids=["texts", "a table of more"],
+)
+def test_answers_stand_in_a_csv_beside_all_columns_of_the_input(models, tmp_path, given, columns):
     texts = ["it is", 'a "quoted", text', "two\nlines"]
-    rows, out = tmp_path / "rows.jsonl", tmp_path / "said.csv"
-    rows.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-    run("predict", models / "tuned", "--input", rows, "--output", out)
+    source, out = tmp_path / given["name"], tmp_path / "said.csv"
+    if "header" in given:
+        with source.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            rows = [["here", text, "fine", str(n)] for n, text in enumerate(texts)]
+            writer.writerows([given["header"].split(","), *rows])
+    else:
+        source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    run("predict", models / "tuned", "--input", source, "--output", out)
     with out.open(newline="", encoding="utf-8") as file:
         found = list(csv.DictReader(file))
     assert [row["text"] for row in found] == texts
-    assert list(found[0]) == [
-        *("id", "text", "label"),
-        *(f"probabilities {label}" for label in ("dull", "fair", "fine")),
-    ]
+    named = [f"probabilities {label}" for label in ("dull", "fair", "fine")]
+    assert list(found[0]) == [*columns, *named]
     expected = json.loads(run("predict", models / "tuned", texts[0], "--json"))
-    assert found[0]["label"] == expected["label"]
+    assert found[0][columns[-1]] == expected["label"]
+    if "header" in given:
+        assert [(row["source"], row["label"], row["note"]) for row in found] == [
+            ("here", "fine", str(n)) for n in range(3)
+        ]
