@@ -528,7 +528,7 @@ class TrainConfig:
         >>> config.warmup_steps, config.eval_every, config.eval_examples
         (175, 280, 672)
         """
-        every = self.eval_every or max(100, self.steps // 25)
+        every = self.eval_every or evaluations_every(self.steps)
         share = EVALUATION_SHARE / FORWARD_SHARE
         affordable = int(share * every * self.batch_size)
         examples = min(MAX_EVAL_EXAMPLES, max(MIN_EVAL_EXAMPLES, affordable))
@@ -540,6 +540,11 @@ class TrainConfig:
                 "eval_examples": self.eval_examples or examples,
             }
         )
+
+
+def evaluations_every(steps: int) -> int:
+    """The steps between evaluations of a run of so many, if none are given."""
+    return max(100, steps // 25)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import keras
@@ -118,9 +118,18 @@ def held_out_examples(records: Records, *, maximum: int | None) -> int:
 
 
 class HeldOut:
-    """The examples that a model is measured on, with the measurement compiled."""
+    """The examples that a model is measured on, with the measurement compiled.
 
-    def __init__(self, model: AlbertPretrainer, records: Records, *, examples: int) -> None:
+    Args:
+        keeps: Whether to keep those of the last measurement in memory, for the next one: an
+            accelerator measures them many times faster than they are read.
+    """
+
+    def __init__(
+        self, model: AlbertPretrainer, records: Records, *, examples: int, keeps: bool = False
+    ) -> None:
+        self._keeps = keeps
+        self._kept: dict[int, list[Batch]] = {}
         self.examples = examples
         self._records = records
         length = records.manifest.config.max_seq_length
@@ -151,18 +160,31 @@ class HeldOut:
         total = np.zeros(len(Sums._fields))
         size, number = self._batch_size, examples or self.examples
         by_example, left = np.zeros((4, 0)), number
-        for batch in evaluation_batches(self._records, batch_size=size, examples=left):
+        for batch in self._kept.get(number) or self._batches(number):
             if should_stop():
                 return None
-            rows = {name: values[None] for name, values in batch.items()}
-            alone = unpadded(rows, sizes=self._sizes)
-            values = self._measure({name: one[0] for name, one in alone.items()})
+            values = self._measure(batch)
             total += values[: len(total)]
             of_batch = values[len(total) :].reshape(4, -1)
             by_example = np.concatenate([by_example, of_batch], axis=1)
             on_batch(min(size, left))
             left -= size
         return Measured(Sums(*total.tolist()), by_example[:, :number])
+
+    def _batches(self, examples: int) -> Iterator[Batch]:
+        """The first examples, without padding."""
+        read: list[Batch] = []
+        for batch in evaluation_batches(
+            self._records, batch_size=self._batch_size, examples=examples
+        ):
+            rows = {name: values[None] for name, values in batch.items()}
+            alone = unpadded(rows, sizes=self._sizes)
+            read.append({name: one[0] for name, one in alone.items()})
+            yield read[-1]
+            if not self._keeps:
+                read.clear()
+        if self._keeps:
+            self._kept = {examples: read}
 
 
 def tokens_at_once() -> int:

@@ -306,13 +306,6 @@ def evaluating_share(steps: int, train: TrainConfig, *, held_out: int) -> float:
     return WITH_WORDS * FORWARD_SHARE * examples / trained
 
 
-def fitting_steps(seconds: float, train: TrainConfig, *, step_seconds: float, held_out: int) -> int:
-    """The steps that fit some time with their evaluations, if they are so many about."""
-    steps = max(1, int(seconds / step_seconds))
-    share = evaluating_share(steps, train, held_out=held_out)
-    return max(0, int(seconds / (step_seconds * (1 + share))))
-
-
 @dataclasses.dataclass(frozen=True)
 class Candidate:
     """A model that could be trained in a budget.
@@ -355,8 +348,9 @@ def candidate(
     law: Law = LAW,
 ) -> Candidate:
     """A model after this many seconds of steps and evaluations."""
-    fitting = fitting_steps(seconds, train, step_seconds=step_seconds, held_out=work.held_out)
-    steps = max(1, fitting)
+    # With their evaluations, if they are so many about.
+    share = evaluating_share(max(1, int(seconds / step_seconds)), train, held_out=work.held_out)
+    steps = max(1, int(seconds / (step_seconds * (1 + share))))
     tokens = steps * train.batch_size * work.length
     weights = effective_weights(config)
     return Candidate(
@@ -529,6 +523,7 @@ def refilled(
     *,
     step: int,
     pace: float,
+    evaluating: float,
     seconds: float,
 ) -> tuple[int, int]:
     """How many steps a run is to have, once the seconds of each are known.
@@ -536,6 +531,7 @@ def refilled(
     Args:
         step: Those that are done.
         pace: Seconds of each of them.
+        evaluating: Seconds of an evaluation.
         seconds: Until the run is to end.
 
     Returns:
@@ -550,12 +546,8 @@ def refilled(
             return False  # not even for the warm-up
 
     ahead = cost_ahead(config, model, manifest, step=step)
-    fitting = step + fitting_steps(
-        seconds - ENDING_SECONDS,
-        config,
-        step_seconds=ahead * pace,
-        held_out=manifest.num_examples(EVAL),
-    )
+    each = ahead * pace + evaluating / (config.eval_every or 1)
+    fitting = step + max(0, int((seconds - ENDING_SECONDS) / each))
     least = step + bisect.bisect_left(range(step, config.steps), True, key=are_enough)
     return max(fitting, least), fitting
 

@@ -188,7 +188,7 @@ class HeldOutEvaluations:
             )
             return
         records = run.records()
-        self.held_out = HeldOut(model, records, examples=examples)
+        self.held_out = HeldOut(model, records, examples=examples, keeps=True)
         if run.vocabulary is not None:
             self.words = HeldOutWords(model, records, examples=examples, vocabulary=run.vocabulary)
 
@@ -258,8 +258,8 @@ class HeldOutEvaluations:
     def seconds(self, step: int, *, step_seconds: float) -> float:
         """About what an evaluation after a step takes.
 
-        Judging by the fastest before that asked about words too, or by a step if that
-        is faster: the first evaluation of a process is compiled.
+        Judging by the fastest before that asked about words too; of one alone also by a step
+        if that is faster, for the first evaluation of a process may have compiled.
         """
         before = [line for line in self.log.evaluations() if line["step"]]
         rates = [line.get("sequences_per_second") for line in before]
@@ -272,7 +272,7 @@ class HeldOutEvaluations:
         examples = self._examples(step)
         if examples:
             guess *= 1 + EXAMPLES_OF_WORD * regular / examples
-        fastest: float = min([*measured, guess])
+        fastest: float = min(measured if measured[1:] else [*measured, guess])
         return (examples + EXAMPLES_OF_WORD * more) * fastest
 
     def seconds_left(self, step: int, *, step_seconds: float) -> float:

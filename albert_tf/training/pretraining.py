@@ -31,7 +31,7 @@ from albert_tf.training.steps import (
     pretraining_counts,
 )
 from albert_tf.training.timing import Pace, utilization_text
-from schemas.config import ResolvedTrainConfig
+from schemas.config import ResolvedTrainConfig, evaluations_every
 from schemas.errors import AlbertError
 from schemas.layout import METRICS, TRAIN
 from schemas.readable import duration
@@ -128,6 +128,9 @@ def train_with_pauses(work: "Pretraining", deadline: Deadline) -> Reason | None:
             work.run.manifest,
             step=work.state.step,
             pace=work.pace.step_seconds,
+            evaluating=work.evaluations.seconds(
+                work.state.step, step_seconds=work.pace.step_seconds
+            ),
             seconds=deadline.at - time.monotonic(),
         )
         if steps > fitting:
@@ -141,7 +144,11 @@ def train_with_pauses(work: "Pretraining", deadline: Deadline) -> Reason | None:
             f"At the pace so far {fitting:,} steps fit in the budget, not "
             f"{work.config.steps:,}{note}."
         )
-        config = dataclasses.replace(work.config, steps=steps)
+        # As often as in a run of so many steps, unless somebody asked for another number.
+        every = work.config.eval_every
+        if every == evaluations_every(work.config.steps):
+            every = evaluations_every(steps)
+        config = dataclasses.replace(work.config, steps=steps, eval_every=every)
         deadline.tell(config)
         work.run = dataclasses.replace(work.run, config=config)
         work.evaluations.run = work.run

@@ -348,17 +348,19 @@ def test_a_step_is_that_of_the_run_and_not_of_its_data(schedule, length, predict
 @pytest.mark.parametrize(
     ("seconds", "expected"),
     [
-        # Steps of 0.2 s, and a sixteenth as long for evaluations.
+        # Steps of 0.2 s, and a sixteenth as long for evaluations: 1.25 s after 100 each.
         (100.0 + budget.ENDING_SECONDS, (100 + 470, 100 + 470)),
         (200.0 + budget.ENDING_SECONDS, (100 + 941, 100 + 941)),
         # The cooldown of fewer would have begun.
         (-50.0, (125, 100)),
     ],
 )
-def test_as_many_steps_as_the_time_left_is_enough_for(seconds, expected, monkeypatch):
-    monkeypatch.setattr(budget, "evaluating_share", lambda *_, **__: 1 / 16)
-    config = TrainConfig(steps=1000, schedule="constant-cooldown")
-    found = budget.refilled(config, LADDER[0], MANIFEST, step=100, pace=0.2, seconds=seconds)
+def test_as_many_steps_as_the_time_left_is_enough_for(seconds, expected):
+    config = TrainConfig(steps=1000, schedule="constant-cooldown").resolved()
+    assert config.eval_every == 100
+    found = budget.refilled(
+        config, LADDER[0], MANIFEST, step=100, pace=0.2, evaluating=1.25, seconds=seconds
+    )
     assert found == expected
 
 
@@ -371,7 +373,9 @@ def test_the_fewest_steps_are_those_of_which_none_that_is_done_would_be_another(
 ):
     config = TrainConfig(steps=1000, schedule=schedule, warmup_steps=warmup, masked_lm_prob=masked)
     step = budget.pause_after(share, config)
-    least, _ = budget.refilled(config, LADDER[0], MANIFEST, step=step, pace=1.0, seconds=0.0)
+    least, _ = budget.refilled(
+        config, LADDER[0], MANIFEST, step=step, pace=1.0, evaluating=0.0, seconds=0.0
+    )
     assert first_bound(dataclasses.replace(config, steps=least)).step >= step
     for steps in range(max(1, least - 3), least):
         try:
