@@ -50,7 +50,9 @@ def template_text(content: str) -> str:
     """
     name, bar, rest = content.partition("|")
     name = " ".join(name.replace("_", " ").lower().split())
-    form = WORDS["template"].get(name, _form_of_family(name))
+    form = WORDS["template"].get(name)
+    if form is None:
+        form = _form_of_family(name)
     if form is not None:
         return _filled(form, _arguments(rest) if bar else {})
     if _ORDINAL.fullmatch(shown := content.partition("|")[0].strip()):
