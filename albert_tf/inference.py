@@ -102,13 +102,14 @@ class Model:
         """The token ids of a text, and the likeliest ones at each [MASK] of it."""
         ids = encode_masked(text, self.tokenizer)
         check_length(text, len(ids), longest=self.trained.max_seq_length)
-        if "masked_lm_head" in self.trained.untrained:
-            raise AlbertError(f"{self.trained.folder}: {self.trained.notes[0]}")
         probabilities = mask_probabilities(self._pretrainer, ids)
         return ids, [likeliest(row, top=top) for row in probabilities]
 
     def fill_mask(self, text: str, *, top: int = 5) -> list[list[tuple[str, float]]]:
         """The likeliest pieces at each [MASK] of a text, with their probabilities."""
+        if "masked_lm_head" in self.trained.untrained:
+            # The command says so and answers; here nobody would read it.
+            raise AlbertError(f"{self.trained.folder}: {self.trained.notes[0]}")
         _, masks = self.masks(text, top=top)
         return [[(self.tokenizer.piece(piece), share) for piece, share in mask] for mask in masks]
 
