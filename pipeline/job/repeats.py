@@ -77,7 +77,7 @@ class Signatures(NamedTuple):
 
 
 def packed(documents: Iterable[Signed]) -> Signatures:
-    """What many small arrays have, in a tenth of the memory."""
+    """What many small arrays have."""
     columns = [np.zeros((0, 2 + BANDS), np.uint64)]
     sketches = [np.zeros(0, np.uint32)]
     for number, (bands, sketch) in documents:
