@@ -175,6 +175,8 @@ def finetune(
         from albert_tf.inference import fitted
 
     source = fitted(read_start(model, data.spec, start=start, say=say), tokenizer)
+    for note in source.notes:
+        say(note)
     max_time = values["max_time"]
     max_seconds = None if max_time is None else max_time - (time.monotonic() - started)
     job = make_job(data, settings, source=source, tokenizer=tokenizer, output=output, say=say)

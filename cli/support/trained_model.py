@@ -98,8 +98,6 @@ def read_start(path: Path, spec: TaskSpec, *, start: Start, say: Say) -> "Traine
     model = read_model(
         path, which=start.checkpoint, needs_head=False, with_weights=not start.from_scratch, say=say
     )
-    for note in model.notes:
-        say(note)
     if not start.keep_head:
         weights = {
             name: array

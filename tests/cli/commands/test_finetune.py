@@ -150,7 +150,7 @@ def test_a_file_with_labels_measures_a_model_again(tuned, table):
     assert result["metrics"] == kept["metrics"]
     lines = run("evaluate", tuned, "--data", table, "--quiet").splitlines()
     assert lines[0] == f"Step {kept['step']}, 32 examples of {table}"
-    assert lines[2].split() == ["measure", "model", "95", "%"]
+    assert lines[2].split() == ["measure", "(95", "%)", "model"]
     assert lines[3].split()[:2] == ["accuracy", f"{kept['metrics']['accuracy']:.4f}"]
 
 
