@@ -120,8 +120,8 @@ class Model:
         width = self.trained.config.hidden_size
         if dimensions is not None and not 1 <= dimensions <= width:
             raise SettingError(
-                f"--dimensions {dimensions} is more than the {width} numbers of a vector; give "
-                "less."
+                f"--dimensions {dimensions} is not from 1 to the {width} numbers of a vector; "
+                "give another number."
             )
         record = self._embedder.record
         rows = self.encoded(examples_of(texts, record.spec), record).rows
@@ -204,7 +204,7 @@ def check_fits(example: TaskExample, spec: TaskSpec) -> None:
         raise SettingError(
             f"{spec.name} answers questions: give the passage as TEXT and the question as SECOND."
         )
-    if spec.kind in ("tag", "answer", "choose") or spec.columns.text is None:
+    if spec.kind in ("tag", "answer", "choose", "embed") or spec.columns.text is None:
         return
     if spec.columns.pair is not None and not has_pair:
         raise SettingError(

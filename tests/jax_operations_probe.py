@@ -95,7 +95,7 @@ def kernel_calls():
 def main():
     cudnn.check_cudnn_version = lambda *_: 91000
     cudnn.check_compute_capability = lambda *_: True
-    jax_operations.is_fused = lambda dtype: True
+    jax_operations.is_fused = lambda dtype, depth: True
     calls = kernel_calls()
     jax_operations.KERNEL = "xla"
     found = {dtype: differences(dtype) for dtype in ("float32", "bfloat16")}

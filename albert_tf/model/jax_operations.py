@@ -91,18 +91,27 @@ def _normalized_gradient(epsilon: float, kept: Any, dvalue: Tensor) -> tuple[Ten
 _normalized.defvjp(_normalized_and_kept, _normalized_gradient)
 
 
-def is_fused(dtype: Any) -> bool:
-    """Whether there is a kernel for attention without dropout."""
-    return bool(dtype == jnp.bfloat16 and jax.default_backend() == "gpu")
+def is_fused(dtype: Any, *, depth: int) -> bool:
+    """Whether cuDNN has a kernel for attention without dropout, of heads of some depth."""
+    is_suited = dtype == jnp.bfloat16 and depth % 8 == 0 and depth <= 128
+    return bool(is_suited and has_tensor_cores_of_bfloat16())
+
+
+def has_tensor_cores_of_bfloat16() -> bool:
+    """Whether the first device is a GPU of NVIDIA's from Ampere on."""
+    (device, *_) = jax.local_devices()
+    # "9.0" of an H100; AMD's have no such number.
+    major = str(getattr(device, "compute_capability", "")).partition(".")[0]
+    return device.platform == "gpu" and major.isdigit() and int(major) >= 8
 
 
 def attend(
     projected: Tensor, bias: Tensor, *, heads: int, drop: Callable[[Tensor], Tensor] | None = None
 ) -> Tensor:
     """See `operations.attend`; on GPUs by the lengths of sequences, which padding ends."""
-    if drop is not None or not is_fused(projected.dtype):
-        return operations.attend(projected, bias, heads=heads, drop=drop)
     length, width = bias.shape[-1], projected.shape[-1] // 3
+    if drop is not None or not is_fused(projected.dtype, depth=width // heads):
+        return operations.attend(projected, bias, heads=heads, drop=drop)
     split = projected.reshape(-1, length, 3, heads, width // heads)
     # A mask would be added to all scores. Rows that fill up a batch have no token.
     lengths = jnp.maximum(1, jnp.sum(bias[:, 0, 0] >= 0, axis=-1, dtype=jnp.int32))

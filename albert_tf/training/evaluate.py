@@ -34,7 +34,7 @@ from albert_tf.runs.metrics import (
 )
 from albert_tf.training.loop import StopRequest
 from albert_tf.training.run import ResolvedRun, RunState
-from schemas.config import FORWARD_SHARE
+from schemas.config import FORWARD_SHARE, MAX_EVAL_EXAMPLES
 from schemas.errors import AlbertError
 from schemas.files import write_text
 from schemas.layout import EVAL, METRICS, TENSORBOARD
@@ -188,7 +188,9 @@ class HeldOutEvaluations:
             )
             return
         records = run.records()
-        self.held_out = HeldOut(model, records, examples=examples, keeps=True)
+        self.held_out = HeldOut(
+            model, records, examples=examples, keeps=examples <= MAX_EVAL_EXAMPLES
+        )
         if run.vocabulary is not None:
             self.words = HeldOutWords(model, records, examples=examples, vocabulary=run.vocabulary)
 

@@ -144,10 +144,10 @@ def train_with_pauses(work: "Pretraining", deadline: Deadline) -> Reason | None:
             f"At the pace so far {fitting:,} steps fit in the budget, not "
             f"{work.config.steps:,}{note}."
         )
-        # As often as in a run of so many steps, unless somebody asked for another number.
+        # No more often than in a run of so many steps, unless somebody asked for it.
         every = work.config.eval_every
         if every == evaluations_every(work.config.steps):
-            every = evaluations_every(steps)
+            every = max(every, evaluations_every(steps))
         config = dataclasses.replace(work.config, steps=steps, eval_every=every)
         deadline.tell(config)
         work.run = dataclasses.replace(work.run, config=config)

@@ -150,10 +150,10 @@ class ThisMachine:
     def __init__(self, records: Records, *, precision: Precision | None) -> None:
         self._records = records
         self.is_accelerator = is_accelerated()
-        # GPUs and TPUs are made for it.
-        self.precision: Precision = precision or ("bfloat16" if self.is_accelerator else "float32")
+        is_made_for_it = self.is_accelerator and _multiplies_bfloat16()
+        self.precision: Precision = precision or ("bfloat16" if is_made_for_it else "float32")
         self.rate = matrix_rate(self.precision)
-        if precision is None and not self.is_accelerator:
+        if precision is None and not is_made_for_it:
             rate = matrix_rate("bfloat16")
             if rate > SPEED_UP * self.rate:
                 self.precision, self.rate = "bfloat16", rate
@@ -248,6 +248,20 @@ def random_batch(
     }
 
 
+def _multiplies_bfloat16() -> bool:
+    """Whether the accelerator has units for it: a TPU, or a GPU of NVIDIA's from Ampere on."""
+    if keras.backend.backend() == "jax":
+        import jax
+
+        from albert_tf.model.jax_operations import has_tensor_cores_of_bfloat16
+
+        return jax.default_backend() == "tpu" or has_tensor_cores_of_bfloat16()
+    import tensorflow as tf
+
+    details = map(tf.config.experimental.get_device_details, tf.config.list_physical_devices("GPU"))
+    return all(each.get("compute_capability", (0, 0)) >= (8, 0) for each in details)
+
+
 def matrix_rate(precision: Precision) -> float:
     """The rate of matrix products on one device, in FLOP/s.
 
@@ -301,7 +315,7 @@ def utilization_text(
         say: Told if float32 is faster here.
     """
     rate = matrix_rate(config.precision)
-    if config.precision == "bfloat16" and not is_accelerated():
+    if config.precision == "bfloat16" and not (is_accelerated() and _multiplies_bfloat16()):
         times = matrix_rate("float32") / rate
         if times > 1.0:
             say(

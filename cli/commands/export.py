@@ -347,8 +347,13 @@ def measuring(
         if paths.train:
             examples = read_task(paths, spec, say=quiet).held_out
         else:
-            length = record.max_seq_length
-            examples = read_crops(Path(values["data"]), spec, length=length, say=quiet).held_out
+            examples = read_crops(
+                Path(values["data"]),
+                spec,
+                length=settings.get("max_seq_length"),
+                say=quiet,
+                trains=False,
+            ).held_out
     examples = examples[:: -(-len(examples) // _MOST_ROWS)]
     given = encode_examples(examples, record, tokenizer=tokenizer)
 

@@ -143,10 +143,15 @@ def task_paths(values: Mapping[str, Any], spec: TaskSpec) -> TaskPaths:
     return paths
 
 
-def read_crops(folder: Path, spec: TaskSpec, *, length: int | None, say: Say) -> TaskData:
+def read_crops(
+    folder: Path, spec: TaskSpec, *, length: int | None, say: Say, trains: bool = True
+) -> TaskData:
     """Pairs of texts from the documents of a data set.
 
     Those of its held-out split are measured on, else a tenth of its passages.
+
+    Args:
+        trains: Whether more is wanted than what is measured on.
     """
     manifest = read_manifest(folder)
     if not manifest.has_documents:
@@ -156,13 +161,17 @@ def read_crops(folder: Path, spec: TaskSpec, *, length: int | None, say: Say) ->
         )
     tokenizer = load_vocabulary(folder, manifest)
     passages: list[Passage] = []
+    has_own = manifest.config.sentence_task != "none" and manifest.num_examples(EVAL)
     for shard in manifest.shard_files(TRAIN, 0):
+        is_enough = has_own or sum(each.is_held_out for each in passages) >= MOST_HELD_OUT
+        if is_enough and passages and not trains:
+            break
         tokens = read_tokens(folder, shard, manifest, config=manifest.config)
         if isinstance(tokens, CorruptRecord):
             raise AlbertError(f"{tokens}; make the data again.")
         seed = manifest.config.seed
         passages += passages_of(tokens, length=length or spec.max_seq_length, seed=seed)
-    if manifest.config.sentence_task != "none" and manifest.num_examples(EVAL):
+    if has_own:
         records = read_examples(folder, manifest, split=EVAL, copy=0)
         # Of nsp every other second segment is from elsewhere.
         task, label = manifest.config.sentence_task, "next_sentence_labels"
@@ -186,7 +195,7 @@ def read_crops(folder: Path, spec: TaskSpec, *, length: int | None, say: Say) ->
     def redraw(number: int, epoch: int) -> TaskExample:
         return passages[number].crops(tokenizer, epoch=epoch)
 
-    train = [redraw(number, 0) for number in range(len(passages))]
+    train = [redraw(number, 0) for number in range(len(passages) if trains else 0)]
     spec = dataclasses.replace(spec, metrics=("recall_at_1", "recall_at_10"))
     return TaskData(spec, train, held_out, redraw=redraw)
 

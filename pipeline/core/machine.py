@@ -102,6 +102,9 @@ def end_processes(pool: ProcessPoolExecutor) -> None:
     for process in list((pool._processes or {}).values()):
         process.kill()
         process.join()
+    # Else the pool would wait for the rest of what one of them was just handing over.
+    with contextlib.suppress(AttributeError, OSError):
+        pool._result_queue._writer.close()  # type: ignore[attr-defined]
     # The thread of a pool may not have started.
     with contextlib.suppress(RuntimeError):
         pool.shutdown(cancel_futures=True)

@@ -104,7 +104,11 @@ def estimate(
     looker = Looker(bounds)
     documents, sample_bytes = read_sample(files, looker)
     plan, kept_bytes = plan_shards(config, files), 0
-    for document in documents if config.near_duplicates != "keep" else ():
+    # With what is held out, text is compared if any is.
+    compares = config.near_duplicates == "drop" or (
+        config.near_duplicates == "hold-out" and plan.eval_bound
+    )
+    for document in documents if compares else ():
         number, words = number_of(document.id), word_hashes(document.text)
         if made := signature(words):
             kept_bytes += (2 + BANDS) * words.itemsize + made.sketch.nbytes

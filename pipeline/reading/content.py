@@ -137,7 +137,7 @@ def recognise(kind: Kind, data: bytes, *, path: str) -> str:
             f"--wikipedia: {path} is neither a MediaWiki dump nor wikiextractor "
             f"output, JSON lines, parquet or CSV; give plain text with --text."
         )
-    ending = unpacked_name(path).rpartition(".")[2].encode()
+    ending = unpacked_name(path).rpartition(".")[2].encode("utf-8", "surrogateescape")
     refuse_named("name", ending, path=path, otherwise=otherwise)
     refuse_columns(kind, data, path=path)
     if found := _format_told_by("text", head):

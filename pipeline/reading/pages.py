@@ -11,8 +11,10 @@ _PAGE_NUMBER = re.compile(r"\s*+[-–—\[(]?\s*+(\d{1,4})\s*+[-–—\])]?\s*+"
 _LINE_NUMBER = re.compile(r"(?m)^[ \t]{0,8}(\d{1,2})(?:[ \t]*$|([ \t]+)(.*))")
 _MARGIN = re.compile(r"(?m)^[ \t]{0,8}(\d{1,2})(?:[ \t]*\n|[ \t]+|\Z)")
 _DIGITS = re.compile(r"\d+")
-# A line of words and a number that does not say that it is that of a page.
-_TITLE = re.compile(r"(?i)(?=.*0)(?=.*[^\W\d_])(?!(?:page|seite|p[aá]gina|strona|sid[ae]|стр)\b)")
+# A line of words and a number behind them that does not say that it is that of a page.
+_TITLE = re.compile(
+    r"(?i)(?!\W*0)(?=.*0)(?=.*[^\W\d_])(?!(?:page|seite|p[aá]gina|strona|sid[ae]|стр)\b)"
+)
 # A running line stands on so many pages at least, and on such a share of them: those on
 # the left may have another than those on the right.
 _FEWEST_PAGES, _LEAST_OF_PAGES = 3, 0.3

@@ -5,7 +5,6 @@ import functools
 import itertools
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,10 @@ from schemas.manifest import DatasetManifest
 # has two cores for itself.
 MOST, CORES_OF_TRAINING = 12, 2
 
-# Shards whose documents a process keeps: those of two groups.
-KEPT_SHARDS = 16
+# Shards whose documents a process keeps: those of a group.
+KEPT_SHARDS = 8
+# How often it is asked whether a process that is waited for is still there.
+LOOK_SECONDS = 2.0
 
 
 def spare_processes() -> int:
@@ -36,6 +37,7 @@ class Makers:
         self, dataset: Path, manifest: DatasetManifest, config: ResolvedDataConfig, *, number: int
     ) -> None:
         self._pool: ProcessPoolExecutor = start_processes(number, _begin, dataset, manifest, config)
+        self._is_broken = False
 
     def records(
         self, shard: str, sequences: Sequences, masked_shares: Float | None
@@ -46,19 +48,25 @@ class Makers:
         """
         # Broken or shut down.
         with contextlib.suppress(RuntimeError):
-            made = self._pool.submit(_made, shard, sequences, masked_shares)
-            return functools.partial(_result, made)
+            if not self._is_broken:
+                made = self._pool.submit(_made, shard, sequences, masked_shares)
+                return functools.partial(self._result, made)
         return lambda: None
+
+    def _result(self, made: Future[list[bytes] | None]) -> list[bytes] | None:
+        # A process that is killed while it hands over a result leaves the pool waiting for the
+        # rest of it.
+        while not self._is_broken:
+            with contextlib.suppress(TimeoutError, CancelledError):
+                is_made = made.exception(LOOK_SECONDS) is None
+                return made.result() if is_made else None
+            processes = list((self._pool._processes or {}).values())
+            self._is_broken = not all(process.is_alive() for process in processes)
+        return None
 
     def end(self) -> None:
         """End the processes."""
         end_processes(self._pool)
-
-
-def _result(made: Future[list[bytes] | None]) -> list[bytes] | None:
-    with contextlib.suppress(BrokenProcessPool, CancelledError):
-        return made.result()
-    return None
 
 
 # What this process makes records of.

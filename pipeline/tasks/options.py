@@ -31,13 +31,16 @@ class Options(NamedTuple):
     names: list[str]
 
 
-def with_options(table: Table, columns: Columns) -> Table:
-    """The table with what `options_in` a row are, read once."""
+def with_options(table: Table, columns: Columns, *, are_all: bool = False) -> Table:
+    """The table with what `options_in` a row are, read once.
+
+    Args:
+        are_all: Whether empty ones at the end are options too, not absent.
+    """
     rows = []
     for row in table.rows:
         cells, names = _named_options(row, columns)
-        # Empty ones at the end are absent.
-        while cells and cells[-1] in (None, ""):
+        while cells and cells[-1] in (None, "") and not are_all:
             cells.pop()
         texts = ("" if cell is None else text_of_part(cell, place=row.place) for cell in cells)
         options = Options(tuple(texts), [*map(str, names)])

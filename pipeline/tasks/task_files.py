@@ -205,7 +205,7 @@ def _of_published(rows: Iterable[Row], task: TaskSpec, path: str, counts: Counte
     numbered = [row._replace(number=number) for number, row in enumerate(rows)]
     table = Table(path, (), numbered, counts)
     if task.kind == "choose":
-        table = with_options(table, COLUMNS)
+        table = with_options(table, COLUMNS, are_all=True)
     examples = examples_of_table(table, task.kind, columns=COLUMNS)
     return TaskFile(examples, task.columns, counts)
 

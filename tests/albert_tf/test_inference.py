@@ -9,7 +9,9 @@ import pytest
 import safetensors.numpy
 
 import albert_tf
+from albert_tf.inference import examples_of
 from schemas.errors import AlbertError
+from schemas.task import Columns, TaskSpec
 from tests.commands import run
 
 
@@ -47,6 +49,12 @@ def test_rows_are_predicted_as_by_the_command(models, tmp_path):
 
 def test_pieces_make_the_text_again(model):
     assert "".join(model.tokenize("it is")).replace("\u2581", " ").strip() == "it is"
+
+
+def test_a_model_of_vectors_that_learned_from_pairs_takes_single_texts():
+    columns = Columns(text="text", pair="positive")
+    (example,) = examples_of(["it is"], TaskSpec(name="embed", kind="embed", columns=columns))
+    assert (example.text, example.text_pair) == ("it is", None)
 
 
 def test_what_a_model_cannot_do_is_said(model):

@@ -64,7 +64,7 @@ def test_the_texts_most_like_one_are_shown(models, lines):
     ("arguments", "sentence"),
     [
         (("--output", "v.txt"), "--output: v.txt does not end with one of .npy, .parquet, .jsonl"),
-        (("--dimensions", 99), "--dimensions 99 is more than the 16 numbers of a vector"),
+        (("--dimensions", 99), "--dimensions 99 is not from 1 to the 16 numbers of a vector"),
         (("--similar", "a", "--output", "v.npy"), "--output: v.npy is not for --similar"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -757,6 +758,24 @@ def test_titles_with_numbers_on_pages_that_end_with_their_sentences_are_text(tmp
     (paragraphs,) = read(path)[1]
     assert paragraphs[::2] == [f"Canto {n}" for n in range(1, 6)]
     assert paragraphs[1::2] == [f"It was night {n}, and {'so ' * n}it went." for n in range(1, 6)]
+
+
+def test_heads_that_begin_with_the_number_of_their_page_are_no_titles(tmp_path):
+    texts = ["It was late.", "Why did he come?", "He slept."]
+    pages = [f"{n} THE MILL\n\n{text}\n" for n, text in enumerate(texts, 12)]
+    path = written(tmp_path, "a.txt", "\x0c".join(pages))
+    assert " ".join(read(path)[1][0]) == " ".join(texts)
+
+
+def test_a_name_that_is_no_utf8_is_that_of_a_text(tmp_path):
+    path = written(tmp_path, os.fsdecode(b"B\xfccher"), "It was late. He came.\n")
+    assert read(path)[1] == [["It was late. He came."]]
+
+
+def test_an_epigraph_before_a_long_line_is_no_json(tmp_path):
+    content = '"All is well."\n' + "It was late and he came. " * 50 + "C:\\mill is a folder."
+    path = written(tmp_path, "a.txt", content)
+    assert read(path)[1][0][0] == '"All is well."'
 
 
 def test_a_day_in_german_is_one_sentence_whatever_the_language_is_said_to_be(tmp_path):

@@ -46,6 +46,16 @@ def test_a_level_of_race_in_one_file_is_read_as_well(tmp_path):
     assert [example.choice for example in file.examples] == [1, 0, 1, 0]
 
 
+def test_an_empty_option_of_race_is_one(tmp_path):
+    options = [["red", "blue", "green", ""], ["in", "", "", ""]]
+    record = {**RACE, "options": options, "answers": ["D", "A"]}
+    examples = read(tmp_path, json.dumps(record), task="race").examples
+    assert [(example.options, example.choice) for example in examples] == [
+        (("red", "blue", "green", ""), 3),
+        (("in", "", "", ""), 0),
+    ]
+
+
 def test_c3_gives_the_answer_as_a_text_and_two_to_four_options(tmp_path):
     content = [
         [
