@@ -42,7 +42,7 @@ VOCABULARY = SimpleNamespace(
 
 
 def export(run):
-    exported, _ = load(run, "latest", console=Console(quiet=True))
+    exported, _ = load(run, "latest", say=Console(quiet=True).say)
     model_card(run, exported.config, step=exported.step)
 
 
