@@ -63,6 +63,7 @@ def expected(small, pages, tmp_path_factory):
     run("make-data", "--vocab", small / "vocab", "--output", cleaned, *options)
     lines = (json.loads(line) for line in lines_of(cleaned.with_name("removed")))
     assert {line["reason"] for line in lines} == {
+        "document with held-out text",
         "line that stands in many documents",
         "near-copy of another document",
     }
