@@ -19,12 +19,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-from albert_tf.planning.cost import training_flops
+from albert_tf.planning.budget import work_of
 from albert_tf.runs.metrics import read_evaluations, read_metrics
+from albert_tf.runs.run_record import (
+    recorded_manifest,
+    recorded_settings,
+    recorded_training,
+    run_config,
+)
 from benchmarks.measuring import albert
-from schemas.architecture import ModelConfig
-from schemas.config import config_from_dict
-from schemas.layout import EVAL, MODEL_CONFIG, TRAIN
+from schemas.layout import EVAL, TRAIN
 from schemas.readable import prefixed
 
 # What `albert pretrain` says when a part is over.
@@ -81,10 +85,12 @@ def parts_of(run: Path, *, ends: dict[str, float], seconds: float) -> dict[str, 
     last = [line for line in lines if line["split"] == TRAIN][-1]
     held_out = [line for line in lines if line["split"] == EVAL][-1]
     in_steps = last["seconds"]
-    model = config_from_dict(ModelConfig, json.loads((run / MODEL_CONFIG).read_text()))
-    config = json.loads((run / "config.json").read_text())
-    batch = config["batch_size"]
-    rate = last["step"] * batch / in_steps
+    manifest = recorded_manifest(run)
+    assert manifest is not None, "a run keeps that of its data"
+    model, train = run_config(run), recorded_training(run, recorded_settings(run))
+    # In each second of its steps.
+    sequences = last["step"] * train.batch_size / in_steps
+    operations = sequences * work_of(manifest, train).flops(model, 1)
     before = {name: ends.get(name, 0.0) for name in ENDS}
     return {
         "start": before["start"],
@@ -94,10 +100,10 @@ def parts_of(run: Path, *, ends: dict[str, float], seconds: float) -> dict[str, 
         "rest": seconds - before["compiling"] - in_steps,
         "share_in_steps": in_steps / seconds,
         "model": model.shape,
-        "batch": batch,
+        "batch": train.batch_size,
         "steps": last["step"],
-        "sequences_per_second": rate,
-        "flops_per_second": prefixed(rate * training_flops(model, length=128, predictions=20), ""),
+        "sequences_per_second": sequences,
+        "flops_per_second": prefixed(operations, ""),
         "held_out_bits": held_out["bits_per_character"],
     }
 

@@ -109,7 +109,6 @@ def write_dataset(
     eval_examples=7,
     layout="compact",
     sentence_task="sop",
-    max_seq_length=MAX_SEQ_LENGTH,
     seed=0,
 ):
     """A finished data set with `examples` in each of `shards` of each of `copies`."""
@@ -131,17 +130,15 @@ def write_dataset(
             digest = hashlib.sha256(content).hexdigest()
             files.append(ShardFile(name=name, examples=count, bytes=len(content), sha256=digest))
     (root / SPM_MODEL).write_bytes(b"pieces")
-    manifest = make_manifest(
-        files, layout=layout, sentence_task=sentence_task, max_seq_length=max_seq_length
-    )
+    manifest = make_manifest(files, layout=layout, sentence_task=sentence_task)
     write_json(root / MANIFEST, manifest.to_dict())
     return manifest
 
 
-def make_manifest(files, *, layout="compact", sentence_task="sop", max_seq_length=MAX_SEQ_LENGTH):
+def make_manifest(files, *, layout="compact", sentence_task="sop"):
     """The manifest of a data set made of these files."""
     config = DataConfig(
-        max_seq_length=max_seq_length,
+        max_seq_length=MAX_SEQ_LENGTH,
         max_predictions_per_seq=MAX_PREDICTIONS,
         sentence_task=sentence_task,
         record_layout=layout,

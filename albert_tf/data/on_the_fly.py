@@ -8,7 +8,6 @@ position inside a group is reached without making what comes before it.
 
 import dataclasses
 import functools
-import itertools
 import threading
 import weakref
 from collections import deque
@@ -22,8 +21,8 @@ import tensorflow as tf
 
 from albert_tf.data.reading_order import as_written, groups_from, shuffled
 from pipeline.examples.packing import Sequences, Tokens
-from pipeline.records.makers import Makers
-from pipeline.records.reading import CorruptRecord, read_tokens, records_of, sequences_of_epoch
+from pipeline.records.makers import Makers, made_here
+from pipeline.records.reading import CorruptRecord, read_tokens, sequences_of_epoch
 from schemas.manifest import DatasetManifest, ShardFile
 from schemas.phases import Phase
 
@@ -272,14 +271,9 @@ class MadeExamples:
             records = found() if found is not None else None
             # Also where a process was killed: this one can make them all.
             if records is None:
-                of_batches = records_of(
-                    sequences,
-                    shard.tokens,
-                    vocab_size=self._manifest.vocabulary["size"],
-                    config=self._config,
-                    masked_shares=shares,
+                records = made_here(
+                    sequences, shard.tokens, shares, manifest=self._manifest, config=self._config
                 )
-                records = list(itertools.chain.from_iterable(of_batches))
             made[own] = np.fromiter(records, object, len(own))
         with self._lock:
             group.left -= len(numbers)

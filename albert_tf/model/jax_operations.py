@@ -6,7 +6,6 @@ in is kept, in the precision of the computation, and the rest is computed again.
 """
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -15,7 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from albert_tf.model import operations
-from albert_tf.model.operations import exact_gradient, project_activated, recomputed, repeat
+from albert_tf.model.operations import (
+    CUBE,
+    SLOPE,
+    exact_gradient,
+    project_activated,
+    recomputed,
+    repeat,
+)
 
 __all__ = [
     "attend",
@@ -29,9 +35,6 @@ __all__ = [
 ]
 
 Tensor = Any
-
-# Of the argument of tanh in GELU.
-SLOPE, CUBE = math.sqrt(2 / math.pi), 0.044715
 
 # Of attention: that of cuDNN.
 KERNEL: Literal["cudnn", "xla"] = "cudnn"

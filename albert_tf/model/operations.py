@@ -14,6 +14,9 @@ from keras import ops
 
 Tensor = Any
 
+# Of the argument of tanh in GELU.
+SLOPE, CUBE = math.sqrt(2 / math.pi), 0.044715
+
 
 def recomputed(function: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
     """The value of a function that is computed again for its gradients.
@@ -43,7 +46,7 @@ def gelu(x: Tensor) -> Tensor:
     """GELU in its tanh approximation, computed in float32."""
     wide = ops.cast(x, "float32")
     # Without the slow `pow` of `tf.nn.gelu`.
-    inner = math.sqrt(2 / math.pi) * wide * (1.0 + 0.044715 * (wide * wide))
+    inner = SLOPE * wide * (1.0 + CUBE * (wide * wide))
     return ops.cast(0.5 * wide * (1.0 + ops.tanh(inner)), x.dtype)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from albert_tf.planning.cost import num_blocks, predictions_of, training_flops
 from schemas.architecture import ModelConfig
-from schemas.config import FORWARD_SHARE, TrainConfig
+from schemas.config import FORWARD_SHARE, ResolvedTrainConfig, TrainConfig
 from schemas.errors import SettingError
 from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest
@@ -517,7 +517,7 @@ def pause_after(share: float, config: TrainConfig) -> int:
 
 
 def refilled(
-    config: TrainConfig,
+    config: ResolvedTrainConfig,
     model: ModelConfig,
     manifest: DatasetManifest,
     *,
@@ -546,7 +546,7 @@ def refilled(
             return False  # not even for the warm-up
 
     ahead = cost_ahead(config, model, manifest, step=step)
-    each = ahead * pace + evaluating / (config.eval_every or 1)
+    each = ahead * pace + evaluating / config.eval_every
     fitting = step + max(0, int((seconds - ENDING_SECONDS) / each))
     least = step + bisect.bisect_left(range(step, config.steps), True, key=are_enough)
     return max(fitting, least), fitting

@@ -150,7 +150,7 @@ class ThisMachine:
     def __init__(self, records: Records, *, precision: Precision | None) -> None:
         self._records = records
         self.is_accelerator = is_accelerated()
-        is_made_for_it = self.is_accelerator and _multiplies_bfloat16()
+        is_made_for_it = _is_made_for_bfloat16()
         self.precision: Precision = precision or ("bfloat16" if is_made_for_it else "float32")
         self.rate = matrix_rate(self.precision)
         if precision is None and not is_made_for_it:
@@ -248,8 +248,8 @@ def random_batch(
     }
 
 
-def _multiplies_bfloat16() -> bool:
-    """Whether the accelerator has units for it: a TPU, or a GPU of NVIDIA's from Ampere on."""
+def _is_made_for_bfloat16() -> bool:
+    """Whether what trains is a TPU, or GPUs of NVIDIA's from Ampere on."""
     if keras.backend.backend() == "jax":
         import jax
 
@@ -258,8 +258,9 @@ def _multiplies_bfloat16() -> bool:
         return jax.default_backend() == "tpu" or has_tensor_cores_of_bfloat16()
     import tensorflow as tf
 
-    details = map(tf.config.experimental.get_device_details, tf.config.list_physical_devices("GPU"))
-    return all(each.get("compute_capability", (0, 0)) >= (8, 0) for each in details)
+    gpus = tf.config.list_physical_devices("GPU")
+    found = [tf.config.experimental.get_device_details(gpu) for gpu in gpus]
+    return bool(found) and all(each.get("compute_capability", (0, 0)) >= (8, 0) for each in found)
 
 
 def matrix_rate(precision: Precision) -> float:
@@ -315,7 +316,7 @@ def utilization_text(
         say: Told if float32 is faster here.
     """
     rate = matrix_rate(config.precision)
-    if config.precision == "bfloat16" and not (is_accelerated() and _multiplies_bfloat16()):
+    if config.precision == "bfloat16" and not _is_made_for_bfloat16():
         times = matrix_rate("float32") / rate
         if times > 1.0:
             say(

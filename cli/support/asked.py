@@ -188,10 +188,12 @@ def take_jax(console: Console) -> None:
     if is_chosen or is_hidden or not accelerators_shown():
         return
     installed = {each.name for each in importlib.metadata.distributions()}
-    is_seen = "nvidia-cudnn-cu12" in installed or all(map(can_be_loaded, LIBRARIES_OF_TENSORFLOW))
-    # A wheel for the processor alone.
-    is_seen = is_seen and "tensorflow-cpu" not in installed and "tensorflow_cpu" not in installed
-    if installed & {"jax-cuda12-plugin", "jax-cuda13-plugin"} and not is_seen:
+    if not installed & {"jax-cuda12-plugin", "jax-cuda13-plugin"}:
+        return
+    # TensorFlow's wheel for the processor alone sees no GPU, whatever is there.
+    if installed & {"tensorflow-cpu", "tensorflow_cpu"} or not (
+        "nvidia-cudnn-cu12" in installed or all(map(can_be_loaded, LIBRARIES_OF_TENSORFLOW))
+    ):
         os.environ["KERAS_BACKEND"] = "jax"
         keep_programs()
         console.say(

@@ -61,7 +61,8 @@ def choose(
         records_of(asked.data, manifest, train),
         precision=train.precision if "precision" in asked.given else None,
     )
-    if machine.is_accelerator and not asked.given & {"batch_size", "learning_rate"}:
+    has_larger_batch = machine.is_accelerator and not asked.given & {"batch_size", "learning_rate"}
+    if has_larger_batch:
         # The rate goes with the batch as --scale-lr-to-batch has it.
         train = dataclasses.replace(
             train,
@@ -77,7 +78,7 @@ def choose(
         until=until,
         say=console.say,
     )
-    if choice.train.learning_rate != asked.config.learning_rate:
+    if has_larger_batch:
         rate = choice.train.learning_rate * budget.rate_share(choice.chosen.config)
         choice = dataclasses.replace(
             choice, train=dataclasses.replace(choice.train, learning_rate=round(rate, 5))

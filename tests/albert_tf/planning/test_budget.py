@@ -374,7 +374,7 @@ def test_the_fewest_steps_are_those_of_which_none_that_is_done_would_be_another(
     config = TrainConfig(steps=1000, schedule=schedule, warmup_steps=warmup, masked_lm_prob=masked)
     step = budget.pause_after(share, config)
     least, _ = budget.refilled(
-        config, LADDER[0], MANIFEST, step=step, pace=1.0, evaluating=0.0, seconds=0.0
+        config.resolved(), LADDER[0], MANIFEST, step=step, pace=1.0, evaluating=0.0, seconds=0.0
     )
     assert first_bound(dataclasses.replace(config, steps=least)).step >= step
     for steps in range(max(1, least - 3), least):
