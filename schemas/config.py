@@ -416,6 +416,12 @@ class TrainConfig:
     clip_norm: float = option(
         1.0, "Norm that the gradients are clipped to; 0 for none.", minimum=0.0
     )
+    sampled_softmax: bool = option(
+        False,
+        "Before a constant-cooldown's cooldown, predict masked tokens among a sample of the "
+        "vocabulary, where the whole takes most of the time: of models up to 384 wide, with "
+        "some 15,000 pieces or more.",
+    )
     initializer: Initializer = option(
         "range",
         "First weights: range, with the model's initializer_range as their deviation; "

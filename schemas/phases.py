@@ -176,10 +176,15 @@ def _settings_of(data: ResolvedDataConfig, stages: dict[Setting, Stage]) -> Reso
 
 
 class Sample(NamedTuple):
-    """Representative settings for a share of the steps of a run."""
+    """Representative settings for a share of the steps of a run.
+
+    Attributes:
+        is_sampled: Whether these steps may have a sampled softmax.
+    """
 
     share: float
     config: ResolvedDataConfig
+    is_sampled: bool = False
 
 
 def mean_length(config: ResolvedDataConfig, *, data: ResolvedDataConfig, length: float) -> int:
@@ -203,7 +208,7 @@ def samples_of(data: ResolvedDataConfig, train: TrainConfig) -> Iterator[Sample]
     >>> from schemas.config import DataConfig
     >>> data = DataConfig(examples="on-the-fly").resolved(input_bytes=0)
     >>> train = TrainConfig(masked_lm_prob="0.30..0.10", max_seq_length="128:0.9,512")
-    >>> for share, config in samples_of(data, train):
+    >>> for share, config, _ in samples_of(data, train):
     ...     print(f"{share:.3f} {config.max_seq_length} {config.masked_lm_prob:.2f}")
     0.450 128 0.25
     0.450 128 0.16
@@ -214,16 +219,20 @@ def samples_of(data: ResolvedDataConfig, train: TrainConfig) -> Iterator[Sample]
     train = dataclasses.replace(train, steps=_MANY_STEPS, warmup_steps=0)
     phases = phases_of(data, train)
     ends = [*(phase.first_step for phase in phases[1:]), _MANY_STEPS]
+    sampled = train.cooldown_start if train.sampled_softmax else 0
     for phase, end in zip(phases, ends, strict=True):
-        start = phase.first_step
-        share = (end - start) / _MANY_STEPS
-        if phase.ramp is None:
-            yield Sample(share, phase.config)
-            continue
-        for quarter in (0.25, 0.75):
-            masked = phase.ramp.at(start + quarter * (end - start))
-            config = dataclasses.replace(phase.config, masked_lm_prob=masked)
-            yield Sample(share / 2, config)
+        bound = min(max(phase.first_step, sampled), end)
+        for first, last in ((phase.first_step, bound), (bound, end)):
+            if first == last:
+                continue
+            share, is_sampled = (last - first) / _MANY_STEPS, first < sampled
+            if phase.ramp is None:
+                yield Sample(share, phase.config, is_sampled)
+                continue
+            for quarter in (0.25, 0.75):
+                masked = phase.ramp.at(first + quarter * (last - first))
+                config = dataclasses.replace(phase.config, masked_lm_prob=masked)
+                yield Sample(share / 2, config, is_sampled)
 
 
 class Bound(NamedTuple):

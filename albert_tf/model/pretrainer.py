@@ -52,12 +52,27 @@ class MaskedLmHead(Layer):
             name="output_bias", shape=(config.vocab_size,), initializer="zeros"
         )
 
-    def call(self, rows: Tensor, word_embeddings: Tensor) -> Tensor:
-        """Logits `[N, V]` of `rows` `[N, H]`, given the embedding table `[V, E]`."""
+    def call(
+        self,
+        rows: Tensor,
+        word_embeddings: Tensor,
+        candidates: Tensor | None = None,
+        log_chances: Tensor | None = None,
+    ) -> Tensor:
+        """Logits `[N, V]` of `rows` `[N, H]`, given the embedding table `[V, E]`.
+
+        Args:
+            candidates: The tokens `[C]` that have logits, `[N, C]`; None for all.
+            log_chances: What their logits are lowered by, `[C]`.
+        """
         x = self.activation(self.transform(rows))
         x = self.layer_norm(x)  # [N, E]
+        bias = self.output_bias
+        if candidates is not None:
+            word_embeddings = ops.take(word_embeddings, candidates, axis=0)
+            bias = ops.take(bias, candidates, axis=0) - ops.cast(log_chances, bias.dtype)
         table = ops.cast(word_embeddings, self.compute_dtype)
-        return ops.matmul(x, ops.transpose(table)) + self.output_bias
+        return ops.matmul(x, ops.transpose(table)) + bias
 
 
 class ClassifierHead(Layer):
@@ -182,6 +197,9 @@ class AlbertPretrainer(Model):
     ) -> tuple[Any, ...]:
         """Logits `[B*P, V]` of the masked pieces and `[B, 2]` of the sentence task.
 
+        Of a batch with `candidates` `[C]` the former are `[B*P, C]`
+        (`model.sampled_softmax`).
+
         The latter are None without such a task. With `every_layer` the rows `[B*S, H]`
         of all layers come third, or `[T, H]` of a batch without padding.
         """
@@ -203,7 +221,8 @@ class AlbertPretrainer(Model):
             own = ops.take(unpadding.rows, places, axis=0) if unpadding else places
             rows = ops.take(layers[-1], own, axis=0)
         number, table = ops.shape(masked)[0], self.encoder.embeddings.word_embeddings
-        mlm_logits, sentence_logits = self.masked_lm_head(rows[:number], table), None
+        among = (batch.get("candidates"), batch.get("log_chances"))
+        mlm_logits, sentence_logits = self.masked_lm_head(rows[:number], table, *among), None
         if self.sentence_head is not None:
             sentence_logits = self.sentence_head(self.encoder.pool(rows[number:]))
         outputs = (mlm_logits, sentence_logits)

@@ -20,7 +20,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from albert_tf.planning.cost import num_blocks, predictions_of, training_flops
+from albert_tf.model.sampled_softmax import num_candidates
+from albert_tf.planning.cost import num_blocks, training_flops
 from schemas.architecture import ModelConfig
 from schemas.config import FORWARD_SHARE, ResolvedTrainConfig, TrainConfig
 from schemas.errors import SettingError
@@ -213,43 +214,54 @@ class Work(NamedTuple):
 
     Attributes:
         length: Tokens in an average example.
-        predictions: In such an example.
         held_out: Examples.
         text: Tokens of the training text, once.
     """
 
     length: int
-    predictions: int
     held_out: int
     text: int
-
-    def flops(self, config: ModelConfig, batch_size: int) -> float:
-        """Operations of a step."""
-        return batch_size * training_flops(config, length=self.length, predictions=self.predictions)
 
 
 def work_of(manifest: DatasetManifest, train: TrainConfig) -> Work:
     """That of a data set, on average over the steps of a training."""
+    length = math.fsum(
+        sample.share * sample_length(sample, manifest)
+        for sample in samples_of(manifest.config, train)
+    )
+    text = manifest.splits[TRAIN]["copies"][0]["tokens"]
+    return Work(round(length), held_out=manifest.num_examples(EVAL), text=text)
+
+
+def sample_length(sample: Sample, manifest: DatasetManifest) -> int:
+    """Tokens in an average example of some steps."""
+    length = manifest.statistics["mean_length"]
+    return mean_length(sample.config, data=manifest.config, length=length)
+
+
+def sample_flops(
+    model: ModelConfig, train: TrainConfig, manifest: DatasetManifest
+) -> list[tuple[float, int]]:
+    """The parts of a training: the share of its steps, and the operations for a sequence."""
     samples = list(samples_of(manifest.config, train))
+    candidates = num_candidates(model, train, [sample.config for sample in samples])
+    parts = []
+    for sample in samples:
+        length = sample_length(sample, manifest)
+        flops = training_flops(
+            model,
+            length=length,
+            predictions=max(1, round(sample.config.masked_lm_prob * length)),
+            candidates=candidates if sample.is_sampled else None,
+        )
+        parts.append((sample.share, flops))
+    return parts
 
-    def mean(of: Callable[[Sample], float]) -> float:
-        return math.fsum(sample.share * of(sample) for sample in samples)
 
-    longest = round(mean(lambda sample: sample.config.max_seq_length))
-    predicted = mean(lambda sample: sample.config.masked_lm_prob * sample.config.max_seq_length)
-    most = max(sample.config.max_predictions_per_seq for sample in samples)
-    example = dataclasses.replace(
-        samples[-1].config,
-        max_seq_length=longest,
-        max_predictions_per_seq=max(1, min(most, round(predicted), longest - 3)),
-    )
-    length = mean_length(example, data=manifest.config, length=manifest.statistics["mean_length"])
-    return Work(
-        length,
-        predictions_of(example, length),
-        held_out=manifest.num_examples(EVAL),
-        text=manifest.splits[TRAIN]["copies"][0]["tokens"],
-    )
+def step_flops(model: ModelConfig, train: TrainConfig, manifest: DatasetManifest) -> float:
+    """Operations of a step, on average over a training."""
+    parts = sample_flops(model, train, manifest)
+    return train.batch_size * math.fsum(share * flops for share, flops in parts)
 
 
 class Timed(NamedTuple):
@@ -456,7 +468,7 @@ def choose(
         until: When the run is to be over.
     """
     work = work_of(manifest, train)
-    flops = [work.flops(model, train.batch_size) for model in models]
+    flops = [step_flops(model, train, manifest) for model in models]
     guesses = [guessed(machine, *each) for each in zip(models, flops, strict=True)]
     lasting = float(np.clip(TIMED_SHARE * (until - machine.now()), *TIMED_SECONDS))
     timed: dict[int, Timed] = {}
@@ -556,15 +568,7 @@ def cost_ahead(
     config: TrainConfig, model: ModelConfig, manifest: DatasetManifest, *, step: int = 0
 ) -> float:
     """What a step after so many costs on average, in steps of the first examples."""
-
-    def flops(sample: Sample) -> int:
-        tokens = mean_length(
-            sample.config, data=manifest.config, length=manifest.statistics["mean_length"]
-        )
-        predictions = round(sample.config.masked_lm_prob * tokens)
-        return training_flops(model, length=tokens, predictions=predictions)
-
-    samples = list(samples_of(manifest.config, config))
-    before, done = flops(samples[0]), step / config.steps
-    whole = math.fsum(sample.share * flops(sample) for sample in samples)
+    parts = sample_flops(model, config, manifest)
+    before, done = parts[0][1], step / config.steps
+    whole = math.fsum(share * flops for share, flops in parts)
     return (whole / before - done) / (1 - done)

@@ -46,12 +46,15 @@ HIDING = ("CUDA_VISIBLE_DEVICES", "JAX_PLATFORMS")
 OF_DATA = ("vocab_size", "sentence_task", "max_position_embeddings")
 
 
-def forward_flops(config: ModelConfig, *, length: int, predictions: int) -> dict[str, int]:
+def forward_flops(
+    config: ModelConfig, *, length: int, predictions: int, candidates: int | None = None
+) -> dict[str, int]:
     """Operations of one sequence's forward pass, by part of the model.
 
     Args:
         length: S, tokens in the sequence.
         predictions: P, places in it where tokens are predicted.
+        candidates: Tokens that are predicted among; None for the whole vocabulary.
 
     >>> flops = forward_flops(ModelConfig(), length=512, predictions=20)
     >>> round(sum(flops.values()) / 512)  # a token
@@ -61,7 +64,7 @@ def forward_flops(config: ModelConfig, *, length: int, predictions: int) -> dict
     blocks = num_blocks(config)
     has_sentence_task = config.sentence_task != "none"
     dense = 4 * hidden * hidden + 2 * hidden * config.intermediate_size
-    head = hidden * embedding + embedding * config.vocab_size
+    head = hidden * embedding + embedding * (candidates or config.vocab_size)
     products = {
         "projection": config.has_projection * length * embedding * hidden,
         "layers": blocks * length * dense,
@@ -84,10 +87,15 @@ def predictions_of(data: ResolvedDataConfig, length: int) -> int:
 
 
 def training_flops(
-    config: ModelConfig, *, length: int, predictions: int, recompute: bool = False
+    config: ModelConfig,
+    *,
+    length: int,
+    predictions: int,
+    recompute: bool = False,
+    candidates: int | None = None,
 ) -> int:
     """Operations to train on one sequence, a forward and a backward pass."""
-    forward = forward_flops(config, length=length, predictions=predictions)
+    forward = forward_flops(config, length=length, predictions=predictions, candidates=candidates)
     again = forward["layers"] + forward["attention_scores"] if recompute else 0
     return 3 * sum(forward.values()) + again
 

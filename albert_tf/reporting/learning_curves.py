@@ -52,6 +52,13 @@ QUANTITIES = (
         is_of_masking=True,
     ),
     Quantity(
+        "sampled_mlm_loss",
+        "Masked-LM loss among candidates",
+        "Nats for a masked piece among a sample of the vocabulary, as steps before the cooldown "
+        "predict it.",
+        is_held_out=False,
+    ),
+    Quantity(
         "sentence_loss",
         "Sentence loss",
         "Nats for a pair; the line is what guessing costs.",

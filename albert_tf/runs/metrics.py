@@ -127,6 +127,13 @@ def metric_text(name: str, value: float | None) -> str:
     return f"{value:.4f}" if isinstance(value, float) else f"{value:,}"
 
 
+# What losses are of, as they are called in a line of metrics and to a person.
+TASKS = {
+    "mlm": "masked LM",
+    "sampled_mlm": "masked LM among candidates",
+    "sentence": "sentence task",
+}
+
 # Figures of fewer held-out examples are never shown without their intervals.
 FEW_EXAMPLES = 200
 
@@ -144,7 +151,7 @@ def metrics_text(metrics: Metrics) -> str:
     """
     examples = metrics.get("examples") or FEW_EXAMPLES
     parts = []
-    for task, name in (("mlm", "masked LM"), ("sentence", "sentence task")):
+    for task, name in TASKS.items():
         if metrics.get(f"{task}_loss") is not None:
             loss, accuracy = metrics[f"{task}_loss"], metrics[f"{task}_accuracy"]
             if examples < FEW_EXAMPLES:

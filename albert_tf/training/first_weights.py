@@ -47,6 +47,9 @@ Floats = npt.NDArray[np.float32]
 # Examples that are read at a time to count their tokens.
 COUNTED_AT_ONCE = 1000
 
+# Examples in which it is counted how frequent labels are, whenever a run is begun or goes on.
+SHARED_EXAMPLES = 5000
+
 # Sightings that every token is credited with, so that none has the logarithm of 0.
 SMOOTHING = 0.5
 
@@ -104,16 +107,27 @@ def tokens_to_count(
     examples = min(COUNTED_EXAMPLES, records.manifest.num_examples(TRAIN))
     if config.unigram_bias:
         say(f"Counting the tokens to predict in {examples:,} training examples.")
-    # Of one phase, so that first weights do not depend on when the next one begins.
-    records = dataclasses.replace(records, phases=records.phases[:1])
-    size = min(COUNTED_AT_ONCE, examples)
-    batches = training_batches(records, StepShape(size, size), seed=config.seed)
-    for batch in itertools.islice(batches, -(-examples // size)):
+    for batch in first_batches(records, seed=config.seed, examples=examples):
         if config.pmi_embeddings:
             texts.append(whole_texts(batch))
         if config.unigram_bias:
-            labels.append(batch["masked_lm_ids"][batch["masked_lm_weights"] > 0])
+            labels.append(labels_of(batch))
     return texts, labels
+
+
+def first_batches(records: Records, *, seed: int, examples: int) -> Iterator[Batch]:
+    """The first training examples of a run, many at a time."""
+    # Of one phase, so that what is counted does not depend on when the next one begins.
+    records = dataclasses.replace(records, phases=records.phases[:1])
+    size = min(COUNTED_AT_ONCE, examples)
+    batches = training_batches(records, StepShape(size, size), seed=seed)
+    yield from itertools.islice(batches, -(-examples // size))
+
+
+def labels_of(batch: Batch) -> Integers:
+    """The tokens that are to be predicted in a batch, `[N]`."""
+    labels: Integers = batch["masked_lm_ids"][batch["masked_lm_weights"] > 0]
+    return labels
 
 
 def whole_texts(batch: Batch) -> Integers:
@@ -139,6 +153,13 @@ def whole_texts(batch: Batch) -> Integers:
     rows, places = np.nonzero(weights > 0)
     ids[rows, positions[rows, places]] = labels[rows, places]
     return ids
+
+
+def label_log_shares(records: Records, vocab_size: int, *, seed: int) -> Floats:
+    """The logarithm of about the share that each token has in a run's labels, `[V]`."""
+    examples = min(SHARED_EXAMPLES, records.manifest.num_examples(TRAIN))
+    batches = first_batches(records, seed=seed, examples=examples)
+    return unigram_log_shares(map(labels_of, batches), vocab_size=vocab_size)
 
 
 def unigram_log_shares(labels: Iterable[Integers], *, vocab_size: int) -> Floats:

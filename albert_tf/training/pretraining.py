@@ -15,12 +15,20 @@ from albert_tf.data.data_check import check_same_data
 from albert_tf.data.input_pipeline import StepShape, in_advance, is_accelerated, training_batches
 from albert_tf.data.on_the_fly import Landmark, Landmarks
 from albert_tf.model.pretrainer import Batch
+from albert_tf.model.sampled_softmax import (
+    Candidates,
+    Floats,
+    among_any,
+    draw_candidates,
+    num_candidates,
+)
 from albert_tf.model.unpadding import Fill, Sizes, batches_of_each_size, fill_of, unpadded
 from albert_tf.planning.budget import PAUSES, pause_after, refilled
 from albert_tf.planning.cost import HIDING, accelerators_shown
 from albert_tf.runs.checkpoints import newest_step
 from albert_tf.runs.metrics import QUIET, Progress, Sums, means
 from albert_tf.training.evaluate import HeldOutEvaluations, MetricsLog
+from albert_tf.training.first_weights import label_log_shares
 from albert_tf.training.loop import Reason, Saver, StopRequest, seconds_left, stop_requests, train
 from albert_tf.training.run import NOTHING, ResolvedRun, RunState, begin
 from albert_tf.training.steps import (
@@ -34,6 +42,7 @@ from albert_tf.training.timing import Pace, utilization_text
 from schemas.config import ResolvedTrainConfig, evaluations_every
 from schemas.errors import AlbertError
 from schemas.layout import METRICS, TRAIN
+from schemas.phases import phases_of
 from schemas.readable import duration
 
 # About this many lines of training metrics in a run.
@@ -193,6 +202,11 @@ class Pretraining:
         )
         self._landmarks = Landmarks()
         self._newest: StepDone | None = None
+        phases = phases_of(run.manifest.config, run.config)
+        examples = [phase.config for phase in phases]
+        self._num_candidates = num_candidates(run.model_config, run.config, examples)
+        # Of each token in the labels, once they are counted.
+        self._shares: Floats | None = None
 
     @property
     def config(self) -> ResolvedTrainConfig:
@@ -202,6 +216,9 @@ class Pretraining:
     def batches(self) -> Generator[Step, None, None]:
         """The examples from where the run stands, a step at a time."""
         records = self.run.records()
+        if self._shares is None and self.is_sampled(self.state.step):
+            vocab_size, seed = self.run.model_config.vocab_size, self.config.seed
+            self._shares = np.exp(label_log_shares(self.run.records(), vocab_size, seed=seed))
         self._landmarks = records.landmarks
         shape = StepShape(
             self.config.batch_size,
@@ -227,20 +244,38 @@ class Pretraining:
         """Batches with their parts; hosts and devices compute one in the same shapes."""
         devices = self.steps.num_devices
         with contextlib.closing(batches):
-            for batch in batches:
+            for step, batch in enumerate(batches, self.state.step):
                 parts = [
                     {name: v[micro : micro + devices] for name, v in batch.items()}
                     for micro in range(0, len(batch["input_ids"]), devices)
                 ]
                 fills = self.hosts.gather(np.ravel([fill_of(part) for part in parts]))
                 agreed = fills.max(axis=0).astype(int).reshape(-1, 2).tolist()
-                yield Step(
-                    batch,
-                    [
-                        unpadded(part, Fill(*fill), sizes=sizes)
-                        for part, fill in zip(parts, agreed, strict=True)
-                    ],
-                )
+                made = [
+                    unpadded(part, Fill(*fill), sizes=sizes)
+                    for part, fill in zip(parts, agreed, strict=True)
+                ]
+                if candidates := self._candidates(batch, step):
+                    made = [candidates.batch(part) for part in made]
+                yield Step(batch, made)
+
+    def is_sampled(self, step: int) -> bool:
+        """Whether a step, from 0, predicts among candidates alone."""
+        return self._num_candidates is not None and step < self.config.cooldown_start
+
+    def _candidates(self, batch: Batch, step: int) -> Candidates | None:
+        """Those of a step on all hosts; None for the whole vocabulary."""
+        if self._num_candidates is None or not self.is_sampled(step):
+            return None
+        assert self._shares is not None, "counted before the examples are read"
+        is_masked = batch["masked_lm_weights"] > 0
+        labels = self.hosts.gather(np.where(is_masked, batch["masked_lm_ids"], -1).ravel())
+        return draw_candidates(
+            labels[labels >= 0].astype(int),
+            number=self._num_candidates,
+            shares=self._shares,
+            random=np.random.default_rng((self.config.seed, step)),
+        )
 
     def parts(self, batch: Step) -> tuple[Counts, list[Batch]]:
         """What this host computes of a step, without padding."""
@@ -263,6 +298,9 @@ class Pretraining:
         kinds = batches_of_each_size(
             sizes, number=self.steps.num_devices, rows=self.state.micro_batch_size
         )
+        candidates = self._num_candidates if self.is_sampled(self.state.step) else None
+        if candidates:
+            kinds += [among_any(kind, number=candidates) for kind in kinds]
         programs = [*self.steps.programs(kinds), *self.evaluations.programs()]
         if programs:
             self.progress.say(
@@ -281,6 +319,7 @@ class Pretraining:
                 seconds,
                 devices=devices,
                 config=self.config,
+                candidates=candidates,
                 say=self.progress.say,
             )
         rows, size = self.config.batch_size, self.state.micro_batch_size
@@ -310,7 +349,9 @@ class Pretraining:
         state.window_seconds += seconds
         state.window_steps += 1
         self._newest = done
-        if state.step % max(1, steps // NUM_LINES) == 0 or state.step == steps:
+        # A line has the losses of one kind of softmax.
+        is_last = self.is_sampled(state.step - 1) != self.is_sampled(state.step)
+        if state.step % max(1, steps // NUM_LINES) == 0 or state.step == steps or is_last:
             self._log_window()
         values = means(Sums(*sums.tolist()))
         text = [f"step {state.step}/{steps}"]
@@ -319,6 +360,8 @@ class Pretraining:
             value = values[f"{name}_loss"]
             if value is not None:
                 text.append(f"{loss} {value:.3f}")
+                if name == "mlm" and self.is_sampled(state.step - 1):
+                    text[-1] += f" (among {self._num_candidates:,} pieces)"
         text += [f"layer consistency {mean:.4f}" for mean in consistency.tolist()]
         return ", ".join(text)
 
@@ -327,12 +370,14 @@ class Pretraining:
         state, newest = self.state, self._newest
         if not (state.window_steps and newest):
             return
-        examples = state.window_steps * self.config.batch_size
+        examples, values = state.window_steps * self.config.batch_size, means(Sums(*state.window))
+        if self.is_sampled(state.step - 1):
+            values |= {f"sampled_{name}": values.pop(name) for name in ("mlm_loss", "mlm_accuracy")}
         self.log.write(
             {
                 "step": state.step,
                 "split": TRAIN,
-                **means(Sums(*state.window)),
+                **values,
                 "learning_rate": newest.learning_rate,
                 "gradient_norm": newest.norm,
                 "sequences_per_second": examples / state.window_seconds,

@@ -16,6 +16,7 @@ from keras import ops
 from albert_tf.data.input_pipeline import Records, StepShape, is_accelerated, training_batches
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
+from albert_tf.model.sampled_softmax import among_any, num_candidates
 from albert_tf.model.unpadding import Sizes, unpadded
 from albert_tf.planning.budget import Timed, cost_ahead
 from albert_tf.planning.cost import predictions_of, training_flops
@@ -163,7 +164,9 @@ class ThisMachine:
         records, manifest = self._records, self._records.manifest
         steps = _new_steps(config, train)
         samples = list(samples_of(manifest.config, train))
-        size = micro_batch_size(steps, train, [sample.config for sample in samples])
+        examples = [sample.config for sample in samples]
+        size = micro_batch_size(steps, train, examples)
+        candidates = num_candidates(config, train, examples) if samples[0].is_sampled else None
         # Examples of such settings, where they are made of documents.
         phases = (Phase(0, samples[0].config),) if records.phases else ()
         batches = training_batches(
@@ -178,6 +181,7 @@ class ThisMachine:
                 batch_size=train.batch_size,
                 seconds=seconds,
                 sizes=records.sizes(size),
+                candidates=candidates,
             )
         return first._replace(step=first.step * cost_ahead(train, config, manifest))
 
@@ -196,13 +200,19 @@ def _timed(
     batch_size: int,
     seconds: float,
     sizes: Sizes | None = None,
+    candidates: int | None = None,
 ) -> Timed:
     """A step of B sequences, from micro-batches `[N, M, ...]` that are repeated for a while.
 
     Getting a batch counts, but it is always the first that is computed: those of other sizes
     would compile too.
+
+    Args:
+        candidates: Tokens that it predicts among; None for the whole vocabulary.
     """
     batch = unpadded(next(batches), sizes=sizes)
+    if candidates:
+        batch = among_any(batch, number=candidates)
     counts = pretraining_counts(batch)
     spent: list[tuple[float, float]] = []
     while len(spent) <= LEAST_REPEATS or sum(map(sum, spent[1:])) < seconds:
@@ -305,6 +315,7 @@ def utilization_text(
     *,
     devices: int,
     config: TrainConfig,
+    candidates: int | None,
     say: Callable[[str], None],
 ) -> str:
     """Text such as " (MFU 50% of 123 GFLOP/s)".
@@ -313,6 +324,7 @@ def utilization_text(
 
     Args:
         counts: Of the step, which takes these seconds on so many devices.
+        candidates: Tokens that it predicts among; None for the whole vocabulary.
         say: Told if float32 is faster here.
     """
     rate = matrix_rate(config.precision)
@@ -329,6 +341,7 @@ def utilization_text(
         steps.model.config,
         length=round(counts["piece_count"] / config.batch_size),
         predictions=round(counts["mlm_count"] / config.batch_size),
+        candidates=candidates,
     )
     # The rate is measured in the same minute on one shape of matrices, so a step can
     # seem to exceed it.

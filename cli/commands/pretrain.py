@@ -61,7 +61,7 @@ TOPICS = {
     "Learning rate and optimizer": (
         *("learning_rate", "schedule", "warmup_steps", "constant_steps"),
         *("cooldown_share", "scale_lr_to_batch", "optimizer", "weight_decay"),
-        *("beta1", "beta2", "epsilon", "bias_correction", "clip_norm"),
+        *("beta1", "beta2", "epsilon", "bias_correction", "clip_norm", "sampled_softmax"),
     ),
     "First weights": ("initializer", "unigram_bias", "pmi_embeddings"),
     "Examples made on the fly": (*("max_seq_length", "masked_lm_prob", "sentence_task"),),

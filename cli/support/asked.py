@@ -38,6 +38,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "learning_rate": 0.002,
         "schedule": "constant-cooldown",
         "constant_steps": 1000,
+        "sampled_softmax": True,
         "initializer": "positional-heads",
         "unigram_bias": True,
         "pmi_embeddings": True,

@@ -172,6 +172,10 @@ def as_begun(asked: Asked) -> Asked:
             overrides=tuple(dict.fromkeys((*overrides, *asked.overrides))),
             config=dataclasses.replace(begun, **given),
         )
+    # Settings that its recipe has got since are not those of the run.
+    since = {name: getattr(begun, name) for name in asked.recipe if name not in recorded}
+    since = {name: value for name, value in since.items() if name not in asked.given}
+    asked = dataclasses.replace(asked, config=dataclasses.replace(asked.config, **since))
     return dataclasses.replace(
         asked,
         config=continued(asked.config, begun),

@@ -14,7 +14,7 @@ from schemas.errors import SettingError
 from schemas.phases import first_bound
 
 LAW = budget.Law(a=200.0, b=100_000.0, c=0.0, most_weights=1e7, most_tokens=1e8)
-WORK = budget.Work(length=100, predictions=15, held_out=10_000_000, text=1_000_000)
+WORK = budget.Work(length=100, held_out=10_000_000, text=1_000_000)
 TRAIN = TrainConfig(batch_size=32, learning_rate=0.002)
 LADDER = [budget.ladder_model(*shape) for shape in ((2, 128), (4, 256), (8, 512))]
 # Seconds of a step: a machine of 2e11 operations a second, about.
@@ -139,12 +139,6 @@ def test_every_rung_has_a_head_for_each_neighbour():
     assert min(model.num_attention_heads for model in models) == 4
 
 
-def test_the_operations_of_a_step_are_those_of_its_examples():
-    config = budget.ladder_model(4, 256)
-    of_example = training_flops(config, length=100, predictions=15)
-    assert WORK.flops(config, 32) == 32 * of_example
-
-
 def manifest_of(data=None, *, length=118.0, text=21_000_000):
     """What of a manifest decides a choice: English Wikipedia of the first run on a GPU."""
     data = data or DataConfig(max_seq_length=128, examples="on-the-fly")
@@ -167,6 +161,20 @@ RECIPE = TrainConfig(
 )
 
 
+def test_the_operations_of_a_step_are_those_of_its_examples_among_candidates_up_to_the_cooldown():
+    train = dataclasses.replace(RECIPE, masked_lm_prob="0.4")
+    among = {"length": 118, "predictions": 47}
+    whole = training_flops(MODELS[3], **among)
+    assert budget.step_flops(MODELS[3], train, MANIFEST) == pytest.approx(32 * whole)
+    sampled = dataclasses.replace(train, sampled_softmax=True)
+    before = training_flops(MODELS[3], **among, candidates=4288)
+    expected = 32 * (0.8 * before + 0.2 * whole)
+    assert budget.step_flops(MODELS[3], sampled, MANIFEST) == pytest.approx(expected)
+    # Steps that are timed first are those of the beginning.
+    ahead = budget.cost_ahead(sampled, MODELS[3], MANIFEST)
+    assert ahead == pytest.approx(expected / (32 * before))
+
+
 @dataclasses.dataclass
 class FakeMachine:
     """Two cores, so many times slower than they should be, on a clock that goes as they work."""
@@ -181,7 +189,7 @@ class FakeMachine:
         return self.clock
 
     def seconds(self, config, train):
-        flops = budget.work_of(MANIFEST, train).flops(config, train.batch_size)
+        flops = budget.step_flops(config, train, MANIFEST)
         hidden = config.hidden_size
         return self.slower * flops / (self.rate * hidden / (hidden + 250))
 
@@ -203,7 +211,7 @@ class FakeH200(FakeMachine):
         work = budget.work_of(MANIFEST, train)
         share = config.num_hidden_layers / 12 * config.hidden_size / 768
         beside = 0.0545 * share * train.batch_size * work.length / 65_536
-        flops = work.flops(config, train.batch_size)
+        flops = budget.step_flops(config, train, MANIFEST)
         calls = 0.0055 * (1 + config.num_hidden_layers) / 3
         return max(calls, flops / 780e12 + beside + 0.003)
 
@@ -264,11 +272,8 @@ def test_on_a_gpu_the_model_is_the_larger_for_it_and_chosen_as_soon(seconds, sha
 def test_the_guess_of_a_step_is_that_of_the_machines_that_were_measured():
     machine = FakeH200(rate=780e12, is_accelerator=True)
     small, base = MODELS[0], MODELS[-1]
-    work = budget.Work(length=512, predictions=77, held_out=0, text=1)
-    for config, flops, measured in (
-        (small, work.flops(small, 8), 0.0055),
-        (base, work.flops(base, 128), 0.108),
-    ):
+    for config, rows, measured in ((small, 8, 0.0055), (base, 128, 0.108)):
+        flops = rows * training_flops(config, length=512, predictions=77)
         assert budget.guessed(machine, config, flops).step == pytest.approx(measured, rel=0.25)
 
 
@@ -306,7 +311,7 @@ def test_without_time_to_time_steps_the_guess_is_doubted_and_the_smallest_is_tra
     found, _ = choice_of(machine, 60, say=said.append)
     assert (shape_of(found), machine.timed_shapes) == ((2, 128), [])
     assert said == ["Too little time to time steps; they are counted again during the run."]
-    flops = budget.work_of(MANIFEST, RECIPE).flops(MODELS[0], 32)
+    flops = budget.step_flops(MODELS[0], RECIPE, MANIFEST)
     assert found.chosen.step_seconds == 2 * budget.guessed(machine, MODELS[0], flops).step
 
 
@@ -336,13 +341,12 @@ def test_a_budget_without_time_for_a_step_is_refused(seconds):
 
 
 @pytest.mark.parametrize(
-    ("schedule", "length", "predictions"),
-    [(None, 470, 71), ("128", 118, 18), ("1024", 940, 141), ("128:0.9,512", 152, 23)],
+    ("schedule", "length"), [(None, 470), ("128", 118), ("1024", 940), ("128:0.9,512", 153)]
 )
-def test_a_step_is_that_of_the_run_and_not_of_its_data(schedule, length, predictions):
+def test_a_step_is_that_of_the_run_and_not_of_its_data(schedule, length):
     data = manifest_of(DataConfig(examples="on-the-fly"), length=470.0)
     work = budget.work_of(data, TrainConfig(max_seq_length=schedule))
-    assert (work.length, work.predictions) == (length, predictions)
+    assert work.length == length
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import pytest
 
 from albert_tf.data.input_pipeline import training_batches
 from albert_tf.evaluation.held_out import HeldOut
+from albert_tf.model import sampled_softmax
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.metrics import QUIET, read_metrics
 from albert_tf.runs.run_record import finished_step
@@ -484,6 +485,50 @@ def test_what_overflows_ends_a_run_with_its_cause_and_what_was_measured(
     )
     assert [line["step"] for line in read_metrics(tmp_path)] == [1]
     assert work.state.window_steps == 0
+
+
+SAMPLED = dataclasses.replace(
+    SETTINGS, batch_size=6, schedule="constant-cooldown", cooldown_share=0.25, sampled_softmax=True
+)
+
+
+@pytest.fixture
+def most_of_a_small_vocabulary(monkeypatch):
+    """52 candidates of 64 tokens."""
+    monkeypatch.setattr(sampled_softmax, "FREQUENT", 4)
+    monkeypatch.setattr(sampled_softmax, "MOST_CANDIDATES", 1.0)
+
+
+@pytest.mark.usefixtures("most_of_a_small_vocabulary")
+def test_steps_before_the_cooldown_predict_among_candidates_and_a_stop_does_not_show(
+    data, tmp_path, monkeypatch
+):
+    train(data, tmp_path / "whole", model=DROPOUT, config=SAMPLED)
+    measured = {
+        line["step"]: {name for name in line if name.endswith("mlm_loss")}
+        for line in read_metrics(tmp_path / "whole")
+        if line["split"] == "train"
+    }
+    assert measured == {
+        step: {"sampled_mlm_loss" if step < 10 else "mlm_loss"} for step in range(1, 13)
+    }
+    with monkeypatch.context() as patch:
+        signal_at_micro_batch(patch, 9)
+        stopped = train(data, tmp_path / "cut", model=DROPOUT, config=SAMPLED)
+    assert (stopped.step, stopped.finished) == (4, False)
+    train(data, tmp_path / "cut", model=DROPOUT, config=SAMPLED)
+    assert final(tmp_path / "cut") == final(tmp_path / "whole")
+
+
+@pytest.mark.usefixtures("most_of_a_small_vocabulary")
+def test_the_candidates_of_a_step_do_not_depend_on_its_micro_batches(data, tmp_path):
+    losses = []
+    for size in (2, 6):
+        config = dataclasses.replace(SAMPLED, micro_batch_size=size)
+        train(data, tmp_path / str(size), config=config)
+        lines = read_metrics(tmp_path / str(size))
+        losses.append([line.get("sampled_mlm_loss", line.get("mlm_loss")) for line in lines])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
 
 
 ON_THE_FLY = TrainConfig(batch_size=960, micro_batch_size=480, steps=3, eval_examples=7)

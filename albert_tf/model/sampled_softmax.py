@@ -1,0 +1,117 @@
+"""A softmax over a sample of the vocabulary, for the steps before the cooldown.
+
+With a large vocabulary most operations of a small model are those of its masked-LM head.
+So until the cooldown a step predicts among candidates alone: all that is masked in it, the
+most frequent tokens, and a draw of the others. The logit of each is lowered by the
+logarithm of its chance to be one, so that the model learns the same distribution over all
+tokens (Bengio and Senécal 2008; Jean et al. 2015, 1412.2007). The cooldown and every
+evaluation are over the whole vocabulary.
+
+The candidates of a step follow from its examples, its number and the seed. They are those
+of all its micro-batches, so that the size of one changes only rounding.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schemas.architecture import ModelConfig
+from schemas.config import ResolvedDataConfig, TrainConfig
+
+Batch = dict[str, Any]
+Integers = npt.NDArray[np.integer[Any]]
+Floats = npt.NDArray[np.floating[Any]]
+
+# Tokens that are candidates in every step.
+FREQUENT = 1024
+
+# Where the head takes most operations: layers up to this width, and no more candidates than
+# this share of the vocabulary.
+MOST_WIDTH, MOST_CANDIDATES = 384, 0.3
+
+
+def num_candidates(
+    config: ModelConfig, train: TrainConfig, examples: Sequence[ResolvedDataConfig]
+) -> int | None:
+    """The candidates C of a step before the cooldown; None for the whole vocabulary.
+
+    Args:
+        examples: The settings that the examples of the run have.
+
+    >>> from schemas.config import DataConfig
+    >>> data = DataConfig(max_seq_length=128, masked_lm_prob=0.4).resolved(input_bytes=0)
+    >>> model = ModelConfig(hidden_size=256, num_attention_heads=4)
+    >>> train = TrainConfig(sampled_softmax=True, batch_size=32, schedule="constant-cooldown")
+    >>> num_candidates(model, train, [data])
+    4288
+    """
+    if not train.sampled_softmax or train.schedule == "linear" or config.hidden_size > MOST_WIDTH:
+        return None
+    most = max(one.max_predictions_per_seq for one in examples)
+    # As many are drawn as tokens are masked, at least.
+    number = FREQUENT + 2 * train.batch_size * most
+    return number if number <= MOST_CANDIDATES * config.vocab_size else None
+
+
+class Candidates(NamedTuple):
+    """The tokens that a step predicts among.
+
+    Attributes:
+        ids: `[C]`, in ascending order.
+        log_chances: The logarithm of the chance that each had to be one, `[C]`.
+    """
+
+    ids: Integers
+    log_chances: Floats
+
+    def batch(self, batch: Batch) -> Batch:
+        """N micro-batches `[N, ...]` that are predicted among these, `[N, C]`.
+
+        Their labels are places among the candidates.
+        """
+        number, labels = len(batch["masked_lm_ids"]), batch["masked_lm_ids"]
+        # Where nothing is masked, any place does.
+        places = np.minimum(np.searchsorted(self.ids, labels), len(self.ids) - 1)
+        return {
+            **batch,
+            "masked_lm_ids": places.astype(labels.dtype),
+            "candidates": np.tile(self.ids, (number, 1)),
+            "log_chances": np.tile(self.log_chances, (number, 1)),
+        }
+
+
+def among_any(batch: Batch, *, number: int) -> Batch:
+    """N micro-batches that are predicted among so many tokens, whichever."""
+    return Candidates(np.arange(number, dtype=np.int32), np.zeros(number, np.float32)).batch(batch)
+
+
+def draw_candidates(
+    labels: Integers, *, number: int, shares: Floats, random: np.random.Generator
+) -> Candidates:
+    """Candidates of a step: its labels, the most frequent tokens, and others at random.
+
+    Args:
+        labels: Of all that is masked in the step, `[M]`.
+        number: C, no fewer than there may be labels and frequent tokens.
+        shares: Of each token of the vocabulary, in all labels of a run, `[V]`.
+
+    >>> shares = np.array([0.5, 0.3, 0.1, 0.05, 0.05])
+    >>> random = np.random.default_rng(1)
+    >>> found = draw_candidates(np.array([3]), number=5, shares=shares, random=random)
+    >>> found.ids.tolist(), np.exp(found.log_chances).round(2).tolist()
+    ([0, 1, 2, 3, 4], [1.0, 1.0, 1.0, 1.0, 1.0])
+    """
+    is_frequent = np.zeros(len(shares), bool)
+    is_frequent[np.argsort(-shares, kind="stable")[:FREQUENT]] = True
+    is_candidate = is_frequent.copy()
+    is_candidate[labels] = True
+    others = np.flatnonzero(~is_candidate)
+    room = number - (len(shares) - len(others))
+    is_candidate[random.choice(others, room, replace=False, shuffle=False)] = True
+    ids = np.flatnonzero(is_candidate)
+    # Neither masked in the step nor drawn.
+    missed = np.exp(-len(labels) * shares[ids]) * (1 - room / max(1, len(others)))
+    log_chances = np.where(is_frequent[ids], 0.0, np.log1p(-missed))
+    return Candidates(ids.astype(np.int32), log_chances.astype(np.float32))
