@@ -2,13 +2,15 @@
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from albert_tf.convert.huggingface import ARCHITECTURES, PIPELINES
-from albert_tf.model.parameters import count_encoder_parameters, count_parameters
+from albert_tf.model.parameters import count_encoder_parameters, count_parameters, whole_layers
+from albert_tf.planning.budget import tokens_of_example
+from albert_tf.runs.checkpoints import newest_state
 from albert_tf.runs.metrics import (
     comparison,
     heading,
@@ -24,6 +26,7 @@ from schemas.config import TrainConfig, deciding
 from schemas.files import read_json
 from schemas.layout import EVAL, MODEL_CARD, SPM_MODEL, TASK_EVALUATION, WORDPIECE
 from schemas.manifest import DatasetManifest, inputs_table, recorded, splits_table
+from schemas.readable import duration
 from schemas.report import Section, Table, as_facts, as_markdown
 from schemas.task import TaskSpec
 
@@ -56,6 +59,13 @@ _VOCABULARIES = {
     SPM_MODEL: "`spiece.model` holds the text normalization: give it raw text.",
     WORDPIECE: "`vocab.txt` has BERT's pieces: divide text as BERT's tokenizer does.",
 }
+# What becomes of capitals and accents, by what is made of É.
+_LETTERS = {
+    "É": "Capitals and accents are kept.",
+    "é": "Capitals become small letters, accents are kept.",
+    "E": "Capitals are kept, accents are lost.",
+    "e": "Capitals become small letters, and accents are lost.",
+}
 
 
 def model_card(
@@ -65,12 +75,14 @@ def model_card(
     step: int,
     target: str = "hf",
     vocabulary: str = SPM_MODEL,
+    normalize: Callable[[str], str],
     notes: Iterable[str] = (),
 ) -> str:
     """`README.md` of an export.
 
     Args:
         run: Where settings, data and metrics are recorded, as far as it has them.
+        normalize: What its vocabulary makes of a text.
         target: As `albert export --to` takes it.
     """
     record, manifest = recorded_settings(run), recorded_manifest(run)
@@ -81,11 +93,17 @@ def model_card(
     if target != "saved-model":
         front = _front_matter(pipeline, sorted(languages), library=_LIBRARIES[target])
     title = f"ALBERT, {config.num_hidden_layers} layers of width {config.hidden_size}"
-    uses = (_origin(record, step=step), *notes, _use(target, config), _VOCABULARIES[vocabulary])
+    letters = normalize("É").strip("▁ ")
+    uses = (
+        _origin(record, step=step),
+        *notes,
+        _use(target, config),
+        f"{_VOCABULARIES[vocabulary]} {_LETTERS.get(letters, f'É is read as {letters}.')}",
+    )
     card = [
         Section(title=title, parts=uses),
         _model(config),
-        *_recipe(run, record),
+        *_recipe(run, record, step=step, manifest=manifest),
         *_data(manifest),
         _metrics(run, step=step),
         _licence(manifest, record),
@@ -277,7 +295,9 @@ def _front_matter(
     pipeline: str, languages: Sequence[str] = (), *, library: str = "transformers"
 ) -> str:
     """What the Hugging Face Hub reads."""
-    lines = ["---", f"library_name: {library}", f"pipeline_tag: {pipeline}", "tags:", "- albert"]
+    lines = ["---", f"library_name: {library}", f"pipeline_tag: {pipeline}"]
+    # Who publishes it decides; the hub knows no empty field.
+    lines += ["license: other", "tags:", "- albert"]
     if library == "sentence-transformers":
         lines += [f"- {library}", "- feature-extraction", "- sentence-similarity"]
     if languages:
@@ -286,7 +306,9 @@ def _front_matter(
 
 
 def _model(config: ModelConfig) -> Section:
-    facts = dataclasses.asdict(config) | {
+    # As the files have it.
+    facts = dataclasses.asdict(whole_layers(config)) | {
+        "sharing": config.sharing,
         "sentence_task": _SENTENCE_TASKS[config.sentence_task],
         "weights, encoder with pooler": f"{count_encoder_parameters(config):,}",
         "weights with both heads": f"{sum(count_parameters(config).values()):,}",
@@ -301,7 +323,9 @@ def _model(config: ModelConfig) -> Section:
     return Section(title="Model", facts=as_facts(facts), parts=notes)
 
 
-def _recipe(run: Path, record: dict[str, Any]) -> Iterator[Section]:
+def _recipe(
+    run: Path, record: dict[str, Any], *, step: int, manifest: DatasetManifest | None
+) -> Iterator[Section]:
     if _is_imported(record):
         name = Path(record.get("source") or "an unknown model").name
         yield Section(title="Recipe", parts=(f"That of `{name}`, which was imported.",))
@@ -316,6 +340,14 @@ def _recipe(run: Path, record: dict[str, Any]) -> Iterator[Section]:
         settings |= {f"{name} at first": value for name, value in began.items()}
         if source := record.get("init_from"):
             settings["started from the weights of"] = Path(source).name
+        if manifest is not None:
+            tokens = step * config.batch_size * tokens_of_example(manifest, config)
+            settings["tokens trained on, about"] = f"{tokens:,}"
+        done = [line for line in read_metrics(run) if line["step"] <= step]
+        if done and (seconds := done[-1].get("seconds")):
+            settings["time in steps"] = duration(seconds)
+        if machine := (newest_state(run) or {}).get("machine"):
+            settings["machine"] = machine
         yield Section(title="Recipe", facts=as_facts(settings))
 
 

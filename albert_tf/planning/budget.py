@@ -225,12 +225,15 @@ class Work(NamedTuple):
 
 def work_of(manifest: DatasetManifest, train: TrainConfig) -> Work:
     """That of a data set, on average over the steps of a training."""
-    length = math.fsum(
-        sample.share * sample_length(sample, manifest)
-        for sample in samples_of(manifest.config, train)
-    )
     text = manifest.splits[TRAIN]["copies"][0]["tokens"]
-    return Work(round(length), held_out=manifest.num_examples(EVAL), text=text)
+    length = tokens_of_example(manifest, train)
+    return Work(length, held_out=manifest.num_examples(EVAL), text=text)
+
+
+def tokens_of_example(manifest: DatasetManifest, train: TrainConfig) -> int:
+    """Tokens in an example, on average over a training."""
+    samples = samples_of(manifest.config, train)
+    return round(math.fsum(each.share * sample_length(each, manifest) for each in samples))
 
 
 def sample_length(sample: Sample, manifest: DatasetManifest) -> int:

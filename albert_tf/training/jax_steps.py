@@ -147,6 +147,10 @@ class JaxSteps(TrainingSteps):
         super().discard()
         self._totals = self._zeros()
 
+    def device(self) -> str:
+        """See `TrainingSteps.device`."""
+        return "" if jax.default_backend() == "cpu" else str(jax.local_devices()[0].device_kind)
+
     def memory(self) -> list[Memory]:
         """See `TrainingSteps.memory`."""
         return [device.memory_stats() for device in jax.local_devices()]

@@ -100,6 +100,9 @@ def pretrain(
     # There is nothing to save yet, so a signal may end this at once.
     start = time.monotonic()
     steps, state = begin(run, say=progress.say)
+    state.machine = f"{os.cpu_count()} CPU cores"
+    if device := steps.device():
+        state.machine = f"{steps.num_devices * run.hosts.number} x {device}"
     if max_seconds is not None:
         max_seconds -= time.monotonic() - start
     with stop_requests(max_seconds, run.hosts) as stop:

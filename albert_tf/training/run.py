@@ -131,6 +131,7 @@ class RunState:
             documents; see `albert_tf.data.on_the_fly`.
         seconds: Time spent in steps.
         window: The `Sums` of the steps since the last line of metrics.
+        machine: What trains it.
     """
 
     micro_batch_size: int
@@ -142,6 +143,7 @@ class RunState:
     window: tuple[float, ...] = NOTHING
     window_seconds: float = 0.0
     window_steps: int = 0
+    machine: str = ""
 
 
 def training_steps(

@@ -174,6 +174,10 @@ class TrainingSteps(abc.ABC):
         self.accumulated = []
 
     @abc.abstractmethod
+    def device(self) -> str:
+        """What each of the N devices is called, such as NVIDIA H200; empty for a CPU."""
+
+    @abc.abstractmethod
     def memory(self) -> list[Memory]:
         """What each of the N devices says of its memory, as `memory_limit` takes it."""
 

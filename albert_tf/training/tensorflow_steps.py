@@ -117,6 +117,13 @@ class TensorFlowSteps(TrainingSteps):
     def settle(self) -> None:
         """See `TrainingSteps.settle`: each step changes the variables themselves."""
 
+    def device(self) -> str:
+        """See `TrainingSteps.device`."""
+        for gpu in tf.config.list_physical_devices("GPU"):
+            details = tf.config.experimental.get_device_details(gpu)
+            return str(details.get("device_name", "GPU"))
+        return ""
+
     def memory(self) -> list[Memory]:
         """See `TrainingSteps.memory`."""
         if not tf.config.list_logical_devices("GPU"):

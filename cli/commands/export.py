@@ -265,7 +265,7 @@ def export(
     with whole_folder(output) as folder:
         notes = write_files(model, folder, target=target, tokenizer=tokenizer, **graphs)
         copy_whole(vocabulary, folder / vocabulary.name)
-        text = card(origin, folder, order=tokenizer.order, target=target, notes=notes)
+        text = card(origin, folder, tokenizer=tokenizer, target=target, notes=notes)
         write_text(folder / MODEL_CARD, text)
         written = [*sorted(path.name for path in folder.iterdir()), EXPORT_RECORD]
         write_json(folder / EXPORT_RECORD, {**record, WRITTEN: written})
@@ -398,7 +398,7 @@ def card(
     model: "TrainedModel",
     folder: Path,
     *,
-    order: list[int] | None,
+    tokenizer: "Tokenizer",
     target: str,
     notes: Sequence[str],
 ) -> str:
@@ -412,6 +412,7 @@ def card(
             step=model.step,
             target=target,
             vocabulary=vocabulary_file(model.folder).name,
+            normalize=tokenizer.normalize,
             notes=(*model.notes, *notes),
         )
     spec, call = model.task.spec, None
@@ -421,7 +422,7 @@ def card(
             from albert_tf.convert.saved_model import example_call
 
             first = (CLS_ID, FIRST_ORDINARY_ID, SEP_ID)
-            ids = [order[i] if order else i for i in first]
+            ids = [tokenizer.order[i] if tokenizer.order else i for i in first]
             call = example_call(folder, ids, options=2 if spec.kind == "choose" else 0)
     return task_card(model.folder, spec, step=model.step, target=target, call=call, notes=notes)
 

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from albert_tf.convert.model_card import model_card, task_card
 from albert_tf.model.trained_model import read_tuned, task_model_of
+from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 from albert_tf.runs.metrics import write_evaluation
 from schemas import __version__
 from schemas.architecture import ModelConfig
@@ -16,8 +17,12 @@ from schemas.files import read_json, write_json
 from schemas.task import KINDS, TaskSpec
 from tests.commands import run
 from tests.evaluations import evaluation
-from tests.exported_runs import SMALL_RUN, write_run, write_tuned
+from tests.exported_runs import EVALUATION, SMALL_RUN, write_run, write_tuned
 from tests.manifests import edit_manifest
+
+
+def card_of(run, config, *, letters="e", **given):
+    return model_card(run, config, normalize={"É": letters}.get, **given)
 
 
 @pytest.fixture
@@ -34,11 +39,11 @@ def trained(small, tmp_path):
 
 
 def test_a_card_tells_how_to_load_what_it_is_and_how_it_came_to_be(trained):
-    card = model_card(trained, SMALL_RUN, step=7)
+    card = card_of(trained, SMALL_RUN, step=7)
     manifest = read_json(trained / "data_manifest.json")
     assert card.startswith(
-        "---\nlibrary_name: transformers\npipeline_tag: fill-mask\ntags:\n- albert\n"
-        "---\n\n# ALBERT, 4 layers of width 16\n"
+        "---\nlibrary_name: transformers\npipeline_tag: fill-mask\nlicense: other\n"
+        "tags:\n- albert\n---\n\n# ALBERT, 4 layers of width 16\n"
     )
     for line in (
         'model = AlbertForPreTraining.from_pretrained("FOLDER")',
@@ -77,7 +82,7 @@ def test_a_card_names_the_languages_that_are_known(trained, file, look, language
             each |= file
 
     edit_manifest(trained / "data_manifest.json", edit)
-    card = model_card(trained, SMALL_RUN, step=7)
+    card = card_of(trained, SMALL_RUN, step=7)
     codes = {"e": "en", "f": "fr", "u": "uk"}
     listed = "".join(f"- {codes[each]}\n" for each in languages)
     front = card.partition("# ALBERT")[0]
@@ -91,57 +96,86 @@ def test_a_card_names_the_languages_that_are_known(trained, file, look, language
     [({}, True), ({"hidden_act": "relu"}, False), ({"layer_norm_eps": 1e-6}, False)],
 )
 def test_keras_hub_is_named_where_it_computes_the_same(tmp_path, changed, is_named):
-    card = model_card(tmp_path, dataclasses.replace(SMALL_RUN, **changed), step=7)
+    card = card_of(tmp_path, dataclasses.replace(SMALL_RUN, **changed), step=7)
     assert ("AlbertBackbone.from_preset" in card) == is_named
     assert "`AlbertModel`" in card
 
 
 def test_what_was_measured_later_is_of_other_weights(trained):
-    card = model_card(trained, SMALL_RUN, step=6)
+    card = card_of(trained, SMALL_RUN, step=6)
     assert "Nothing was measured on held-out text." in card
     assert "nats" not in card
 
 
 def test_a_card_has_what_albert_evaluate_found_of_these_weights(trained):
     write_evaluation(trained, evaluation(step=7))
-    assert (
-        "| the model | 1.750 (1.700 to 1.800) | 5.500 | 12.5% (11.5 to 13.6%) |\n"
-    ) in model_card(trained, SMALL_RUN, step=7)
+    assert ("| the model | 1.750 (1.700 to 1.800) | 5.500 | 12.5% (11.5 to 13.6%) |\n") in card_of(
+        trained, SMALL_RUN, step=7
+    )
 
 
 def test_an_evaluation_of_other_weights_is_not_in_a_card(trained):
     write_evaluation(trained, evaluation(step=6))
-    assert "bits per character" not in model_card(trained, SMALL_RUN, step=7)
+    assert "bits per character" not in card_of(trained, SMALL_RUN, step=7)
 
 
 def test_the_link_of_the_paper_is_under_the_name_of_the_model(trained):
-    card = model_card(trained, SMALL_RUN, step=7)
+    card = card_of(trained, SMALL_RUN, step=7)
     assert "Pretrained with albert-pretraining " in card
     assert "([ALBERT](https://arxiv.org/abs/1909.11942)); weights of step 7." in card
+
+
+def test_a_card_says_what_was_trained_on_how_long_and_on_what(trained):
+    metrics = {**EVALUATION, "seconds": 5400.0}
+    (trained / "metrics.jsonl").write_text(json.dumps(metrics) + "\n")
+    save_checkpoint(
+        trained, Checkpoint({}, {}, {"step": 7, "machine": "2 CPU cores"}), is_best=False
+    )
+    length = round(read_json(trained / "data_manifest.json")["statistics"]["mean_length"])
+    assert {
+        f"| tokens trained on, about | {7 * 8 * length:,} |",
+        "| time in steps | 1 h 30 min |",
+        "| machine | 2 CPU cores |",
+    } < set(card_of(trained, SMALL_RUN, step=7).splitlines())
+
+
+@pytest.mark.parametrize(
+    ("made_of", "said"),
+    [
+        ("É", "Capitals and accents are kept."),
+        ("é", "Capitals become small letters, accents are kept."),
+        ("▁e", "Capitals become small letters, and accents are lost."),
+        ("o", "É is read as o."),
+    ],
+)
+def test_a_card_says_which_letters_are_kept(trained, made_of, said):
+    assert f"give it raw text. {said}" in card_of(trained, SMALL_RUN, step=7, letters=made_of)
 
 
 def test_a_bare_run_has_a_card_all_the_same(trained):
     for name in ("config.json", "data_manifest.json", "metrics.jsonl"):
         (trained / name).unlink()
-    card = model_card(trained, SMALL_RUN, step=7)
+    card = card_of(trained, SMALL_RUN, step=7)
     assert "## Recipe" not in card
     assert "## Data" not in card
 
 
 def test_a_card_says_when_sharing_was_written_out(trained):
     partly = dataclasses.replace(SMALL_RUN, sharing="attention")
-    assert "share only in part" in model_card(trained, partly, step=7)
-    assert "share only in part" not in model_card(trained, SMALL_RUN, step=7)
+    assert "share only in part" in card_of(trained, partly, step=7)
+    assert "share only in part" not in card_of(trained, SMALL_RUN, step=7)
     apart = dataclasses.replace(SMALL_RUN, sharing="none")
-    card = model_card(trained, apart, step=7)
+    card = card_of(trained, apart, step=7)
     assert "Each layer has weights of its own." in card
+    # As the exported config.json says it.
+    assert {"| num_hidden_groups | 4 |", "| sharing | none |"} < set(card.splitlines())
     assert "share only in part" not in card
 
 
 def test_a_card_names_the_vocabulary_that_stands_beside_it(trained):
-    ours = model_card(trained, SMALL_RUN, step=7)
+    ours = card_of(trained, SMALL_RUN, step=7)
     assert "`spiece.model` holds the text normalization: give it raw text." in ours
-    theirs = model_card(trained, SMALL_RUN, step=7, vocabulary="vocab.txt")
+    theirs = card_of(trained, SMALL_RUN, step=7, vocabulary="vocab.txt")
     assert "`vocab.txt` has BERT's pieces: divide text as BERT's tokenizer does." in theirs
 
 
@@ -149,7 +183,7 @@ def test_what_a_run_went_on_from_and_what_it_began_with_is_named(trained):
     record = read_json(trained / "config.json")
     more = {"init_from": "elsewhere/first", "began": {"steps": 40}}
     write_json(trained / "config.json", record | more)
-    card = model_card(trained, ModelConfig(), step=7)
+    card = card_of(trained, ModelConfig(), step=7)
     # Without its path, which is nobody else's business.
     assert "| steps at first | 40 |\n| started from the weights of | first |\n" in card
     assert "- the weights of first it started from: as theirs" in card
@@ -160,7 +194,7 @@ def test_of_many_inputs_the_largest_are_listed(trained):
     (file,) = manifest["inputs"][:1]
     inputs = [file | {"name": f"n{i}", "bytes": i} for i in range(1, 31)]
     edit_manifest(trained / "data_manifest.json", lambda values: values.update(inputs=inputs))
-    card = model_card(trained, SMALL_RUN, step=7)
+    card = card_of(trained, SMALL_RUN, step=7)
     digest = file["sha256"][:12]
     kind = f"{file['format']} | {file['language']}"
     assert [row for row in card.splitlines() if digest in row] == [
@@ -171,7 +205,7 @@ def test_of_many_inputs_the_largest_are_listed(trained):
 
 def test_an_imported_model_has_the_licence_of_its_source(trained):
     write_json(trained / "config.json", {"command": "import", "source": "elsewhere/albert-x"})
-    card = model_card(trained, SMALL_RUN, step=0)
+    card = card_of(trained, SMALL_RUN, step=0)
     assert "Imported and written out by " in card
     assert "That of `albert-x`, which was imported." in card
     assert "Pretrained" not in card
@@ -188,6 +222,7 @@ def test_the_card_of_a_fine_tuned_model_says_first_how_to_load_it(tmp_path):
         "---\n"
         "library_name: transformers\n"
         "pipeline_tag: text-classification\n"
+        "license: other\n"
         "tags:\n"
         "- albert\n"
         "---\n\n"
