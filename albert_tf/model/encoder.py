@@ -179,7 +179,7 @@ class Dense(Layer):
         kernel, bias = SharedWeights(
             [self.kernel, self.bias], dtype=rows.dtype, operations=self.operations
         ).copy()
-        return ops.matmul(rows, kernel) + bias
+        return self.operations.linear(rows, kernel, bias)
 
 
 class LayerNorm(Layer):
@@ -302,7 +302,7 @@ class SelfAttention(Layer):
         """
         config, operations = self.config, self.operations
         kernel, bias, output_kernel, output_bias, *norm = weights or self.shared_weights().copy()
-        projected = ops.matmul(rows, kernel) + bias  # [B*S, 3H]
+        projected = operations.linear(rows, kernel, bias)  # [B*S, 3H]
         rate, drop = config.attention_probs_dropout_prob, None
         if seeds is not None and rate:
             drop = functools.partial(dropout, rate=rate, seeds=seeds)
@@ -320,7 +320,7 @@ class SelfAttention(Layer):
             )
         elif unpadding:
             context = unpadding.unpad(context)
-        attended = ops.matmul(context, output_kernel) + output_bias
+        attended = operations.linear(context, output_kernel, output_bias)
         attended = dropout(attended, config.hidden_dropout_prob, seeds, read=read)
         return operations.normalize(rows + attended, *norm, epsilon=config.layer_norm_eps)
 
@@ -356,7 +356,7 @@ class FeedForward(Layer):
     ) -> Tensor:
         """Transform each of `rows` `[B*S, H]` by itself, or of those that are read."""
         kernel, bias, output_kernel, output_bias, *norm = weights or self.shared_weights().copy()
-        inner = ops.matmul(rows, kernel) + bias  # [B*S, F]
+        inner = self.operations.linear(rows, kernel, bias)  # [B*S, F]
         x = self.operations.project_activated(
             inner, output_kernel, output_bias, activate=self.activation
         )

@@ -50,11 +50,16 @@ def gelu(x: Tensor) -> Tensor:
     return ops.cast(0.5 * wide * (1.0 + ops.tanh(inner)), x.dtype)
 
 
+def linear(rows: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
+    """Rows `[N, I]` times a kernel `[I, O]`, plus a bias `[O]`."""
+    return ops.matmul(rows, kernel) + bias
+
+
 def project_activated(
     x: Tensor, kernel: Tensor, bias: Tensor, *, activate: Callable[[Tensor], Tensor]
 ) -> Tensor:
-    """The activation of rows `[N, I]`, times a kernel `[I, O]`, plus a bias `[O]`."""
-    return ops.matmul(activate(x), kernel) + bias
+    """`linear` of the activation of rows."""
+    return linear(activate(x), kernel, bias)
 
 
 def normalize(x: Tensor, gamma: Tensor, beta: Tensor, *, epsilon: float) -> Tensor:

@@ -72,7 +72,7 @@ class MaskedLmHead(Layer):
             word_embeddings = ops.take(word_embeddings, candidates, axis=0)
             bias = ops.take(bias, candidates, axis=0) - ops.cast(log_chances, bias.dtype)
         table = ops.cast(word_embeddings, self.compute_dtype)
-        return ops.matmul(x, ops.transpose(table)) + bias
+        return self.operations.linear(x, ops.transpose(table), ops.cast(bias, x.dtype))
 
 
 class ClassifierHead(Layer):

@@ -87,31 +87,38 @@ def among_any(batch: Batch, *, number: int) -> Batch:
     return Candidates(np.arange(number, dtype=np.int32), np.zeros(number, np.float32)).batch(batch)
 
 
-def draw_candidates(
-    labels: Integers, *, number: int, shares: Floats, random: np.random.Generator
-) -> Candidates:
-    """Candidates of a step: its labels, the most frequent tokens, and others at random.
+class Sampler:
+    """Draws the candidates of each step: its labels, the most frequent tokens, and others.
 
     Args:
-        labels: Of all that is masked in the step, `[M]`.
         number: C, no fewer than there may be labels and frequent tokens.
-        shares: Of each token of the vocabulary, in all labels of a run, `[V]`.
+        shares: Of each token of the vocabulary, in all labels of the run, `[V]`.
 
-    >>> shares = np.array([0.5, 0.3, 0.1, 0.05, 0.05])
-    >>> random = np.random.default_rng(1)
-    >>> found = draw_candidates(np.array([3]), number=5, shares=shares, random=random)
-    >>> found.ids.tolist(), np.exp(found.log_chances).round(2).tolist()
+    >>> sampler = Sampler(number=5, shares=np.array([0.5, 0.3, 0.1, 0.05, 0.05]), seed=1)
+    >>> found = sampler.draw(np.array([3]), step=0)
+    >>> found.ids.tolist(), np.exp(found.log_chances).tolist()
     ([0, 1, 2, 3, 4], [1.0, 1.0, 1.0, 1.0, 1.0])
     """
-    is_frequent = np.zeros(len(shares), bool)
-    is_frequent[np.argsort(-shares, kind="stable")[:FREQUENT]] = True
-    is_candidate = is_frequent.copy()
-    is_candidate[labels] = True
-    others = np.flatnonzero(~is_candidate)
-    room = number - (len(shares) - len(others))
-    is_candidate[random.choice(others, room, replace=False, shuffle=False)] = True
-    ids = np.flatnonzero(is_candidate)
-    # Neither masked in the step nor drawn.
-    missed = np.exp(-len(labels) * shares[ids]) * (1 - room / max(1, len(others)))
-    log_chances = np.where(is_frequent[ids], 0.0, np.log1p(-missed))
-    return Candidates(ids.astype(np.int32), log_chances.astype(np.float32))
+
+    def __init__(self, *, number: int, shares: Floats, seed: int) -> None:
+        self._number, self._shares, self._seed = number, shares, seed
+        self._is_frequent = np.zeros(len(shares), bool)
+        self._is_frequent[np.argsort(-shares, kind="stable")[:FREQUENT]] = True
+
+    def draw(self, labels: Integers, *, step: int) -> Candidates:
+        """The candidates of a step.
+
+        Args:
+            labels: Of all that is masked in it, `[M]`.
+        """
+        is_candidate = self._is_frequent.copy()
+        is_candidate[labels] = True
+        others = np.flatnonzero(~is_candidate)
+        room = self._number - (len(self._shares) - len(others))
+        random = np.random.default_rng((self._seed, step))
+        is_candidate[random.choice(others, room, replace=False, shuffle=False)] = True
+        ids = np.flatnonzero(is_candidate)
+        # Neither masked in the step nor drawn.
+        missed = np.exp(-len(labels) * self._shares[ids]) * (1 - room / max(1, len(others)))
+        log_chances = np.where(self._is_frequent[ids], 0.0, np.log1p(-missed))
+        return Candidates(ids.astype(np.int32), log_chances.astype(np.float32))

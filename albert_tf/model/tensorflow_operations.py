@@ -6,11 +6,11 @@ only what goes in or comes out anyway; the largest tensors of a layer, GELU and 
 they are few) the attention weights, are computed again.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
+from keras import ops
 
 from albert_tf.model import operations
 
@@ -102,6 +102,24 @@ def fused(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return call
 
 
+def linear(rows: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
+    """See `operations.linear`.
+
+    The gradient of the bias is a product with ones, which takes a fraction of the time of
+    TensorFlow's sum over rows.
+    """
+
+    @tf.custom_gradient
+    def with_bias(products: Tensor, bias: Tensor) -> Any:
+        def gradient(dvalue: Tensor) -> Any:
+            ones = tf.ones((1, tf.shape(dvalue)[0]), dvalue.dtype)
+            return dvalue, tf.matmul(ones, dvalue)[0]
+
+        return products + bias, gradient
+
+    return with_bias(ops.matmul(rows, kernel), bias)
+
+
 gelu = fused(operations.gelu)
 normalize = fused(operations.normalize)
 
@@ -114,8 +132,7 @@ def project_activated(
     Computed again for the gradient of the kernel, so that the largest tensor of a
     feed-forward layer is not kept twice.
     """
-    function = functools.partial(operations.project_activated, activate=activate)
-    return recomputed(function, x, kernel, bias)
+    return recomputed(lambda x, *weights: linear(activate(x), *weights), x, kernel, bias)
 
 
 def attend(
@@ -214,7 +231,16 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Any:
     losses = tf.math.log(total) - (chosen - largest)
 
     def gradient(dlosses: Tensor, _: Tensor) -> Any:
-        return _cross_entropy_gradient(logits, labels, largest, total, dlosses), None
+        scale = dlosses[:, None] / total
+        at_label = (tf.exp(chosen - largest) / total - 1.0) * dlosses[:, None]
+        places = tf.stack([tf.range(tf.shape(labels)[0]), tf.cast(labels, tf.int32)], axis=1)
+        # Put there afterwards: a comparison of each class with the label takes longer.
+        dlogits = tf.tensor_scatter_nd_update(
+            _scaled_exponentials(logits, largest, scale),
+            places,
+            tf.cast(at_label[:, 0], logits.dtype),
+        )
+        return dlogits, None
 
     return (losses[:, 0], _float32(best == labels)), gradient
 
@@ -225,9 +251,5 @@ def _sum_of_exponentials(logits: Tensor, largest: Tensor) -> Tensor:
 
 
 @_compiled
-def _cross_entropy_gradient(
-    logits: Tensor, labels: Tensor, largest: Tensor, total: Tensor, dlosses: Tensor
-) -> Tensor:
-    softmax = tf.exp(_float32(logits) - largest) / total
-    is_label = tf.range(logits.shape[1], dtype=labels.dtype) == labels[:, None]
-    return tf.cast((softmax - _float32(is_label)) * dlosses[:, None], logits.dtype)
+def _scaled_exponentials(logits: Tensor, largest: Tensor, scale: Tensor) -> Tensor:
+    return tf.cast(tf.exp(_float32(logits) - largest) * scale, logits.dtype)

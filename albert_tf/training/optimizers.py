@@ -377,7 +377,7 @@ class Optimizer:
         # much less to compile. What is no product would only be copied.
         alike: dict[Any, list[str]] = {}
         for path, weight in weights.items():
-            is_product = self.update is muon_update and role_of(path) is Role.KERNEL
+            is_product = self.config.optimizer == "muon" and role_of(path) is Role.KERNEL
             alike.setdefault(tuple(weight.shape) if is_product else path, []).append(path)
         for paths in alike.values():
             states = list(zip(*map(self.state_paths, paths), strict=True))

@@ -15,13 +15,7 @@ from albert_tf.data.data_check import check_same_data
 from albert_tf.data.input_pipeline import StepShape, in_advance, is_accelerated, training_batches
 from albert_tf.data.on_the_fly import Landmark, Landmarks
 from albert_tf.model.pretrainer import Batch
-from albert_tf.model.sampled_softmax import (
-    Candidates,
-    Floats,
-    among_any,
-    draw_candidates,
-    num_candidates,
-)
+from albert_tf.model.sampled_softmax import Candidates, Sampler, among_any, num_candidates
 from albert_tf.model.unpadding import Fill, Sizes, batches_of_each_size, fill_of, unpadded
 from albert_tf.planning.budget import PAUSES, pause_after, refilled
 from albert_tf.planning.cost import HIDING, accelerators_shown
@@ -208,8 +202,8 @@ class Pretraining:
         phases = phases_of(run.manifest.config, run.config)
         examples = [phase.config for phase in phases]
         self._num_candidates = num_candidates(run.model_config, run.config, examples)
-        # Of each token in the labels, once they are counted.
-        self._shares: Floats | None = None
+        # Once labels are counted.
+        self._sampler: Sampler | None = None
 
     @property
     def config(self) -> ResolvedTrainConfig:
@@ -219,9 +213,12 @@ class Pretraining:
     def batches(self) -> Generator[Step, None, None]:
         """The examples from where the run stands, a step at a time."""
         records = self.run.records()
-        if self._shares is None and self.is_sampled(self.state.step):
+        if self._num_candidates and self._sampler is None and self.is_sampled(self.state.step):
             vocab_size, seed = self.run.model_config.vocab_size, self.config.seed
-            self._shares = np.exp(label_log_shares(self.run.records(), vocab_size, seed=seed))
+            log_shares = label_log_shares(self.run.records(), vocab_size, seed=seed)
+            self._sampler = Sampler(
+                number=self._num_candidates, shares=np.exp(log_shares), seed=seed
+            )
         self._landmarks = records.landmarks
         shape = StepShape(
             self.config.batch_size,
@@ -268,17 +265,12 @@ class Pretraining:
 
     def _candidates(self, batch: Batch, step: int) -> Candidates | None:
         """Those of a step on all hosts; None for the whole vocabulary."""
-        if self._num_candidates is None or not self.is_sampled(step):
+        if not self.is_sampled(step):
             return None
-        assert self._shares is not None, "counted before the examples are read"
+        assert self._sampler is not None, "made before the examples are read"
         is_masked = batch["masked_lm_weights"] > 0
         labels = self.hosts.gather(np.where(is_masked, batch["masked_lm_ids"], -1).ravel())
-        return draw_candidates(
-            labels[labels >= 0].astype(int),
-            number=self._num_candidates,
-            shares=self._shares,
-            random=np.random.default_rng((self.config.seed, step)),
-        )
+        return self._sampler.draw(labels[labels >= 0].astype(int), step=step)
 
     def parts(self, batch: Step) -> tuple[Counts, list[Batch]]:
         """What this host computes of a step, without padding."""

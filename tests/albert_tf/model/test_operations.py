@@ -33,6 +33,10 @@ def normal(*shape):
 
 CASES = {
     "gelu": (lambda using, x: using.gelu(x), [4 * normal(20, WIDTH)]),
+    "linear": (
+        lambda using, *x: using.linear(*x),
+        [4 * normal(20, WIDTH), normal(WIDTH, 3), normal(3)],
+    ),
     "project_activated": (
         lambda using, *x: using.project_activated(*x, activate=using.gelu),
         [4 * normal(20, WIDTH), normal(WIDTH, 3), normal(3)],

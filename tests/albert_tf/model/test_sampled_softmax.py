@@ -7,7 +7,7 @@ import pytest
 
 from albert_tf.model import sampled_softmax
 from albert_tf.model.pretrainer import AlbertPretrainer, micro_batch_loss
-from albert_tf.model.sampled_softmax import among_any, draw_candidates, num_candidates
+from albert_tf.model.sampled_softmax import Sampler, among_any, num_candidates
 from albert_tf.training.timing import random_batch
 from schemas.architecture import ModelConfig
 from schemas.config import DataConfig, TrainConfig
@@ -25,10 +25,9 @@ def few_frequent(monkeypatch):
 
 
 def drawn(seed, *, labels=None):
-    random = np.random.default_rng(seed)
     if labels is None:
-        labels = random.choice(VOCABULARY, MASKED, p=SHARES)
-    return labels, draw_candidates(labels, number=NUMBER, shares=SHARES, random=random)
+        labels = np.random.default_rng(seed).choice(VOCABULARY, MASKED, p=SHARES)
+    return labels, Sampler(number=NUMBER, shares=SHARES, seed=1).draw(labels, step=seed)
 
 
 def test_candidates_are_what_is_masked_what_is_frequent_and_others(few_frequent):
@@ -42,9 +41,7 @@ def test_candidates_are_what_is_masked_what_is_frequent_and_others(few_frequent)
 
 def test_the_same_step_has_the_same_candidates_in_whatever_order_it_is_masked(few_frequent):
     labels, found = drawn(1)
-    random = np.random.default_rng(1)
-    random.choice(VOCABULARY, MASKED, p=SHARES)
-    again = draw_candidates(labels[::-1], number=NUMBER, shares=SHARES, random=random)
+    _, again = drawn(1, labels=labels[::-1])
     np.testing.assert_array_equal(found.ids, again.ids)
     np.testing.assert_array_equal(found.log_chances, again.log_chances)
     assert not np.array_equal(found.ids, drawn(2, labels=labels)[1].ids)
