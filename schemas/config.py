@@ -418,9 +418,9 @@ class TrainConfig:
     )
     sampled_softmax: bool = option(
         False,
-        "Before a constant-cooldown's cooldown, predict masked tokens among a sample of the "
-        "vocabulary, where the whole takes most of the time: of models up to 384 wide, with "
-        "some 15,000 pieces or more.",
+        "Predict masked tokens among a sample of the vocabulary, where the whole takes most of "
+        "the time (models up to 384 wide), up to the last quarter of a constant-cooldown's "
+        "cooldown.",
     )
     initializer: Initializer = option(
         "range",
@@ -526,6 +526,13 @@ class TrainConfig:
         if self.schedule == "linear":
             return self.steps
         return self.steps - round(self.cooldown_share * self.steps)
+
+    @property
+    def sampled_steps(self) -> int:
+        """The steps that may have a sampled softmax: all but a quarter of the cooldown."""
+        if not self.sampled_softmax or self.schedule == "linear":
+            return 0
+        return self.steps - round(self.cooldown_share * self.steps / 4)
 
     def resolved(self) -> "ResolvedTrainConfig":
         """The same settings with the defaults that follow from the steps filled in.

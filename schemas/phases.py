@@ -219,7 +219,7 @@ def samples_of(data: ResolvedDataConfig, train: TrainConfig) -> Iterator[Sample]
     train = dataclasses.replace(train, steps=_MANY_STEPS, warmup_steps=0)
     phases = phases_of(data, train)
     ends = [*(phase.first_step for phase in phases[1:]), _MANY_STEPS]
-    sampled = train.cooldown_start if train.sampled_softmax else 0
+    sampled = train.sampled_steps
     for phase, end in zip(phases, ends, strict=True):
         bound = min(max(phase.first_step, sampled), end)
         for first, last in ((phase.first_step, bound), (bound, end)):

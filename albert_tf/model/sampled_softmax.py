@@ -1,11 +1,11 @@
-"""A softmax over a sample of the vocabulary, for the steps before the cooldown.
+"""A softmax over a sample of the vocabulary, for all but the last steps of a run.
 
-With a large vocabulary most operations of a small model are those of its masked-LM head.
-So until the cooldown a step predicts among candidates alone: all that is masked in it, the
-most frequent tokens, and a draw of the others. The logit of each is lowered by the
-logarithm of its chance to be one, so that the model learns the same distribution over all
-tokens (Bengio and Senécal 2008; Jean et al. 2015, 1412.2007). The cooldown and every
-evaluation are over the whole vocabulary.
+With a large vocabulary most operations of a small model are those of its masked-LM head. So
+a step predicts among candidates alone: all that is masked in it, the most frequent tokens,
+and a draw of the others. The logit of each is lowered by the logarithm of its chance to be
+one, so that the model learns the same distribution over all tokens (Bengio and Senécal 2008;
+Jean et al. 2015, 1412.2007). The last quarter of the cooldown and every evaluation are over
+the whole vocabulary.
 
 The candidates of a step follow from its examples, its number and the seed. They are those
 of all its micro-batches, so that the size of one changes only rounding.
@@ -25,7 +25,7 @@ Integers = npt.NDArray[np.integer[Any]]
 Floats = npt.NDArray[np.floating[Any]]
 
 # Tokens that are candidates in every step.
-FREQUENT = 1024
+FREQUENT = 512
 
 # Where the head takes most operations: layers up to this width, and no more candidates than
 # this share of the vocabulary.
@@ -35,7 +35,7 @@ MOST_WIDTH, MOST_CANDIDATES = 384, 0.3
 def num_candidates(
     config: ModelConfig, train: TrainConfig, examples: Sequence[ResolvedDataConfig]
 ) -> int | None:
-    """The candidates C of a step before the cooldown; None for the whole vocabulary.
+    """The candidates C of a step; None for the whole vocabulary in all steps.
 
     Args:
         examples: The settings that the examples of the run have.
@@ -45,13 +45,12 @@ def num_candidates(
     >>> model = ModelConfig(hidden_size=256, num_attention_heads=4)
     >>> train = TrainConfig(sampled_softmax=True, batch_size=32, schedule="constant-cooldown")
     >>> num_candidates(model, train, [data])
-    4288
+    2144
     """
-    if not train.sampled_softmax or train.schedule == "linear" or config.hidden_size > MOST_WIDTH:
+    if not train.sampled_steps or config.hidden_size > MOST_WIDTH:
         return None
     most = max(one.max_predictions_per_seq for one in examples)
-    # As many are drawn as tokens are masked, at least.
-    number = FREQUENT + 2 * train.batch_size * most
+    number = FREQUENT + train.batch_size * most
     return number if number <= MOST_CANDIDATES * config.vocab_size else None
 
 

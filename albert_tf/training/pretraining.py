@@ -261,7 +261,7 @@ class Pretraining:
 
     def is_sampled(self, step: int) -> bool:
         """Whether a step, from 0, predicts among candidates alone."""
-        return self._num_candidates is not None and step < self.config.cooldown_start
+        return self._num_candidates is not None and step < self.config.sampled_steps
 
     def _candidates(self, batch: Batch, step: int) -> Candidates | None:
         """Those of a step on all hosts; None for the whole vocabulary."""

@@ -78,17 +78,17 @@ DATA = DataConfig(max_seq_length=128, masked_lm_prob=0.4).resolved(input_bytes=0
 @pytest.mark.parametrize(
     ("model", "train", "number"),
     [
-        ({}, {}, 4288),
-        ({"hidden_size": 384}, {}, 4288),
+        ({}, {}, 2144),
+        ({"hidden_size": 384}, {}, 2144),
         ({"hidden_size": 512}, {}, None),
-        ({"vocab_size": 16_000}, {}, 4288),
-        ({"vocab_size": 8000}, {}, None),
+        ({"vocab_size": 8000}, {}, 2144),
+        ({"vocab_size": 7000}, {}, None),
         ({}, {"sampled_softmax": False}, None),
         # There would be no step with the whole vocabulary.
         ({}, {"schedule": "linear"}, None),
         # The step masks so much that a sample is no smaller.
         ({}, {"batch_size": 256}, None),
-        ({}, {"batch_size": 64}, 7552),
+        ({}, {"batch_size": 64}, 3776),
     ],
 )
 def test_the_shape_decides_how_many_candidates_there_are(model, train, number):

@@ -161,14 +161,14 @@ RECIPE = TrainConfig(
 )
 
 
-def test_the_operations_of_a_step_are_those_of_its_examples_among_candidates_up_to_the_cooldown():
+def test_the_operations_of_a_step_are_those_of_its_examples_among_candidates_of_a_sampled_softmax():
     train = dataclasses.replace(RECIPE, masked_lm_prob="0.4")
     among = {"length": 118, "predictions": 47}
     whole = training_flops(MODELS[3], **among)
     assert budget.step_flops(MODELS[3], train, MANIFEST) == pytest.approx(32 * whole)
     sampled = dataclasses.replace(train, sampled_softmax=True)
-    before = training_flops(MODELS[3], **among, candidates=4288)
-    expected = 32 * (0.8 * before + 0.2 * whole)
+    before = training_flops(MODELS[3], **among, candidates=2144)
+    expected = 32 * (0.95 * before + 0.05 * whole)
     assert budget.step_flops(MODELS[3], sampled, MANIFEST) == pytest.approx(expected)
     # Steps that are timed first are those of the beginning.
     ahead = budget.cost_ahead(sampled, MODELS[3], MANIFEST)
