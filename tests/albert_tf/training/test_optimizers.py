@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf.training import optimizers
 from albert_tf.training.optimizers import (
     MOMENTS,
     OPTIMIZERS,
@@ -145,6 +146,17 @@ def test_an_orthogonal_matrix_has_the_directions_of_its_own_and_sizes_near_one(s
     assert np.abs(left.T @ found @ right.T - np.diag(sizes)).max() < 0.05
 
 
+@pytest.mark.parametrize("rank", [1, 2, 30])
+@pytest.mark.parametrize("shape", [(2, 128), (128, 128), (128, 512)])
+def test_a_matrix_of_few_directions_stays_bounded_in_bfloat16(shape, rank):
+    for seed in range(10):
+        random = np.random.default_rng(seed)
+        factors = random.normal(size=(shape[0], rank)), random.normal(size=(rank, shape[1]))
+        matrix = tf.constant(factors[0] @ factors[1], tf.float32)
+        found = orthogonal(matrix, precision="bfloat16").numpy()
+        assert np.linalg.norm(found, 2) < 1.35
+
+
 def test_muon_steps_as_adamw_where_a_weight_is_no_kernel():
     for role in (Role.TABLE, Role.EXCLUDED):
         muon, adamw = (
@@ -155,8 +167,9 @@ def test_muon_steps_as_adamw_where_a_weight_is_no_kernel():
 
 
 @pytest.mark.slow
-def test_fifty_steps_of_muon_are_those_of_torch():
+def test_fifty_steps_of_muon_are_those_of_torch_with_its_polynomial(monkeypatch):
     torch = pytest.importorskip("torch")
+    monkeypatch.setattr(optimizers, "POLYNOMIALS", ((3.4445, -4.7750, 2.0315),) * 5)
     weight, gradients, rates = random_steps()
     theirs = torch.nn.Parameter(torch.tensor(weight, dtype=torch.float32))
     muon = torch.optim.Muon([theirs], lr=0.1, weight_decay=0.1, adjust_lr_fn="match_rms_adamw")
