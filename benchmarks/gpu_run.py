@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from albert_tf.planning.budget import work_of
+from albert_tf.planning.budget import step_flops
 from albert_tf.runs.metrics import read_evaluations, read_metrics
 from albert_tf.runs.run_record import (
     recorded_manifest,
@@ -89,8 +89,8 @@ def parts_of(run: Path, *, ends: dict[str, float], seconds: float) -> dict[str, 
     assert manifest is not None, "a run keeps that of its data"
     model, train = run_config(run), recorded_training(run, recorded_settings(run))
     # In each second of its steps.
-    sequences = last["step"] * train.batch_size / in_steps
-    operations = sequences * work_of(manifest, train).flops(model, 1)
+    steps = last["step"] / in_steps
+    operations = steps * step_flops(model, train, manifest)
     before = {name: ends.get(name, 0.0) for name in ENDS}
     return {
         "start": before["start"],
@@ -102,7 +102,7 @@ def parts_of(run: Path, *, ends: dict[str, float], seconds: float) -> dict[str, 
         "model": model.shape,
         "batch": train.batch_size,
         "steps": last["step"],
-        "sequences_per_second": sequences,
+        "sequences_per_second": steps * train.batch_size,
         "flops_per_second": prefixed(operations, ""),
         "held_out_bits": held_out["bits_per_character"],
     }
