@@ -9,6 +9,7 @@ from typing import Any
 
 from albert_tf.convert.huggingface import ARCHITECTURES, PIPELINES
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters, whole_layers
+from albert_tf.model.sampled_softmax import num_candidates
 from albert_tf.planning.budget import tokens_of_example
 from albert_tf.runs.checkpoints import newest_state
 from albert_tf.runs.metrics import (
@@ -26,6 +27,7 @@ from schemas.config import TrainConfig, deciding
 from schemas.files import read_json
 from schemas.layout import EVAL, MODEL_CARD, SPM_MODEL, TASK_EVALUATION, WORDPIECE
 from schemas.manifest import DatasetManifest, inputs_table, recorded, splits_table
+from schemas.phases import phases_of
 from schemas.readable import duration
 from schemas.report import Section, Table, as_facts, as_markdown
 from schemas.task import TaskSpec
@@ -103,7 +105,7 @@ def model_card(
     card = [
         Section(title=title, parts=uses),
         _model(config),
-        *_recipe(run, record, step=step, manifest=manifest),
+        *_recipe(run, record, config, step=step, manifest=manifest),
         *_data(manifest),
         _metrics(run, step=step),
         _licence(manifest, record),
@@ -324,7 +326,12 @@ def _model(config: ModelConfig) -> Section:
 
 
 def _recipe(
-    run: Path, record: dict[str, Any], *, step: int, manifest: DatasetManifest | None
+    run: Path,
+    record: dict[str, Any],
+    model: ModelConfig,
+    *,
+    step: int,
+    manifest: DatasetManifest | None,
 ) -> Iterator[Section]:
     if _is_imported(record):
         name = Path(record.get("source") or "an unknown model").name
@@ -341,13 +348,17 @@ def _recipe(
         if source := record.get("init_from"):
             settings["started from the weights of"] = Path(source).name
         if manifest is not None:
+            examples = [phase.config for phase in phases_of(manifest.config, config)]
+            if config.sampled_softmax:
+                candidates = num_candidates(model, config, examples)
+                settings["sampled_softmax"] = candidates or "none of this shape"
             tokens = step * config.batch_size * tokens_of_example(manifest, config)
             settings["tokens trained on, about"] = f"{tokens:,}"
         done = [line for line in read_metrics(run) if line["step"] <= step]
         if done and (seconds := done[-1].get("seconds")):
             settings["time in steps"] = duration(seconds)
         if machine := (newest_state(run) or {}).get("machine"):
-            settings["machine"] = machine
+            settings["machine, at the end"] = machine
         yield Section(title="Recipe", facts=as_facts(settings))
 
 

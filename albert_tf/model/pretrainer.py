@@ -12,13 +12,14 @@ from typing import Any
 import keras
 from keras import ops
 
-from albert_tf.model.encoder import DropoutSeeds, Encoder, Layer
+from albert_tf.model.encoder import MASKED_SCORE, DropoutSeeds, Encoder, Layer
 from albert_tf.model.unpadding import unpadding_of
 from albert_tf.runs.metrics import Sums
 from schemas.architecture import ModelConfig
 from schemas.config import Precision
 
 Tensor = Any
+Batch = dict[str, Tensor]
 
 
 def places_of(positions: Tensor, length: int) -> Tensor:
@@ -52,27 +53,29 @@ class MaskedLmHead(Layer):
             name="output_bias", shape=(config.vocab_size,), initializer="zeros"
         )
 
-    def call(
-        self,
-        rows: Tensor,
-        word_embeddings: Tensor,
-        candidates: Tensor | None = None,
-        log_chances: Tensor | None = None,
-    ) -> Tensor:
+    def call(self, rows: Tensor, word_embeddings: Tensor, sampled: Batch | None = None) -> Tensor:
         """Logits `[N, V]` of `rows` `[N, H]`, given the embedding table `[V, E]`.
 
         Args:
-            candidates: The tokens `[C]` that have logits, `[N, C]`; None for all.
-            log_chances: What their logits are lowered by, `[C]`.
+            sampled: A batch with `candidates` `[C]`: the logits are theirs, `[N, C]`, each
+                lowered by the logarithm of its chance; what was not drawn is seen only by
+                the rows whose label it is.
         """
         x = self.activation(self.transform(rows))
         x = self.layer_norm(x)  # [N, E]
         bias = self.output_bias
-        if candidates is not None:
-            word_embeddings = ops.take(word_embeddings, candidates, axis=0)
-            bias = ops.take(bias, candidates, axis=0) - ops.cast(log_chances, bias.dtype)
+        if sampled is not None:
+            word_embeddings = ops.take(word_embeddings, sampled["candidates"], axis=0)
+            bias = ops.take(bias, sampled["candidates"], axis=0)
+            bias = bias - ops.cast(sampled["log_chances"], bias.dtype)
         table = ops.cast(word_embeddings, self.compute_dtype)
-        return self.operations.linear(x, ops.transpose(table), ops.cast(bias, x.dtype))
+        logits = self.operations.linear(x, ops.transpose(table), ops.cast(bias, x.dtype))
+        if sampled is None:
+            return logits
+        labels = ops.reshape(sampled["masked_lm_ids"], (-1, 1))
+        places = ops.arange(logits.shape[-1], dtype=labels.dtype)
+        is_seen = ops.logical_or(sampled["is_drawn"], ops.equal(places, labels))
+        return ops.where(is_seen, logits, ops.cast(MASKED_SCORE, logits.dtype))
 
 
 class ClassifierHead(Layer):
@@ -129,8 +132,6 @@ def layer_consistency_sum(layers: Sequence[Tensor], input_mask: Tensor) -> Tenso
     ]
     return ops.sum(weights * sum(losses)) / len(losses)
 
-
-Batch = dict[str, Tensor]
 
 # The shapes of a batch: S pieces, P predictions; a sentence label of -1 is no label.
 # In a batch without padding (`model.unpadding`) predictions are those of one row of all
@@ -221,8 +222,8 @@ class AlbertPretrainer(Model):
             own = ops.take(unpadding.rows, places, axis=0) if unpadding else places
             rows = ops.take(layers[-1], own, axis=0)
         number, table = ops.shape(masked)[0], self.encoder.embeddings.word_embeddings
-        among = (batch.get("candidates"), batch.get("log_chances"))
-        mlm_logits, sentence_logits = self.masked_lm_head(rows[:number], table, *among), None
+        sampled = batch if "candidates" in batch else None
+        mlm_logits, sentence_logits = self.masked_lm_head(rows[:number], table, sampled), None
         if self.sentence_head is not None:
             sentence_logits = self.sentence_head(self.encoder.pool(rows[number:]))
         outputs = (mlm_logits, sentence_logits)

@@ -1,14 +1,15 @@
 """A softmax over a sample of the vocabulary, for all but the last steps of a run.
 
 With a large vocabulary most operations of a small model are those of its masked-LM head. So
-a step predicts among candidates alone: all that is masked in it, the most frequent tokens,
-and a draw of the others. The logit of each is lowered by the logarithm of its chance to be
-one, so that the model learns the same distribution over all tokens (Bengio and Senécal 2008;
-Jean et al. 2015, 1412.2007). The last quarter of the cooldown and every evaluation are over
-the whole vocabulary.
+a step predicts among candidates alone: the most frequent tokens, a draw of all others, and
+for each masked token the token itself. The logit of each is lowered by the logarithm of its
+chance to be drawn, so that the model learns the same distribution over all tokens (Bengio
+and Senécal 2008; Jean et al. 2015, 1412.2007). What else is masked in the step is no
+candidate by that: a word that a text has twice would be taken for one that it has not. The
+last quarter of the cooldown and every evaluation are over the whole vocabulary.
 
-The candidates of a step follow from its examples, its number and the seed. They are those
-of all its micro-batches, so that the size of one changes only rounding.
+The draw of a step follows from its number and the seed, so that neither a stop nor the size
+of a micro-batch changes it.
 """
 
 from collections.abc import Sequence
@@ -24,8 +25,8 @@ Batch = dict[str, Any]
 Integers = npt.NDArray[np.integer[Any]]
 Floats = npt.NDArray[np.floating[Any]]
 
-# Tokens that are candidates in every step.
-FREQUENT = 512
+# The most frequent tokens, which are candidates in every step, and the fewest others drawn.
+FREQUENT, LEAST_DRAWN = 512, 256
 
 # Where the head takes most operations: layers up to this width, and no more candidates than
 # this share of the vocabulary.
@@ -45,25 +46,27 @@ def num_candidates(
     >>> model = ModelConfig(hidden_size=256, num_attention_heads=4)
     >>> train = TrainConfig(sampled_softmax=True, batch_size=32, schedule="constant-cooldown")
     >>> num_candidates(model, train, [data])
-    2144
+    2400
     """
     if not train.sampled_steps or config.hidden_size > MOST_WIDTH:
         return None
     most = max(one.max_predictions_per_seq for one in examples)
-    number = FREQUENT + train.batch_size * most
+    number = FREQUENT + LEAST_DRAWN + train.batch_size * most
     return number if number <= MOST_CANDIDATES * config.vocab_size else None
 
 
 class Candidates(NamedTuple):
-    """The tokens that a step predicts among.
+    """The tokens that a step has logits of.
 
     Attributes:
         ids: `[C]`, in ascending order.
-        log_chances: The logarithm of the chance that each had to be one, `[C]`.
+        log_chances: The logarithm of the chance of each to be drawn, `[C]`.
+        is_drawn: Whether each is predicted among; others only where they are the label.
     """
 
     ids: Integers
     log_chances: Floats
+    is_drawn: npt.NDArray[np.bool_]
 
     def batch(self, batch: Batch) -> Batch:
         """N micro-batches `[N, ...]` that are predicted among these, `[N, C]`.
@@ -73,36 +76,42 @@ class Candidates(NamedTuple):
         number, labels = len(batch["masked_lm_ids"]), batch["masked_lm_ids"]
         # Where nothing is masked, any place does.
         places = np.minimum(np.searchsorted(self.ids, labels), len(self.ids) - 1)
+        names = ("candidates", "log_chances", "is_drawn")
         return {
             **batch,
             "masked_lm_ids": places.astype(labels.dtype),
-            "candidates": np.tile(self.ids, (number, 1)),
-            "log_chances": np.tile(self.log_chances, (number, 1)),
+            **{name: np.tile(each, (number, 1)) for name, each in zip(names, self, strict=True)},
         }
 
 
 def among_any(batch: Batch, *, number: int) -> Batch:
     """N micro-batches that are predicted among so many tokens, whichever."""
-    return Candidates(np.arange(number, dtype=np.int32), np.zeros(number, np.float32)).batch(batch)
+    every = Candidates(
+        np.arange(number, dtype=np.int32), np.zeros(number, np.float32), np.ones(number, bool)
+    )
+    return every.batch(batch)
 
 
 class Sampler:
-    """Draws the candidates of each step: its labels, the most frequent tokens, and others.
+    """Draws the candidates of each step.
 
     Args:
-        number: C, no fewer than there may be labels and frequent tokens.
+        number: C, more than there may be labels and frequent tokens.
         shares: Of each token of the vocabulary, in all labels of the run, `[V]`.
 
-    >>> sampler = Sampler(number=5, shares=np.array([0.5, 0.3, 0.1, 0.05, 0.05]), seed=1)
-    >>> found = sampler.draw(np.array([3]), step=0)
-    >>> found.ids.tolist(), np.exp(found.log_chances).tolist()
-    ([0, 1, 2, 3, 4], [1.0, 1.0, 1.0, 1.0, 1.0])
+    >>> sampler = Sampler(number=515, shares=np.geomspace(1, 0.001, 600), seed=1)
+    >>> found = sampler.draw(np.array([3, 590]), step=0)
+    >>> found.ids[-3:].tolist(), found.is_drawn[-3:].tolist()
+    ([553, 557, 590], [True, True, False])
+    >>> np.exp(found.log_chances[-3:]).round(3)  # 2 of 88
+    array([0.023, 0.023, 0.023], dtype=float32)
     """
 
     def __init__(self, *, number: int, shares: Floats, seed: int) -> None:
-        self._number, self._shares, self._seed = number, shares, seed
+        self._number, self._seed = number, seed
         self._is_frequent = np.zeros(len(shares), bool)
         self._is_frequent[np.argsort(-shares, kind="stable")[:FREQUENT]] = True
+        self._others = np.flatnonzero(~self._is_frequent)
 
     def draw(self, labels: Integers, *, step: int) -> Candidates:
         """The candidates of a step.
@@ -110,14 +119,18 @@ class Sampler:
         Args:
             labels: Of all that is masked in it, `[M]`.
         """
-        is_candidate = self._is_frequent.copy()
-        is_candidate[labels] = True
-        others = np.flatnonzero(~is_candidate)
-        room = self._number - (len(self._shares) - len(others))
+        is_label = np.zeros_like(self._is_frequent)
+        is_label[labels] = True
+        # Drawn of all others, labels among them: else a label would say what else there is.
+        frequent = len(is_label) - len(self._others)
+        room = self._number - frequent - np.count_nonzero(is_label[self._others])
         random = np.random.default_rng((self._seed, step))
-        is_candidate[random.choice(others, room, replace=False, shuffle=False)] = True
+        is_drawn = self._is_frequent.copy()
+        is_drawn[random.choice(self._others, room, replace=False, shuffle=False)] = True
+        is_candidate = is_drawn | is_label
+        # In the place of labels that were drawn too, tokens that are predicted nowhere.
+        missing = self._number - np.count_nonzero(is_candidate)
+        is_candidate[np.flatnonzero(~is_candidate)[:missing]] = True
         ids = np.flatnonzero(is_candidate)
-        # Neither masked in the step nor drawn.
-        missed = np.exp(-len(labels) * self._shares[ids]) * (1 - room / max(1, len(others)))
-        log_chances = np.where(self._is_frequent[ids], 0.0, np.log1p(-missed))
-        return Candidates(ids.astype(np.int32), log_chances.astype(np.float32))
+        log_chances = np.where(self._is_frequent[ids], 0.0, np.log(room / len(self._others)))
+        return Candidates(ids.astype(np.int32), log_chances.astype(np.float32), is_drawn[ids])

@@ -261,6 +261,20 @@ def sample_flops(
     return parts
 
 
+def forward_share(model: ModelConfig, train: TrainConfig, manifest: DatasetManifest) -> float:
+    """What a held-out example takes, as a share of one of the first steps.
+
+    More than `FORWARD_SHARE` where these have a sampled softmax.
+    """
+    samples = list(samples_of(manifest.config, train))
+    if not num_candidates(model, train, [sample.config for sample in samples]):
+        return FORWARD_SHARE
+    length = round(manifest.statistics["mean_length"])
+    predictions = round(manifest.config.masked_lm_prob * length)
+    whole = training_flops(model, length=length, predictions=predictions)
+    return FORWARD_SHARE * whole / sample_flops(model, train, manifest)[0][1]
+
+
 def step_flops(model: ModelConfig, train: TrainConfig, manifest: DatasetManifest) -> float:
     """Operations of a step, on average over a training."""
     parts = sample_flops(model, train, manifest)

@@ -54,9 +54,17 @@ QUANTITIES = (
     Quantity(
         "sampled_mlm_loss",
         "Masked-LM loss among candidates",
-        "Nats for a masked piece among a sample of the vocabulary, as steps before the cooldown "
-        "predict it.",
+        "Nats for a masked piece among a sample of the vocabulary, of all but the last steps.",
         is_held_out=False,
+        is_of_masking=True,
+    ),
+    Quantity(
+        "sampled_mlm_accuracy",
+        "Masked-LM accuracy among candidates",
+        "Masked pieces that are guessed right in such a sample.",
+        unit="share",
+        is_held_out=False,
+        is_of_masking=True,
     ),
     Quantity(
         "sentence_loss",

@@ -22,6 +22,7 @@ from albert_tf.evaluation.words import (
 )
 from albert_tf.hosts.hosts import ONE_HOST, Hosts, shared_value
 from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.planning.budget import forward_share
 from albert_tf.runs.metrics import (
     BitsPerCharacter,
     Metrics,
@@ -181,6 +182,9 @@ class HeldOutEvaluations:
         self.log, self.progress = log, progress
         self.held_out: HeldOut | None = None
         self.words: HeldOutWords | None = None
+        self._forward_share = FORWARD_SHARE
+        if run.config.sampled_softmax:
+            self._forward_share = forward_share(run.model_config, run.config, run.manifest)
         examples = min(run.config.eval_examples, run.manifest.num_examples(EVAL))
         if not examples:
             progress.say(
@@ -266,7 +270,7 @@ class HeldOutEvaluations:
         before = [line for line in self.log.evaluations() if line["step"]]
         rates = [line.get("sequences_per_second") for line in before]
         measured = [1 / rate for rate in rates if rate]
-        guess = FORWARD_SHARE * step_seconds / self.run.config.batch_size
+        guess = self._forward_share * step_seconds / self.run.config.batch_size
         regular = more = 0
         if self.words and self._is_trained(step):
             regular = self.words.number(is_last=False)

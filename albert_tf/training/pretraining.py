@@ -94,7 +94,8 @@ def pretrain(
     # There is nothing to save yet, so a signal may end this at once.
     start = time.monotonic()
     steps, state = begin(run, say=progress.say)
-    state.machine = f"{os.cpu_count()} CPU cores"
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    state.machine = f"{run.hosts.number} x " * (run.hosts.number > 1) + f"{cores} CPU cores"
     if device := steps.device():
         state.machine = f"{steps.num_devices * run.hosts.number} x {device}"
     if max_seconds is not None:
@@ -348,6 +349,8 @@ class Pretraining:
         is_last = self.is_sampled(state.step - 1) != self.is_sampled(state.step)
         if state.step % max(1, steps // NUM_LINES) == 0 or state.step == steps or is_last:
             self._log_window()
+        if is_last:
+            self.pace.newest.clear()
         values = means(Sums(*sums.tolist()))
         text = [f"step {state.step}/{steps}"]
         task = self.run.model_config.sentence_task.upper()

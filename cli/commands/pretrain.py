@@ -136,8 +136,9 @@ def pretrain(
     recipe = RECIPES[BUDGET_RECIPE if has_budget else named]
     given = apply_recipe(TrainConfig, values, recipe=recipe)
     config = take_config(TrainConfig, values)
-    for name in ("constant_steps", "cooldown_share"):
-        if config.schedule == "linear" and is_typed(name):
+    for name in ("constant_steps", "cooldown_share", "sampled_softmax"):
+        is_asked = is_typed(name) and getattr(config, name) is not False
+        if config.schedule == "linear" and is_asked:
             raise SettingError(
                 f"{flag_name(name)} applies only to --schedule constant-cooldown, and "
                 "the schedule is linear; give --schedule constant-cooldown, or leave "

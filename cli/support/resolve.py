@@ -201,9 +201,12 @@ def settings_of(asked: Asked) -> dict[str, Any]:
 
 def identity_of(asked: Asked, run: "ResolvedRun") -> dict[str, Any]:
     """The settings that decide the weights: a run continues only with the same."""
-    model = dataclasses.asdict(run.model_config)
+    model, settings = dataclasses.asdict(run.model_config), deciding(run.config)
+    # Runs of before it was a setting go on.
+    if not run.config.sampled_softmax:
+        del settings["sampled_softmax"]
     return {
-        **deciding(run.config),
+        **settings,
         # Only what was changed, so that a run goes on under a version with more fields.
         "model": {n: v for n, v in model.items() if v != getattr(ModelConfig, n)},
         "data": run.manifest.fingerprint,

@@ -135,7 +135,7 @@ def test_a_card_says_what_was_trained_on_how_long_and_on_what(trained):
     assert {
         f"| tokens trained on, about | {7 * 8 * length:,} |",
         "| time in steps | 1 h 30 min |",
-        "| machine | 2 CPU cores |",
+        "| machine, at the end | 2 CPU cores |",
     } < set(card_of(trained, SMALL_RUN, step=7).splitlines())
 
 

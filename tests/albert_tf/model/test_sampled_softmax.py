@@ -7,7 +7,7 @@ import pytest
 
 from albert_tf.model import sampled_softmax
 from albert_tf.model.pretrainer import AlbertPretrainer, micro_batch_loss
-from albert_tf.model.sampled_softmax import Sampler, among_any, num_candidates
+from albert_tf.model.sampled_softmax import Candidates, Sampler, among_any, num_candidates
 from albert_tf.training.timing import random_batch
 from schemas.architecture import ModelConfig
 from schemas.config import DataConfig, TrainConfig
@@ -22,6 +22,7 @@ SHARES = np.random.default_rng(7).dirichlet(np.full(VOCABULARY, 0.3))
 def few_frequent(monkeypatch):
     """As in a vocabulary of thousands, only some tokens are candidates in each step."""
     monkeypatch.setattr(sampled_softmax, "FREQUENT", 10)
+    monkeypatch.setattr(sampled_softmax, "LEAST_DRAWN", 5)
 
 
 def drawn(seed, *, labels=None):
@@ -30,30 +31,80 @@ def drawn(seed, *, labels=None):
     return labels, Sampler(number=NUMBER, shares=SHARES, seed=1).draw(labels, step=seed)
 
 
-def test_candidates_are_what_is_masked_what_is_frequent_and_others(few_frequent):
+@pytest.mark.usefixtures("few_frequent")
+def test_candidates_are_what_is_frequent_what_is_drawn_and_for_its_own_places_what_is_masked():
     labels, found = drawn(1)
     frequent = np.argsort(-SHARES)[:10]
     assert len(found.ids) == NUMBER == len(set(found.ids))
     assert (np.diff(found.ids) > 0).all()
     assert set(labels) | set(frequent) < set(found.ids)
-    assert (found.log_chances[np.isin(found.ids, frequent)] == 0).all()
+    is_frequent = np.isin(found.ids, frequent)
+    assert found.is_drawn[is_frequent].all()
+    # Those drawn are as many as there is room for, whichever labels are among them.
+    room = NUMBER - 10 - len(set(labels) - set(frequent))
+    assert np.count_nonzero(found.is_drawn) == 10 + room
+    expected = np.where(is_frequent, 1.0, room / (VOCABULARY - 10))
+    np.testing.assert_allclose(np.exp(found.log_chances), expected, rtol=1e-6)
 
 
-def test_the_same_step_has_the_same_candidates_in_whatever_order_it_is_masked(few_frequent):
+@pytest.mark.usefixtures("few_frequent")
+def test_the_same_step_has_the_same_candidates_in_whatever_order_it_is_masked():
     labels, found = drawn(1)
     _, again = drawn(1, labels=labels[::-1])
-    np.testing.assert_array_equal(found.ids, again.ids)
-    np.testing.assert_array_equal(found.log_chances, again.log_chances)
+    for one, other in zip(found, again, strict=True):
+        np.testing.assert_array_equal(one, other)
     assert not np.array_equal(found.ids, drawn(2, labels=labels)[1].ids)
 
 
-def test_the_lowered_logits_add_up_to_those_of_the_whole_vocabulary(few_frequent):
+@pytest.mark.usefixtures("few_frequent")
+def test_the_lowered_logits_add_up_to_those_of_the_whole_vocabulary_whatever_is_masked():
+    """Also where a step masks some rare tokens again and again."""
     logits = np.random.default_rng(3).normal(size=VOCABULARY)
+    rare = np.repeat(np.argsort(SHARES)[:8], 5)
+    logits[rare] += 3
     sums = []
-    for seed in range(2000):
-        _, found = drawn(seed)
-        sums.append(np.exp(logits[found.ids] - found.log_chances).sum())
-    assert np.mean(sums) == pytest.approx(np.exp(logits).sum(), rel=0.01)
+    for seed in range(3000):
+        _, found = drawn(seed, labels=rare)
+        sums.append(np.exp(logits[found.ids] - found.log_chances)[found.is_drawn].sum())
+    assert np.mean(sums) == pytest.approx(np.exp(logits).sum(), rel=0.02)
+
+
+@pytest.mark.usefixtures("few_frequent")
+def test_a_sampled_softmax_learns_the_probabilities_of_the_whole_one():
+    """Of logits without a model, where two texts have rare tokens of their own."""
+    random = np.random.default_rng(0)
+    truth = np.full((2, VOCABULARY), 0.5 / VOCABULARY)
+    for text, own in enumerate(np.argsort(SHARES)[:20].reshape(2, 10)):
+        truth[text, own] += 0.05
+    logits, squares, learnt = (np.zeros((2, VOCABULARY)) for _ in range(3))
+    for step in range(3000):
+        texts = np.repeat([0, 1], MASKED // 2)
+        labels = np.array([random.choice(VOCABULARY, p=truth[text]) for text in texts])
+        _, found = drawn(step, labels=labels)
+        is_label = found.ids == labels[:, None]
+        seen = np.exp(logits[texts][:, found.ids] - found.log_chances)
+        seen = np.where(found.is_drawn | is_label, seen, 0)
+        gradient = np.zeros_like(logits)
+        of_rows = seen / seen.sum(axis=1, keepdims=True) - is_label
+        np.add.at(gradient, (texts[:, None], found.ids[None]), of_rows / MASKED)
+        squares = 0.99 * squares + 0.01 * gradient**2
+        logits -= 0.02 * gradient / (np.sqrt(squares) + 1e-6)
+        if step >= 1000:
+            shares = np.exp(logits)
+            learnt += shares / shares.sum(axis=1, keepdims=True) / 2000
+    of_own = [learnt[text][truth[text] > 0.01].sum() for text in range(2)]
+    assert of_own == pytest.approx([0.525, 0.525], abs=0.04)
+
+
+def test_what_was_not_drawn_is_seen_only_where_it_is_the_label():
+    batch = random_batch((1, 4, 16), length=12, predictions=3, vocab_size=TINY.vocab_size)
+    batch["masked_lm_ids"][...] = [5, 6, 7]
+    ids = np.array([2, 5, 6, 7, 9], np.int32)
+    is_drawn = np.array([True, False, True, False, True])
+    given = Candidates(ids, np.zeros(5, np.float32), is_drawn).batch(batch)
+    logits, _ = AlbertPretrainer(TINY)({name: values[0] for name, values in given.items()})
+    hidden = np.asarray(logits).reshape(4, 3, 5) == -10_000
+    assert (hidden == [[0, 0, 0, 1, 0], [0, 1, 0, 1, 0], [0, 1, 0, 0, 0]]).all()
 
 
 def test_a_batch_among_all_tokens_has_the_loss_of_the_whole_softmax():
@@ -78,17 +129,17 @@ DATA = DataConfig(max_seq_length=128, masked_lm_prob=0.4).resolved(input_bytes=0
 @pytest.mark.parametrize(
     ("model", "train", "number"),
     [
-        ({}, {}, 2144),
-        ({"hidden_size": 384}, {}, 2144),
+        ({}, {}, 2400),
+        ({"hidden_size": 384}, {}, 2400),
         ({"hidden_size": 512}, {}, None),
-        ({"vocab_size": 8000}, {}, 2144),
+        ({"vocab_size": 8000}, {}, 2400),
         ({"vocab_size": 7000}, {}, None),
         ({}, {"sampled_softmax": False}, None),
         # There would be no step with the whole vocabulary.
         ({}, {"schedule": "linear"}, None),
         # The step masks so much that a sample is no smaller.
         ({}, {"batch_size": 256}, None),
-        ({}, {"batch_size": 64}, 3776),
+        ({}, {"batch_size": 64}, 4032),
     ],
 )
 def test_the_shape_decides_how_many_candidates_there_are(model, train, number):

@@ -494,8 +494,9 @@ SAMPLED = dataclasses.replace(
 
 @pytest.fixture
 def half_of_a_small_vocabulary(monkeypatch):
-    """28 candidates of 64 tokens."""
+    """32 candidates of 64 tokens."""
     monkeypatch.setattr(sampled_softmax, "FREQUENT", 4)
+    monkeypatch.setattr(sampled_softmax, "LEAST_DRAWN", 4)
     monkeypatch.setattr(sampled_softmax, "MOST_CANDIDATES", 1.0)
 
 

@@ -165,6 +165,18 @@ def test_a_run_keeps_its_settings_and_one_of_an_older_version_its_release(comman
     assert f"{tmp_path}/run holds a run of albert 0.2.0, which has other settings" in said
 
 
+def test_a_run_of_before_the_sampled_softmax_goes_on_without_it(command, tmp_path):
+    run(*command, "--recipe", "small-budget", "--no-sampled-softmax")
+    path = tmp_path / "run/config.json"
+    record = json.loads(path.read_bytes())
+    del record["sampled_softmax"]
+    path.write_text(json.dumps(record), "utf-8")
+    code, said = attempt(*command, "--recipe", "small-budget")
+    assert (code, "finished already" in said) == (0, True)
+    code, said = attempt(*command, "--recipe", "small-budget", "--sampled-softmax")
+    assert (code, "--sampled-softmax" in said) == (2, True)
+
+
 def test_the_time_allowed_counts_from_when_the_command_was_entered(small, monkeypatch, tmp_path):
     given = {}
 
