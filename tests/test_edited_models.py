@@ -43,7 +43,7 @@ VOCABULARY = SimpleNamespace(
 
 def export(run):
     exported, _ = load(run, "latest", say=Console(quiet=True).say)
-    model_card(run, exported.config, step=exported.step)
+    model_card(run, exported.config, step=exported.step, normalize=str)
 
 
 def report(run):

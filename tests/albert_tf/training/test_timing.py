@@ -138,7 +138,9 @@ def utilization(precision, seconds, say):
     steps = types.SimpleNamespace(model=types.SimpleNamespace(config=TINY))
     config = TrainConfig(batch_size=4, precision=precision)
     counts = {"piece_count": 64.0, "mlm_count": 8.0}
-    return timing.utilization_text(steps, counts, seconds, devices=2, config=config, say=say)
+    return timing.utilization_text(
+        steps, counts, seconds, devices=2, config=config, candidates=None, say=say
+    )
 
 
 def test_a_run_in_bfloat16_that_does_not_pay_is_told_so(monkeypatch):
