@@ -351,7 +351,7 @@ def _recipe(
             examples = [phase.config for phase in phases_of(manifest.config, config)]
             if config.sampled_softmax:
                 candidates = num_candidates(model, config, examples)
-                settings["sampled_softmax"] = candidates or "none of this shape"
+                settings["sampled_softmax"] = candidates or "not used"
             tokens = step * config.batch_size * tokens_of_example(manifest, config)
             settings["tokens trained on, about"] = f"{tokens:,}"
         done = [line for line in read_metrics(run) if line["step"] <= step]

@@ -193,8 +193,12 @@ class TensorFlowSteps(TrainingSteps):
         return norm
 
 
+# Numbers of a table from which an update in one pass is worth compiling.
+LEAST_FUSED = 1 << 20
+
+
 def fused_tables(update: Update) -> Update:
-    """The same with what is elementwise of a table in one pass, compiled by XLA.
+    """The same with what is elementwise of a large table in one pass, compiled by XLA.
 
     A table of 30,000 tokens takes longer than all else of a small model. LAMB's norms are no
     such pass.
@@ -202,10 +206,10 @@ def fused_tables(update: Update) -> Update:
     compiled = tf.function(update, jit_compile=True, autograph=False)
 
     def fused(weight: Any, gradient: Any, moments: State, rule: Rule) -> tuple[Any, State]:
-        is_elementwise = rule.role is Role.TABLE and rule.config.optimizer != "lamb"
-        next_weight: tuple[Any, State] = (compiled if is_elementwise else update)(
-            weight, gradient, moments, rule
-        )
+        is_large = rule.role is Role.TABLE and weight.shape.num_elements() >= LEAST_FUSED
+        next_weight: tuple[Any, State] = (
+            compiled if is_large and rule.config.optimizer != "lamb" else update
+        )(weight, gradient, moments, rule)
         return next_weight
 
     return fused

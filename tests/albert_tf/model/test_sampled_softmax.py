@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from albert_tf.model import sampled_softmax
 from albert_tf.model.pretrainer import AlbertPretrainer, micro_batch_loss
@@ -96,22 +97,38 @@ def test_a_sampled_softmax_learns_the_probabilities_of_the_whole_one():
     assert of_own == pytest.approx([0.525, 0.525], abs=0.04)
 
 
-def test_what_was_not_drawn_is_seen_only_where_it_is_the_label():
-    batch = random_batch((1, 4, 16), length=12, predictions=3, vocab_size=TINY.vocab_size)
-    batch["masked_lm_ids"][...] = [5, 6, 7]
-    ids = np.array([2, 5, 6, 7, 9], np.int32)
-    is_drawn = np.array([True, False, True, False, True])
-    given = Candidates(ids, np.zeros(5, np.float32), is_drawn).batch(batch)
-    logits, _ = AlbertPretrainer(TINY)({name: values[0] for name, values in given.items()})
-    hidden = np.asarray(logits).reshape(4, 3, 5) == -10_000
-    assert (hidden == [[0, 0, 0, 1, 0], [0, 1, 0, 1, 0], [0, 1, 0, 0, 0]]).all()
-
-
-def test_a_batch_among_all_tokens_has_the_loss_of_the_whole_softmax():
-    model = AlbertPretrainer(TINY)
+def lively(precision="float32"):
+    model = AlbertPretrainer(TINY, precision=precision)
     for variable in model.trainable_variables:
         values = np.random.default_rng(len(variable.path)).normal(0, 0.3, variable.shape)
         variable.assign(values)
+    return model
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.05)])
+def test_logits_are_those_of_the_candidates_lowered_and_seen_where_drawn_or_the_label(
+    precision, tolerance
+):
+    batch = random_batch((1, 4, 16), length=12, predictions=3, vocab_size=TINY.vocab_size)
+    batch["masked_lm_ids"][...] = [5, 6, 17]
+    ids = np.array([2, 5, 6, 17, 40], np.int32)
+    is_drawn = np.array([True, False, True, False, True])
+    log_chances = np.array([0.0, -3.0, -3.0, -3.0, -1.5], np.float32)
+    given = Candidates(ids, log_chances, is_drawn).batch(batch)
+    model = lively(precision)
+    whole, sampled = (
+        np.asarray(model({name: values[0] for name, values in one.items()})[0], "float32")
+        for one in (batch, given)
+    )
+    is_seen = is_drawn | (np.arange(5) == [[1], [2], [3]] * 4)
+    assert is_seen.sum() == 4 * (4 + 3 + 4)
+    assert (sampled[~is_seen] == np.float32(tf.cast(-10_000.0, model.compute_dtype))).all()
+    expected = whole[:, ids] - log_chances
+    np.testing.assert_allclose(sampled[is_seen], expected[is_seen], atol=tolerance)
+
+
+def test_a_batch_among_all_tokens_has_the_loss_of_the_whole_softmax():
+    model = lively()
     batch = random_batch((1, 4, 16), length=12, predictions=3, vocab_size=TINY.vocab_size)
     losses = []
     for given in (batch, among_any(batch, number=TINY.vocab_size)):

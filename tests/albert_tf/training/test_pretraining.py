@@ -488,7 +488,12 @@ def test_what_overflows_ends_a_run_with_its_cause_and_what_was_measured(
 
 
 SAMPLED = dataclasses.replace(
-    SETTINGS, batch_size=6, schedule="constant-cooldown", cooldown_share=0.5, sampled_softmax=True
+    SETTINGS,
+    steps=6,
+    batch_size=6,
+    schedule="constant-cooldown",
+    cooldown_share=0.5,
+    sampled_softmax=True,
 )
 
 
@@ -511,7 +516,7 @@ def test_all_but_the_last_steps_predict_among_candidates_and_a_stop_does_not_sho
         if line["split"] == "train"
     }
     assert measured == {
-        step: {"sampled_mlm_loss" if step <= 10 else "mlm_loss"} for step in range(1, 13)
+        step: {"sampled_mlm_loss" if step <= 5 else "mlm_loss"} for step in range(1, 7)
     }
     with monkeypatch.context() as patch:
         signal_at_micro_batch(patch, 9)
