@@ -231,12 +231,11 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Any:
     losses = tf.math.log(total) - (chosen - largest)
 
     def gradient(dlosses: Tensor, _: Tensor) -> Any:
-        scale = dlosses[:, None] / total
         at_label = (tf.exp(chosen - largest) / total - 1.0) * dlosses[:, None]
         places = tf.stack([tf.range(tf.shape(labels)[0]), tf.cast(labels, tf.int32)], axis=1)
         # Put there afterwards: a comparison of each class with the label takes longer.
         dlogits = tf.tensor_scatter_nd_update(
-            _scaled_exponentials(logits, largest, scale),
+            _scaled_softmax(logits, largest, total, dlosses),
             places,
             tf.cast(at_label[:, 0], logits.dtype),
         )
@@ -251,5 +250,6 @@ def _sum_of_exponentials(logits: Tensor, largest: Tensor) -> Tensor:
 
 
 @_compiled
-def _scaled_exponentials(logits: Tensor, largest: Tensor, scale: Tensor) -> Tensor:
-    return tf.cast(tf.exp(_float32(logits) - largest) * scale, logits.dtype)
+def _scaled_softmax(logits: Tensor, largest: Tensor, total: Tensor, dlosses: Tensor) -> Tensor:
+    softmax = tf.exp(_float32(logits) - largest) / total
+    return tf.cast(softmax * dlosses[:, None], logits.dtype)
