@@ -27,7 +27,6 @@ from schemas.config import TrainConfig, deciding
 from schemas.files import read_json
 from schemas.layout import EVAL, MODEL_CARD, SPM_MODEL, TASK_EVALUATION, WORDPIECE
 from schemas.manifest import DatasetManifest, inputs_table, recorded, splits_table
-from schemas.phases import phases_of
 from schemas.readable import duration
 from schemas.report import Section, Table, as_facts, as_markdown
 from schemas.task import TaskSpec
@@ -348,9 +347,8 @@ def _recipe(
         if source := record.get("init_from"):
             settings["started from the weights of"] = Path(source).name
         if manifest is not None:
-            examples = [phase.config for phase in phases_of(manifest.config, config)]
             if config.sampled_softmax:
-                candidates = num_candidates(model, config, examples)
+                candidates = num_candidates(model, config, manifest.config)
                 settings["sampled_softmax"] = candidates or "not used"
             tokens = step * config.batch_size * tokens_of_example(manifest, config)
             settings["tokens trained on, about"] = f"{tokens:,}"

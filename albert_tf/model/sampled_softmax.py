@@ -12,7 +12,6 @@ The draw of a step follows from its number and the seed, so that neither a stop 
 of a micro-batch changes it.
 """
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ import numpy.typing as npt
 
 from schemas.architecture import ModelConfig
 from schemas.config import ResolvedDataConfig, TrainConfig
+from schemas.phases import phases_of
 
 Batch = dict[str, Any]
 Integers = npt.NDArray[np.integer[Any]]
@@ -33,24 +33,22 @@ FREQUENT, LEAST_DRAWN = 512, 256
 MOST_WIDTH, MOST_CANDIDATES = 384, 0.3
 
 
-def num_candidates(
-    config: ModelConfig, train: TrainConfig, examples: Sequence[ResolvedDataConfig]
-) -> int | None:
+def num_candidates(config: ModelConfig, train: TrainConfig, data: ResolvedDataConfig) -> int | None:
     """The candidates C of a step; None for the whole vocabulary in all steps.
 
     Args:
-        examples: The settings that the examples of the run have.
+        data: The settings of the data set.
 
     >>> from schemas.config import DataConfig
     >>> data = DataConfig(max_seq_length=128, masked_lm_prob=0.4).resolved(input_bytes=0)
     >>> model = ModelConfig(hidden_size=256, num_attention_heads=4)
     >>> train = TrainConfig(sampled_softmax=True, batch_size=32, schedule="constant-cooldown")
-    >>> num_candidates(model, train, [data])
+    >>> num_candidates(model, train, data)
     2400
     """
     if not train.sampled_steps or config.hidden_size > MOST_WIDTH:
         return None
-    most = max(one.max_predictions_per_seq for one in examples)
+    most = max(phase.config.max_predictions_per_seq for phase in phases_of(data, train))
     number = FREQUENT + LEAST_DRAWN + train.batch_size * most
     return number if number <= MOST_CANDIDATES * config.vocab_size else None
 

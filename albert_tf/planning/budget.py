@@ -246,10 +246,9 @@ def sample_flops(
     model: ModelConfig, train: TrainConfig, manifest: DatasetManifest
 ) -> list[tuple[float, int]]:
     """The parts of a training: the share of its steps, and the operations for a sequence."""
-    samples = list(samples_of(manifest.config, train))
-    candidates = num_candidates(model, train, [sample.config for sample in samples])
+    candidates = num_candidates(model, train, manifest.config)
     parts = []
-    for sample in samples:
+    for sample in samples_of(manifest.config, train):
         length = sample_length(sample, manifest)
         flops = training_flops(
             model,
@@ -266,8 +265,7 @@ def forward_share(model: ModelConfig, train: TrainConfig, manifest: DatasetManif
 
     More than `FORWARD_SHARE` where these have a sampled softmax.
     """
-    samples = list(samples_of(manifest.config, train))
-    if not num_candidates(model, train, [sample.config for sample in samples]):
+    if not num_candidates(model, train, manifest.config):
         return FORWARD_SHARE
     length = round(manifest.statistics["mean_length"])
     predictions = round(manifest.config.masked_lm_prob * length)

@@ -36,7 +36,6 @@ from albert_tf.training.timing import Pace, utilization_text
 from schemas.config import ResolvedTrainConfig, evaluations_every
 from schemas.errors import AlbertError
 from schemas.layout import METRICS, TRAIN
-from schemas.phases import phases_of
 from schemas.readable import duration
 
 # About this many lines of training metrics in a run.
@@ -200,9 +199,7 @@ class Pretraining:
         )
         self._landmarks = Landmarks()
         self._newest: StepDone | None = None
-        phases = phases_of(run.manifest.config, run.config)
-        examples = [phase.config for phase in phases]
-        self._num_candidates = num_candidates(run.model_config, run.config, examples)
+        self._num_candidates = num_candidates(run.model_config, run.config, run.manifest.config)
         # Once labels are counted.
         self._sampler: Sampler | None = None
 

@@ -164,9 +164,7 @@ class ThisMachine:
         records, manifest = self._records, self._records.manifest
         steps = _new_steps(config, train)
         samples = list(samples_of(manifest.config, train))
-        examples = [sample.config for sample in samples]
-        size = micro_batch_size(steps, train, examples)
-        candidates = num_candidates(config, train, examples) if samples[0].is_sampled else None
+        size = micro_batch_size(steps, train, [sample.config for sample in samples])
         # Examples of such settings, where they are made of documents.
         phases = (Phase(0, samples[0].config),) if records.phases else ()
         batches = training_batches(
@@ -181,7 +179,7 @@ class ThisMachine:
                 batch_size=train.batch_size,
                 seconds=seconds,
                 sizes=records.sizes(size),
-                candidates=candidates,
+                candidates=num_candidates(config, train, manifest.config),
             )
         return first._replace(step=first.step * cost_ahead(train, config, manifest))
 

@@ -161,4 +161,4 @@ DATA = DataConfig(max_seq_length=128, masked_lm_prob=0.4).resolved(input_bytes=0
 )
 def test_the_shape_decides_how_many_candidates_there_are(model, train, number):
     model, train = dataclasses.replace(MODEL, **model), dataclasses.replace(TRAIN, **train)
-    assert num_candidates(model, train, [DATA]) == number
+    assert num_candidates(model, train, DATA) == number
