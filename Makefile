@@ -37,13 +37,13 @@ format: $(READY)  ## rewrite the code in the one style
 	$(BIN)/ruff check --fix .
 
 test: check  ## checks and the fast tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 2 --no-loadscope-reorder
 
 test-all: $(READY)  ## the slow tests: live parity, kills
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,slow]"
 	-@command -v npm > /dev/null && npm install --silent --prefix $(VENV)/azurite azurite@3.37.0
 	-@$(BIN)/python -m tests.engines.install
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow -n 2 --no-loadscope-reorder
 
 docs: $(READY)  ## rewrite the generated pages in docs/
 	$(BIN)/python docs/generate.py

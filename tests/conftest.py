@@ -10,6 +10,7 @@ from pydoc_data.topics import topics as language_reference
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
 from cli.support import console
 from pipeline.core.documents import Document
@@ -35,6 +36,18 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def pytest_make_parametrize_id(val, argname):
     """Bytes go by their argument's name: some differ each time they are made."""
     return argname if isinstance(val, bytes) else None
+
+
+class ByFile(LoadFileScheduling):
+    """A file's tests in one process, and those of all engines, each of which is started once."""
+
+    def _split_scope(self, nodeid):
+        return "engines" if nodeid.startswith("tests/engines/") else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return ByFile(config, log)
 
 
 def pytest_runtest_setup():
