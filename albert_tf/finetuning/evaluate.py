@@ -6,7 +6,7 @@ rest of its batch makes no difference, except in rounding.
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +28,9 @@ from albert_tf.tasks.evaluation import (
     with_chosen_threshold,
 )
 from albert_tf.tasks.task import Result
-from albert_tf.training.evaluate import MetricsLog
-from albert_tf.training.loop import StopRequest
+from albert_tf.training.evaluate import Evaluations, MetricsLog
+from albert_tf.training.signals import StopRequest
+from schemas.config import ResolvedTrainConfig
 from schemas.layout import EVAL
 from schemas.task import EncodedExample, TaskRows, TaskSpec
 
@@ -128,18 +129,17 @@ def evaluate_tuned(tuned: TrainedModel, given: TaskRows) -> Result:
     return {"step": tuned.step, **evaluated(Predictor(tuned).answers(given))}
 
 
-class TaskEvaluations:
-    """The `Evaluations` of fine-tuning, each with a checkpoint.
+class TaskEvaluations(Evaluations):
+    """Those of fine-tuning, each with a checkpoint.
 
     The model is measured in float32, whatever it is trained in, so that the checkpoint
     that is the best here is the best in `eval.json`.
 
     Args:
         state: Keeps the threshold that was chosen last.
-        log: Its lines tell what was evaluated before.
     """
 
-    are_all_saved: ClassVar[bool] = True
+    are_all_saved = True
 
     def __init__(
         self,
@@ -147,34 +147,21 @@ class TaskEvaluations:
         model: TaskModel,
         state: TuningState,
         *,
+        config: ResolvedTrainConfig,
         log: MetricsLog,
         progress: Progress,
     ) -> None:
+        super().__init__(config, log=log, progress=progress)
         self._job, self._model, self._state = job, model, state
-        self._log, self._progress = log, progress
         self._task = task_of(job.spec, max_answer_tokens=job.config.max_answer_tokens)
         labels = len(job.spec.labels)
         self._measured = TaskModel(job.source.config, kind=job.spec.kind, labels=labels)
         self._compute = Compiled(lambda of, batch: of(batch), self._measured)
 
-    def is_due(self, step: int) -> bool:
-        """Whether there is an evaluation after a step that was not done yet."""
-        config, lines = self._job.config, self._log.evaluations()
-        is_one = step % config.eval_every == 0 or step == config.steps
-        return is_one and all(line["step"] != step for line in lines)
-
-    def seconds(self, step: int, *, step_seconds: float) -> float:
-        """Unknown: nothing depends on it, as fine-tuning has no limit of time."""
-        return 0.0
-
-    def seconds_left(self, step: int, *, step_seconds: float) -> float:
-        """Unknown, see `seconds`."""
-        return 0.0
-
     def measure(self, step: int, stop: StopRequest, *, has_bar: bool) -> Metrics | None:
-        """Evaluate, and log what was trained since the last evaluation.
+        """See `Evaluations.measure`; logs what was trained since the last evaluation too.
 
-        The threshold is chosen anew. None is returned if a stop was asked for.
+        The threshold is chosen anew.
         """
         state, held_out = self._state, self._job.held_out
         weights = arrays_of(self._model.weights_by_path)
@@ -198,26 +185,26 @@ class TaskEvaluations:
         measures = measured(self._task, answered.targets, answered.predictions)
         if state.losses[1]:
             # The line is of the steps that the checkpoint of this evaluation has.
-            self._log.write(state.take_line())
+            self.log.write(state.take_line())
         return {"step": step, "split": EVAL, **measures}
 
     def is_best(self, line: Metrics) -> bool:
-        """Whether an evaluation that is not recorded yet is the best so far."""
+        """See `Evaluations.is_best`."""
         best = self.best()
         return best is None or self._worth(line) > self._worth(best)
 
     def record(self, line: Metrics) -> None:
-        """Log an evaluation and show it."""
+        """See `Evaluations.record`."""
         mark = " (best)" if self.is_best(line) else ""
-        self._log.write(line)
+        self.log.write(line)
         values = (f"{name} {line[name]:.4f}" for name in self._job.spec.metrics)
-        self._progress.say(
+        self.progress.say(
             f"step {line['step']:,} of {self._job.config.steps:,}: {', '.join(values)}{mark}"
         )
 
     def best(self) -> Metrics | None:
         """The best evaluation, the first of several."""
-        return max(self._log.evaluations(), key=self._worth, default=None)
+        return max(self.log.evaluations(), key=self._worth, default=None)
 
     def _worth(self, line: Metrics) -> tuple[float, ...]:
         """What evaluations are compared by: each measure decides between equals."""

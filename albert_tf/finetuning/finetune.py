@@ -19,7 +19,6 @@ from albert_tf.finetuning.card import tuned_card
 from albert_tf.finetuning.contrast import with_gradients
 from albert_tf.finetuning.evaluate import Predictor, TaskEvaluations, prediction_lines
 from albert_tf.finetuning.job import TuningJob, TuningState
-from albert_tf.hosts.hosts import ONE_HOST
 from albert_tf.model.task_model import Batch, task_loss
 from albert_tf.model.trained_model import TrainedModel, as_embedder, read_tuned
 from albert_tf.runs.checkpoints import Checkpoint, load_newest
@@ -29,8 +28,9 @@ from albert_tf.tasks.baselines import baselines_of
 from albert_tf.tasks.evaluation import evaluated, with_chosen_threshold
 from albert_tf.tasks.task import Result
 from albert_tf.training.evaluate import MetricsLog
-from albert_tf.training.loop import SIGNALS, Saver, StopRequest, stop_requests, train
+from albert_tf.training.loop import Saver, Training
 from albert_tf.training.run import remove_leftovers, training_steps
+from albert_tf.training.signals import SIGNALS, StopRequest, stop_requests
 from albert_tf.training.steps import Counts, StepDone, TrainingLoss
 from albert_tf.training.timing import Pace
 from schemas.errors import AlbertError
@@ -70,7 +70,7 @@ def finetune(
         begin(job, vocabulary=vocabulary)
     with stop_requests(max_seconds) as stop:
         work = FineTuning(job, checkpoint, stop=stop, progress=progress)
-        reason = train(work)
+        reason = work.train()
         work.log.close()
     if reason == "max-time":
         progress.say(
@@ -94,15 +94,15 @@ def begin(job: TuningJob, *, vocabulary: Path) -> None:
     write_record(job.run, job.record)
 
 
-class FineTuning:
-    """What runs: a model of a task with its optimizer and its log; see `loop.Work`.
+class FineTuning(Training):
+    """What runs: a model of a task with its optimizer and its log.
 
     Args:
         checkpoint: Where it goes on; None to begin.
     """
 
-    hosts = ONE_HOST
-    ends_at = None
+    state: TuningState
+    evaluations: TaskEvaluations
 
     def __init__(
         self,
@@ -133,7 +133,9 @@ class FineTuning:
         # Without a number of steps every evaluation has a checkpoint, and that is all.
         self.saver = Saver(job.run, self.steps, self.state, every=every)
         self.log = MetricsLog(job.run, step=self.state.step)
-        self.evaluations = TaskEvaluations(job, model, self.state, log=self.log, progress=progress)
+        self.evaluations = TaskEvaluations(
+            job, model, self.state, config=self.config, log=self.log, progress=progress
+        )
 
     @property
     def is_over(self) -> bool:

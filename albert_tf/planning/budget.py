@@ -15,13 +15,20 @@ run that was begun with that many, and with the same warm-up.
 import bisect
 import dataclasses
 import math
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from albert_tf.model.sampled_softmax import num_candidates
-from albert_tf.planning.cost import num_blocks, training_flops
+from albert_tf.planning.cost import (
+    PEAK_FLOPS,
+    SHARE_OF_PEAK,
+    accelerators_shown,
+    num_blocks,
+    training_flops,
+)
 from schemas.architecture import ModelConfig
 from schemas.config import FORWARD_SHARE, ResolvedTrainConfig, TrainConfig
 from schemas.errors import SettingError
@@ -90,6 +97,9 @@ CHOOSING_SHARE, MUCH_LEFT = 0.1, 1 / 3
 # The share of a budget in which steps of one model are timed, and the least and most
 # seconds of that.
 TIMED_SHARE, TIMED_SECONDS = 0.005, (3.0, 30.0)
+
+# More operations a second than a core of a CPU trains with.
+CORE_FLOPS = 1e12
 
 # A machine of which no step was timed is taken to be so many times slower than guessed.
 DOUBT = 2.0
@@ -572,18 +582,39 @@ def refilled(
         except SettingError:
             return False  # not even for the warm-up
 
-    ahead = cost_ahead(config, model, manifest, step=step)
+    ahead = cost_ahead(sample_flops(model, config, manifest), done=step / config.steps)
     each = ahead * pace + evaluating / config.eval_every
     fitting = step + max(0, int((seconds - ENDING_SECONDS) / each))
     least = step + bisect.bisect_left(range(step, config.steps), True, key=are_enough)
     return max(fitting, least), fitting
 
 
-def cost_ahead(
-    config: TrainConfig, model: ModelConfig, manifest: DatasetManifest, *, step: int = 0
-) -> float:
-    """What a step after so many costs on average, in steps of the first examples."""
-    parts = sample_flops(model, config, manifest)
-    before, done = parts[0][1], step / config.steps
-    whole = math.fsum(share * flops for share, flops in parts)
-    return (whole / before - done) / (1 - done)
+def cost_ahead(parts: Sequence[tuple[float, int]], *, done: float = 0.0) -> float:
+    """What the steps to come cost on average, in steps like the next one.
+
+    Args:
+        parts: Of the training, see `sample_flops`.
+        done: The share of its steps that is done.
+
+    >>> round(cost_ahead([(0.8, 100), (0.2, 150)], done=0.6), 9)
+    1.25
+    """
+    ahead = []
+    for share, flops in parts:
+        if share > done:
+            ahead.append((share - done, flops))
+        done = max(0.0, done - share)
+    if not ahead:
+        return 1.0
+    (_, following), *_ = ahead
+    whole = math.fsum(share * flops for share, flops in ahead)
+    return whole / following / math.fsum(share for share, _ in ahead)
+
+
+def least_seconds(model: ModelConfig, train: TrainConfig, manifest: DatasetManifest) -> float:
+    """Less than a run takes on this machine, as far as that can be told before it is timed."""
+    rate = max(
+        accelerators_shown() * SHARE_OF_PEAK * PEAK_FLOPS["H100"],
+        (os.cpu_count() or 1) * CORE_FLOPS,
+    )
+    return train.steps * step_flops(model, train, manifest) / rate

@@ -34,9 +34,6 @@ COUNTED_EXAMPLES, CONTEXTS, EXTRA_COLUMNS = 50_000, 2048, 32
 PEAK_FLOPS = {"H100": 989e12, "A100": 312e12}
 SHARE_OF_PEAK = 0.35
 
-# More operations a second than a core of a CPU trains with.
-CORE_FLOPS = 1e12
-
 # What Linux shows of GPUs and TPUs, even if no library can use them.
 ACCELERATORS = ("/dev/nvidia[0-9]*", "/dev/accel[0-9]*", "/dev/vfio/[0-9]*")
 # Variables by which somebody hides them.
@@ -335,23 +332,6 @@ def cost(
 def accelerators_shown() -> int:
     """The GPUs and TPUs of this machine, whether a library sees them or not."""
     return sum(len(glob.glob(pattern)) for pattern in ACCELERATORS)
-
-
-def least_seconds(
-    config: ModelConfig, data: ResolvedDataConfig, train: TrainConfig, *, length: int
-) -> float:
-    """Less than a run takes on this machine, as far as that can be told before it is timed.
-
-    Args:
-        data: Gives the length S and the predictions P of the longest example.
-        length: Tokens in an average example.
-    """
-    rate = max(
-        accelerators_shown() * SHARE_OF_PEAK * PEAK_FLOPS["H100"],
-        (os.cpu_count() or 1) * CORE_FLOPS,
-    )
-    flops = training_flops(config, length=length, predictions=predictions_of(data, length))
-    return train.steps * train.batch_size * flops / rate
 
 
 def preset_name(config: ModelConfig) -> str | None:

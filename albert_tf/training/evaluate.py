@@ -1,5 +1,6 @@
 """What a run measures: its log, and evaluations of pretraining between steps."""
 
+import abc
 import json
 import time
 from pathlib import Path
@@ -33,9 +34,9 @@ from albert_tf.runs.metrics import (
     metrics_text,
     read_metrics,
 )
-from albert_tf.training.loop import StopRequest
 from albert_tf.training.run import ResolvedRun, RunState
-from schemas.config import FORWARD_SHARE, MAX_EVAL_EXAMPLES
+from albert_tf.training.signals import StopRequest
+from schemas.config import FORWARD_SHARE, MAX_EVAL_EXAMPLES, ResolvedTrainConfig
 from schemas.errors import AlbertError
 from schemas.files import write_text
 from schemas.layout import EVAL, METRICS, TENSORBOARD
@@ -110,6 +111,46 @@ class MetricsLog:
                     tf.summary.scalar(f"{split}/{name}", value, step=step)
 
 
+class Evaluations(abc.ABC):
+    """What is measured between the steps of a training: regularly and after the last, once each.
+
+    Attributes:
+        are_all_saved: Whether every evaluation has a checkpoint, or the best ones only.
+        config: Says after which steps.
+        log: Its lines tell what was evaluated before.
+    """
+
+    are_all_saved: ClassVar[bool]
+
+    def __init__(self, config: ResolvedTrainConfig, *, log: MetricsLog, progress: Progress) -> None:
+        self.config, self.log, self.progress = config, log, progress
+
+    def is_due(self, step: int) -> bool:
+        """Whether there is an evaluation after a step that was not done yet."""
+        is_time = step % self.config.eval_every == 0 or step == self.config.steps
+        return is_time and all(line["step"] != step for line in self.log.evaluations())
+
+    @abc.abstractmethod
+    def measure(self, step: int, stop: StopRequest, *, has_bar: bool) -> Metrics | None:
+        """The line of metrics after a step, with a bar if asked; None if stopped."""
+
+    @abc.abstractmethod
+    def is_best(self, line: Metrics) -> bool:
+        """Whether an evaluation that is not recorded yet is the best so far."""
+
+    @abc.abstractmethod
+    def record(self, line: Metrics) -> None:
+        """Log an evaluation and show it."""
+
+    def seconds(self, step: int, *, step_seconds: float) -> float:
+        """About what the evaluation after a step takes; 0 where that is not known."""
+        return 0.0
+
+    def seconds_left(self, step: int, *, step_seconds: float) -> float:
+        """What all evaluations after a step take together."""
+        return 0.0
+
+
 class HeldOutWords:
     """Words of the examples that a run is evaluated on, asked about while it trains.
 
@@ -160,14 +201,10 @@ class HeldOutWords:
         return bits_per_character(sum_by_word(losses, spans), characters)
 
 
-class HeldOutEvaluations:
-    """The `Evaluations` of pretraining, on held-out examples and words.
+class HeldOutEvaluations(Evaluations):
+    """Those of pretraining, on held-out examples and words; none where nothing is held out."""
 
-    Before the first step, after the last and regularly in between, once each. Says a
-    word if the data set holds nothing out.
-    """
-
-    are_all_saved: ClassVar[bool] = False
+    are_all_saved = False
 
     def __init__(
         self,
@@ -178,8 +215,8 @@ class HeldOutEvaluations:
         log: MetricsLog,
         progress: Progress,
     ) -> None:
-        self.run, self.state = run, state
-        self.log, self.progress = log, progress
+        super().__init__(run.config, log=log, progress=progress)
+        self._state, self._starts_trained = state, run.starts_trained
         self.held_out: HeldOut | None = None
         self.words: HeldOutWords | None = None
         self._forward_share = FORWARD_SHARE
@@ -206,14 +243,11 @@ class HeldOutEvaluations:
         return [*programs, self.words.program()] if self.words and asks else programs
 
     def is_due(self, step: int) -> bool:
-        """Whether there is an evaluation after a step that was not done yet."""
-        is_done = any(line["step"] == step for line in self.log.evaluations())
-        config = self.run.config
-        is_time = step % config.eval_every == 0 or step == config.steps
-        return self.held_out is not None and is_time and not is_done
+        """See `Evaluations.is_due`."""
+        return self.held_out is not None and super().is_due(step)
 
     def measure(self, step: int, stop: StopRequest, *, has_bar: bool) -> Metrics | None:
-        """Evaluate; the line of metrics, None if stopped."""
+        """See `Evaluations.measure`."""
         assert self.held_out is not None, "else none is due"
         examples, done = self._examples(step), 0
 
@@ -233,7 +267,7 @@ class HeldOutEvaluations:
             return None
         # Without training all words are as likely as all others.
         asked = self.words if self._is_trained(step) else None
-        is_last = step == self.run.config.steps
+        is_last = step == self.config.steps
         bits = asked.bits_per_character(stop.agree, is_last=is_last) if asked else None
         if asked and bits is None and stop.reason:
             return None
@@ -247,15 +281,15 @@ class HeldOutEvaluations:
             "learning_rate": None,
             "gradient_norm": None,
             "sequences_per_second": examples / (time.perf_counter() - start),
-            "seconds": self.state.seconds,
+            "seconds": self._state.seconds,
         }
 
     def is_best(self, line: Metrics) -> bool:
-        """Whether no evaluation of a trained model before had a lower loss."""
+        """See `Evaluations.is_best`: no trained model before had a lower loss."""
         return best_evaluation([*self.log.evaluations(), line]) is line
 
     def record(self, line: Metrics) -> None:
-        """Log an evaluation and show it."""
+        """See `Evaluations.record`."""
         self.log.write(line)
         self.progress.say(f"Held out, step {line['step']}: {metrics_text(line)}.")
         if warning := collapse_warning(self.log.evaluations()):
@@ -270,11 +304,11 @@ class HeldOutEvaluations:
         before = [line for line in self.log.evaluations() if line["step"]]
         rates = [line.get("sequences_per_second") for line in before]
         measured = [1 / rate for rate in rates if rate]
-        guess = self._forward_share * step_seconds / self.run.config.batch_size
+        guess = self._forward_share * step_seconds / self.config.batch_size
         regular = more = 0
         if self.words and self._is_trained(step):
             regular = self.words.number(is_last=False)
-            more = self.words.number(is_last=step == self.run.config.steps) - regular
+            more = self.words.number(is_last=step == self.config.steps) - regular
         examples = self._examples(step)
         if examples:
             guess *= 1 + EXAMPLES_OF_WORD * regular / examples
@@ -282,8 +316,8 @@ class HeldOutEvaluations:
         return (examples + EXAMPLES_OF_WORD * more) * fastest
 
     def seconds_left(self, step: int, *, step_seconds: float) -> float:
-        """What all evaluations after a step take together."""
-        last, every = self.run.config.steps, self.run.config.eval_every
+        """See `Evaluations.seconds_left`."""
+        last, every = self.config.steps, self.config.eval_every
         if self.held_out is None or step >= last:
             return 0.0
         # One at the last step, and those before it.
@@ -294,9 +328,9 @@ class HeldOutEvaluations:
     def _examples(self, step: int) -> int:
         if self.held_out is None:
             return 0
-        return self.run.config.evaluated_examples(
+        return self.config.evaluated_examples(
             held_out=self.held_out.examples, is_trained=self._is_trained(step)
         )
 
     def _is_trained(self, step: int) -> bool:
-        return step > 0 or self.run.starts_trained
+        return step > 0 or self._starts_trained

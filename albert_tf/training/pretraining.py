@@ -17,14 +17,15 @@ from albert_tf.data.on_the_fly import Landmark, Landmarks
 from albert_tf.model.pretrainer import Batch
 from albert_tf.model.sampled_softmax import Candidates, Sampler, among_any, num_candidates
 from albert_tf.model.unpadding import Fill, Sizes, batches_of_each_size, fill_of, unpadded
-from albert_tf.planning.budget import PAUSES, pause_after, refilled
+from albert_tf.planning.budget import PAUSES, cost_ahead, pause_after, refilled, sample_flops
 from albert_tf.planning.cost import HIDING, accelerators_shown
 from albert_tf.runs.checkpoints import newest_step
 from albert_tf.runs.metrics import QUIET, Progress, Sums, means
 from albert_tf.training.evaluate import HeldOutEvaluations, MetricsLog
 from albert_tf.training.first_weights import label_log_shares
-from albert_tf.training.loop import Reason, Saver, StopRequest, seconds_left, stop_requests, train
+from albert_tf.training.loop import Saver, Training
 from albert_tf.training.run import NOTHING, ResolvedRun, RunState, begin
+from albert_tf.training.signals import Reason, StopRequest, stop_requests
 from albert_tf.training.steps import (
     Counts,
     StepDone,
@@ -106,7 +107,7 @@ def pretrain(
         reason = None
         if deadline is not None:
             reason = train_with_pauses(work, deadline)
-        reason = reason or train(work)
+        reason = reason or work.train()
         work.log.close()
     return TrainResult(state.step, work.config.steps, reason or "finished")
 
@@ -126,7 +127,7 @@ def train_with_pauses(work: "Pretraining", deadline: Deadline) -> Reason | None:
         pause = pause_after(share, work.config)
         if work.state.step >= pause:
             continue
-        if reason := train(work, until=pause):
+        if reason := work.train(until=pause):
             return reason
         steps, fitting = refilled(
             work.config,
@@ -157,7 +158,7 @@ def train_with_pauses(work: "Pretraining", deadline: Deadline) -> Reason | None:
         config = dataclasses.replace(work.config, steps=steps, eval_every=every)
         deadline.tell(config)
         work.run = dataclasses.replace(work.run, config=config)
-        work.evaluations.run = work.run
+        work.config = work.evaluations.config = config
     work.ends_at = None
     return None
 
@@ -169,11 +170,11 @@ class Step(NamedTuple):
     parts: list[Batch]
 
 
-class Pretraining:
-    """What runs: a model with its optimizer, its data and its log; see `loop.Work`."""
+class Pretraining(Training):
+    """What runs: a model with its optimizer, its data and its log."""
 
-    is_over = False
-    ends_at: float | None = None
+    state: RunState
+    evaluations: HeldOutEvaluations
 
     def __init__(
         self,
@@ -186,10 +187,10 @@ class Pretraining:
         before_first: Callable[[float], None] = lambda seconds: None,
     ) -> None:
         self._before_first = before_first
-        self.run, self.steps, self.state = run, steps, state
+        self.run, self.config, self.hosts = run, run.config, run.hosts
+        self.steps, self.state = steps, state
         self.stop, self.progress = stop, progress
         self.pace = Pace(run.config.batch_size)
-        self.hosts = run.hosts
         self.log = MetricsLog(run.folder, step=state.step, hosts=run.hosts)
         self.evaluations = HeldOutEvaluations(
             run, steps.model, state, log=self.log, progress=progress
@@ -197,16 +198,17 @@ class Pretraining:
         self.saver = Saver(
             run.folder, steps, state, every=run.config.checkpoint_every, is_writer=run.is_writer
         )
+        self._parts = sample_flops(run.model_config, run.config, run.manifest)
         self._landmarks = Landmarks()
         self._newest: StepDone | None = None
         self._num_candidates = num_candidates(run.model_config, run.config, run.manifest.config)
         # Once labels are counted.
         self._sampler: Sampler | None = None
 
-    @property
-    def config(self) -> ResolvedTrainConfig:
-        """The settings."""
-        return self.run.config
+    def steps_left(self) -> float:
+        """See `Training.steps_left`: other examples, or the whole vocabulary, may come last."""
+        done = self.state.step / self.config.steps
+        return super().steps_left() * cost_ahead(self._parts, done=done)
 
     def batches(self) -> Generator[Step, None, None]:
         """The examples from where the run stands, a step at a time."""
@@ -317,7 +319,7 @@ class Pretraining:
             )
         rows, size = self.config.batch_size, self.state.micro_batch_size
         number = len(batch.examples["input_ids"]) * self.hosts.number
-        left, steps = seconds_left(self), self.config.steps - self.state.step
+        left, steps = self.seconds_left(), self.config.steps - self.state.step
         ending = f"the {steps:,} steps left will take about {duration(left)}"
         if self.ends_at is not None:
             ending = (

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import itertools
 import math
 import time
@@ -18,7 +19,7 @@ from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.model.sampled_softmax import among_any, num_candidates
 from albert_tf.model.unpadding import Sizes, unpadded
-from albert_tf.planning.budget import Timed, cost_ahead
+from albert_tf.planning.budget import Timed, cost_ahead, sample_flops
 from albert_tf.planning.cost import predictions_of, training_flops
 from albert_tf.training.run import training_steps
 from albert_tf.training.steps import Counts, TrainingSteps, micro_batch_size, pretraining_counts
@@ -181,7 +182,8 @@ class ThisMachine:
                 sizes=records.sizes(size),
                 candidates=num_candidates(config, train, manifest.config),
             )
-        return first._replace(step=first.step * cost_ahead(train, config, manifest))
+        ahead = cost_ahead(sample_flops(config, train, manifest))
+        return first._replace(step=first.step * ahead)
 
 
 def _new_steps(config: ModelConfig, train: TrainConfig) -> TrainingSteps:
@@ -271,8 +273,9 @@ def _is_made_for_bfloat16() -> bool:
     return bool(found) and all(each.get("compute_capability", (0, 0)) >= (8, 0) for each in found)
 
 
+@functools.cache
 def matrix_rate(precision: Precision) -> float:
-    """The rate of matrix products on one device, in FLOP/s.
+    """The rate of matrix products on one device, in FLOP/s, measured once in a process.
 
     This is an upper bound for training. Random numbers, because hardware is faster on
     numbers that are all the same.
@@ -318,7 +321,7 @@ def utilization_text(
 ) -> str:
     """Text such as " (MFU 50% of 123 GFLOP/s)".
 
-    The machine is measured for it, which takes a second. Padding counts as no work.
+    Padding counts as no work.
 
     Args:
         counts: Of the step, which takes these seconds on so many devices.
@@ -341,7 +344,6 @@ def utilization_text(
         predictions=round(counts["mlm_count"] / config.batch_size),
         candidates=candidates,
     )
-    # The rate is measured in the same minute on one shape of matrices, so a step can
-    # seem to exceed it.
+    # The rate is measured before on one shape of matrices, so a step can seem to exceed it.
     share = min(1.0, flops / seconds / rate)
     return f" (MFU {share:.0%} of {prefixed(rate, 'FLOP')}/s)"

@@ -52,7 +52,7 @@ def resolve(
         what it resolves to.
     """
     from albert_tf.data.data_check import check_data, manifests_of
-    from albert_tf.planning.cost import least_seconds
+    from albert_tf.planning.budget import least_seconds
     from albert_tf.runs.run_record import run_config, trained_length
 
     manifest = read_manifest(asked.data)
@@ -79,8 +79,7 @@ def resolve(
     architecture = resolve_model(asked.model, asked.overrides, made_first)
     if not goes_on and hosts.number == 1:
         # Before anything that takes long is imported or timed.
-        length = round(manifest.statistics["mean_length"])
-        least = least_seconds(architecture, made_first.config, asked.config, length=length)
+        least = least_seconds(architecture, asked.config, manifest)
         check_duration(least, asked, is_alone=True, console=console)
     return asked, check(asked, architecture)
 

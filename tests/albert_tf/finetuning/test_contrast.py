@@ -13,7 +13,7 @@ from albert_tf.finetuning.finetune import FineTuning, finetune
 from albert_tf.finetuning.job import TuningState
 from albert_tf.runs.checkpoints import load_newest
 from albert_tf.runs.metrics import QUIET
-from albert_tf.training.loop import StopRequest
+from albert_tf.training.signals import StopRequest
 from schemas.task import EncodedExample, TokenSequence
 from tests.albert_tf.finetuning.test_finetune import job_of, trained
 

@@ -23,7 +23,7 @@ from albert_tf.model.trained_model import TrainedModel, read_tuned, with_scores_
 from albert_tf.runs.checkpoints import arrays_of, newest_step
 from albert_tf.runs.metrics import QUIET
 from albert_tf.training import tensorflow_steps
-from albert_tf.training.loop import StopRequest, train
+from albert_tf.training.signals import StopRequest
 from schemas.config import Initializer
 from schemas.errors import AlbertError
 from schemas.finetune_config import FineTuneConfig
@@ -158,7 +158,7 @@ def test_a_card_quotes_no_text_and_a_checkpoint_says_where_fine_tuning_stands(tm
 def test_a_run_that_has_ended_leaves_the_memory(tmp_path):
     job = job_of("classify", tmp_path / "run", steps=1, epochs=None)
     run = FineTuning(job, None, stop=StopRequest(), progress=QUIET)
-    train(run)
+    run.train()
     kept = weakref.ref(run)
     del run
     gc.collect()

@@ -8,7 +8,7 @@ import pytest
 
 from albert_tf.hosts import hosts
 from albert_tf.runs.checkpoints import Checkpoint
-from albert_tf.training.loop import stop_requests
+from albert_tf.training.signals import stop_requests
 from schemas.errors import SettingError
 
 

@@ -171,7 +171,7 @@ def test_the_operations_of_a_step_are_those_of_its_examples_among_candidates_of_
     expected = 32 * (0.95 * before + 0.05 * whole)
     assert budget.step_flops(MODELS[3], sampled, MANIFEST) == pytest.approx(expected)
     # Steps that are timed first are those of the beginning.
-    ahead = budget.cost_ahead(sampled, MODELS[3], MANIFEST)
+    ahead = budget.cost_ahead(budget.sample_flops(MODELS[3], sampled, MANIFEST))
     assert ahead == pytest.approx(expected / (32 * before))
 
 
@@ -409,4 +409,5 @@ def test_steps_ahead_cost_what_their_examples_do(settings, parts):
     # A twentieth of the steps is done, at the first cost.
     expected = (whole - 0.05 * costs[0]) / (0.95 * costs[0])
     data = manifest_of(DataConfig(max_seq_length=24, examples="on-the-fly"), length=20.0)
-    assert budget.cost_ahead(config, model, data, step=100) == pytest.approx(expected)
+    ahead = budget.cost_ahead(budget.sample_flops(model, config, data), done=100 / 2000)
+    assert ahead == pytest.approx(expected)

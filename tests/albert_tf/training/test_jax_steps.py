@@ -22,8 +22,8 @@ def timed(event, seconds, **of):
 jax.monitoring.register_event_duration_secs_listener(timed)
 jax.monitoring.register_event_listener(lambda event, **of: hits.append(event.rsplit("/")[-1]))
 
-from albert_tf.training.loop import StopRequest
 from albert_tf.training.pretraining import Pretraining, pretrain
+from albert_tf.training.signals import StopRequest
 from schemas.config import TrainConfig
 from tests.training_data import TINY, resolved_run, signal_at_step
 

@@ -21,9 +21,9 @@ from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.metrics import QUIET, read_metrics
 from albert_tf.runs.run_record import finished_step
 from albert_tf.training.evaluate import HeldOutEvaluations
-from albert_tf.training.loop import StopRequest
 from albert_tf.training.pretraining import Pretraining
 from albert_tf.training.run import RunState
+from albert_tf.training.signals import StopRequest
 from albert_tf.training.steps import StepDone
 from albert_tf.training.tensorflow_steps import TensorFlowSteps
 from albert_tf.training.timing import Pace

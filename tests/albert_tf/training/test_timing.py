@@ -119,7 +119,8 @@ def test_products_are_made_wider_on_a_machine_that_is_fast(monkeypatch):
     monkeypatch.setattr(timing, "WIDTH", 8)
     monkeypatch.setattr(timing, "MAX_WIDTH", 32)
     monkeypatch.setattr(timing, "_width_seconds", lambda *_: 1e-6)
-    assert timing.matrix_rate("float32") == pytest.approx(4 * 8 * 32**3 / 1e-6)
+    measure = timing.matrix_rate.__wrapped__
+    assert measure("float32") == pytest.approx(4 * 8 * 32**3 / 1e-6)
 
 
 def test_a_product_takes_its_best_time_but_for_the_first_which_compiles(monkeypatch):
@@ -131,7 +132,7 @@ def test_a_product_takes_its_best_time_but_for_the_first_which_compiles(monkeypa
 
 def test_this_machine_multiplies_matrices(monkeypatch):
     monkeypatch.setattr(timing, "PRODUCT_SECONDS", 0.0)
-    assert 1e8 < timing.matrix_rate("float32") < 1e16
+    assert 1e8 < timing.matrix_rate.__wrapped__("float32") < 1e16
 
 
 def utilization(precision, seconds, say):

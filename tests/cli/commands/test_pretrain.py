@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import click
 import pytest
 
-from albert_tf.planning import cost
+from albert_tf.planning import budget, cost
 from albert_tf.training.pretraining import TrainResult
 from cli.commands import pretrain
 from cli.main import cli
@@ -202,7 +202,7 @@ def test_the_time_allowed_counts_from_when_the_command_was_entered(small, monkey
 
 def test_a_long_run_is_asked_about_before_its_first_step(command, tmp_path, monkeypatch):
     monkeypatch.setattr(resolve, "LONG_SECONDS", 0.0)
-    monkeypatch.setattr(cost, "least_seconds", lambda *_, **__: 0.0)
+    monkeypatch.setattr(budget, "least_seconds", lambda *_, **__: 0.0)
     monkeypatch.setattr(cost, "ACCELERATORS", ("/dev/null",))
     code, said = attempt(*command)
     assert code == 2

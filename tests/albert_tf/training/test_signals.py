@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from albert_tf.training import loop
-from albert_tf.training.loop import StopRequest, stop_requests
+from albert_tf.training import signals
+from albert_tf.training.signals import StopRequest, stop_requests
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_closed_terminal_ends_nothing_that_nohup_began():
 
 def test_time_allowed_runs_out(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(loop.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(signals.time, "monotonic", lambda: now[0])
     stop = StopRequest(60.0)
     stop.has_progress = True
     now[0] += 60.0
