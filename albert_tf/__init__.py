@@ -76,7 +76,8 @@ def load(folder: str | Path, *, checkpoint: Literal["latest", "best"] | None = N
         checkpoint: The newest weights of a run, or its best; None as the commands do.
     """
     found = importlib.util.find_spec("pipeline")
-    if found is None or found.submodule_search_locations is None:
+    ours = str(Path(__file__).resolve().parents[1] / "pipeline")
+    if found is None or ours not in map(os.path.realpath, found.submodule_search_locations or ()):
         hiding = "nothing" if found is None else found.origin
         raise AlbertError(
             f"Python finds {hiding} under the name pipeline, a package of albert-pretraining; "

@@ -35,7 +35,7 @@ from pipeline.vocabulary.importing import notes_on, read_vocabulary
 from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import MODEL_CONFIG, vocabulary_file
-from schemas.task import TaskExample, TaskRecord, TaskRows, TaskSpec
+from schemas.task import EncodedExample, TaskExample, TaskRecord, TaskRows, TaskSpec
 
 # TensorFlow looks for GPUs, and reports on it, once something is computed.
 ops.zeros(1)
@@ -82,12 +82,13 @@ class Model:
         return pretrainer_of(self.trained, is_compiled=False)
 
     @functools.cached_property
-    def _embedder(self) -> TrainedModel:
+    def embedder(self) -> TrainedModel:
+        """The model that turns texts into vectors."""
         return as_embedder(self.trained)
 
     @functools.cached_property
     def _vectors(self) -> Predictor:
-        return Predictor(self._embedder, is_compiled=False)
+        return Predictor(self.embedder, is_compiled=False)
 
     @functools.cached_property
     def _answers(self) -> Predictor:
@@ -114,18 +115,27 @@ class Model:
         return [[(self.tokenizer.piece(piece), share) for piece, share in mask] for mask in masks]
 
     def encode(
-        self, texts: Sequence[str], *, dimensions: int | None = None
+        self, texts: Iterable[str], *, dimensions: int | None = None
     ) -> npt.NDArray[np.float32]:
         """Vectors of length 1 of N texts, `[N, H]`, or their first `dimensions` numbers."""
+        return self.vectors_of(self.rows_of(texts).rows, dimensions=dimensions)
+
+    def rows_of(self, texts: Iterable[str]) -> TaskRows:
+        """Texts as they are read to be embedded, a row each."""
+        record = self.embedder.record
+        return self.encoded(examples_of(texts, record.spec), record)
+
+    def vectors_of(
+        self, rows: Sequence[EncodedExample], *, dimensions: int | None = None
+    ) -> npt.NDArray[np.float32]:
+        """What `encode` gives, of texts that are rows."""
         width = self.trained.config.hidden_size
         if dimensions is not None and not 1 <= dimensions <= width:
             raise SettingError(
                 f"--dimensions {dimensions} is not from 1 to the {width} numbers of a vector; "
                 "give another number."
             )
-        record = self._embedder.record
-        rows = self.encoded(examples_of(texts, record.spec), record).rows
-        vectors = np.zeros((len(texts), width), np.float32)
+        vectors = np.zeros((len(rows), width), np.float32)
         for number, found in enumerate(self._vectors.logits(rows)):
             vectors[number] = found[0]
         vectors = vectors[:, :dimensions]
@@ -176,6 +186,8 @@ def examples_of(rows: Iterable[Row], spec: TaskSpec, *, first: int = 0) -> list[
     Args:
         first: The number of the first row.
     """
+    if isinstance(rows, str):
+        raise SettingError(f"{rows!r:.60} is one text; give a list of texts.")
     examples = []
     for number, row in enumerate(rows, first):
         fields: Mapping[str, Any] = row if isinstance(row, Mapping) else {"text": row}

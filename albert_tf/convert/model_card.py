@@ -178,7 +178,7 @@ from transformers import AutoTokenizer
 
 session = onnxruntime.InferenceSession("FOLDER/model.onnx")
 tokenizer = AutoTokenizer.from_pretrained("FOLDER")
-tokens = tokenizer(["A text.", "Another one."], padding=True, return_tensors="np")
+tokens = tokenizer(["A text.", "Another one."], padding=True, truncation=True, return_tensors="np")
 names = [each.name for each in session.get_inputs()]
 outputs = session.run(None, {name: tokens[name].astype("int64") for name in names})
 ```""",

@@ -319,11 +319,12 @@ def masked_lm_loss(session: Session, batches: Iterable[Batch]) -> float:
     """The mean loss in nats of masked pieces, of evaluation batches `[B, ...]`."""
     total = count = 0.0
     for batch in batches:
-        logits = session(batch)["logits"].astype(np.float64)
+        logits = session(batch)["logits"]
         places, labels, weights = (
             np.asarray(batch[f"masked_lm_{name}"]) for name in ("positions", "ids", "weights")
         )
         chosen = np.take_along_axis(logits, places[..., None], axis=1)  # [B, P, V]
+        chosen = chosen.astype(np.float64)
         right = np.take_along_axis(chosen, labels[..., None], axis=2)[..., 0]
         total += float(np.sum(weights * (np.logaddexp.reduce(chosen, axis=2) - right)))
         count += float(weights.sum())

@@ -57,12 +57,12 @@ class Candidates(NamedTuple):
     """The tokens that a step has logits of.
 
     Attributes:
-        ids: `[C]`, in ascending order.
+        candidates: Their ids `[C]`, in ascending order.
         log_chances: The logarithm of the chance of each to be drawn, `[C]`.
         is_drawn: Whether each is predicted among; others only where they are the label.
     """
 
-    ids: Integers
+    candidates: Integers
     log_chances: Floats
     is_drawn: npt.NDArray[np.bool_]
 
@@ -73,12 +73,12 @@ class Candidates(NamedTuple):
         """
         number, labels = len(batch["masked_lm_ids"]), batch["masked_lm_ids"]
         # Where nothing is masked, any place does.
-        places = np.minimum(np.searchsorted(self.ids, labels), len(self.ids) - 1)
-        names = ("candidates", "log_chances", "is_drawn")
+        last = len(self.candidates) - 1
+        places = np.minimum(np.searchsorted(self.candidates, labels), last)
         return {
             **batch,
             "masked_lm_ids": places.astype(labels.dtype),
-            **{name: np.tile(each, (number, 1)) for name, each in zip(names, self, strict=True)},
+            **{name: np.tile(each, (number, 1)) for name, each in self._asdict().items()},
         }
 
 
@@ -95,20 +95,20 @@ class Sampler:
 
     Args:
         number: C, more than there may be labels and frequent tokens.
-        shares: Of each token of the vocabulary, in all labels of the run, `[V]`.
+        log_shares: Of each token of the vocabulary in all labels of the run, `[V]`.
 
-    >>> sampler = Sampler(number=515, shares=np.geomspace(1, 0.001, 600), seed=1)
+    >>> sampler = Sampler(number=515, log_shares=np.linspace(0, -7, 600), seed=1)
     >>> found = sampler.draw(np.array([3, 590]), step=0)
-    >>> found.ids[-3:].tolist(), found.is_drawn[-3:].tolist()
+    >>> found.candidates[-3:].tolist(), found.is_drawn[-3:].tolist()
     ([553, 557, 590], [True, True, False])
     >>> np.exp(found.log_chances[-3:]).round(3)  # 2 of 88
     array([0.023, 0.023, 0.023], dtype=float32)
     """
 
-    def __init__(self, *, number: int, shares: Floats, seed: int) -> None:
+    def __init__(self, *, number: int, log_shares: Floats, seed: int) -> None:
         self._number, self._seed = number, seed
-        self._is_frequent = np.zeros(len(shares), bool)
-        self._is_frequent[np.argsort(-shares, kind="stable")[:FREQUENT]] = True
+        self._is_frequent = np.zeros(len(log_shares), bool)
+        self._is_frequent[np.argsort(-log_shares, kind="stable")[:FREQUENT]] = True
         self._others = np.flatnonzero(~self._is_frequent)
 
     def draw(self, labels: Integers, *, step: int) -> Candidates:

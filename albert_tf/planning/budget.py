@@ -30,7 +30,7 @@ from albert_tf.planning.cost import (
     training_flops,
 )
 from schemas.architecture import ModelConfig
-from schemas.config import FORWARD_SHARE, ResolvedTrainConfig, TrainConfig
+from schemas.config import ResolvedTrainConfig, TrainConfig
 from schemas.errors import SettingError
 from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest
@@ -270,19 +270,6 @@ def sample_flops(
     return parts
 
 
-def forward_share(model: ModelConfig, train: TrainConfig, manifest: DatasetManifest) -> float:
-    """What a held-out example takes, as a share of one of the first steps.
-
-    More than `FORWARD_SHARE` where these have a sampled softmax.
-    """
-    if not num_candidates(model, train, manifest.config):
-        return FORWARD_SHARE
-    length = round(manifest.statistics["mean_length"])
-    predictions = round(manifest.config.masked_lm_prob * length)
-    whole = training_flops(model, length=length, predictions=predictions)
-    return FORWARD_SHARE * whole / sample_flops(model, train, manifest)[0][1]
-
-
 def step_flops(model: ModelConfig, train: TrainConfig, manifest: DatasetManifest) -> float:
     """Operations of a step, on average over a training."""
     parts = sample_flops(model, train, manifest)
@@ -340,7 +327,7 @@ def evaluating_share(steps: int, train: TrainConfig, *, held_out: int) -> float:
     of_steps = dataclasses.replace(train, steps=steps, warmup_steps=None).resolved()
     examples = min(of_steps.eval_examples, held_out)
     trained = of_steps.eval_every * of_steps.batch_size
-    return WITH_WORDS * FORWARD_SHARE * examples / trained
+    return WITH_WORDS * train.forward_share * examples / trained
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,7 +23,6 @@ from albert_tf.evaluation.words import (
 )
 from albert_tf.hosts.hosts import ONE_HOST, Hosts, shared_value
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.planning.budget import forward_share
 from albert_tf.runs.metrics import (
     BitsPerCharacter,
     Metrics,
@@ -36,7 +35,7 @@ from albert_tf.runs.metrics import (
 )
 from albert_tf.training.run import ResolvedRun, RunState
 from albert_tf.training.signals import StopRequest
-from schemas.config import FORWARD_SHARE, MAX_EVAL_EXAMPLES, ResolvedTrainConfig
+from schemas.config import MAX_EVAL_EXAMPLES, ResolvedTrainConfig
 from schemas.errors import AlbertError
 from schemas.files import write_text
 from schemas.layout import EVAL, METRICS, TENSORBOARD
@@ -219,9 +218,6 @@ class HeldOutEvaluations(Evaluations):
         self._state, self._starts_trained = state, run.starts_trained
         self.held_out: HeldOut | None = None
         self.words: HeldOutWords | None = None
-        self._forward_share = FORWARD_SHARE
-        if run.config.sampled_softmax:
-            self._forward_share = forward_share(run.model_config, run.config, run.manifest)
         examples = min(run.config.eval_examples, run.manifest.num_examples(EVAL))
         if not examples:
             progress.say(
@@ -304,7 +300,7 @@ class HeldOutEvaluations(Evaluations):
         before = [line for line in self.log.evaluations() if line["step"]]
         rates = [line.get("sequences_per_second") for line in before]
         measured = [1 / rate for rate in rates if rate]
-        guess = self._forward_share * step_seconds / self.config.batch_size
+        guess = self.config.forward_share * step_seconds / self.config.batch_size
         regular = more = 0
         if self.words and self._is_trained(step):
             regular = self.words.number(is_last=False)

@@ -216,9 +216,7 @@ class Pretraining(Training):
         if self._num_candidates and self._sampler is None and self.is_sampled(self.state.step):
             vocab_size, seed = self.run.model_config.vocab_size, self.config.seed
             log_shares = label_log_shares(self.run.records(), vocab_size, seed=seed)
-            self._sampler = Sampler(
-                number=self._num_candidates, shares=np.exp(log_shares), seed=seed
-            )
+            self._sampler = Sampler(number=self._num_candidates, log_shares=log_shares, seed=seed)
         self._landmarks = records.landmarks
         shape = StepShape(
             self.config.batch_size,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 # Texts that are embedded between two looks at the time.
-_AT_ONCE = 1024
+_AT_ONCE = 8192
 
 _STANDARD_INPUT = "-"
 
@@ -62,7 +62,9 @@ def embed(model: Path, source: str, quiet: bool, debug: bool, **values: Any) -> 
     """
     import numpy as np
 
-    output, similar, dimensions = values["output"], values["similar"], values["dimensions"]
+    from cli.support.task_data import say_lost
+
+    output, similar, column = values["output"], values["similar"], values["text_column"]
     console = Console(quiet=quiet)
     if output is not None and (output.suffix not in _WRITERS or similar is not None):
         raise SettingError(
@@ -74,20 +76,25 @@ def embed(model: Path, source: str, quiet: bool, debug: bool, **values: Any) -> 
             )
             + "; give another one."
         )
+    if source == _STANDARD_INPUT and column is not None:
+        raise SettingError("--text-column names a column of FILE; give that too.")
+    if output is not None and output.resolve() == Path(source).resolve():
+        raise SettingError(f"--output: {output} is the file to read; give another one.")
     found = open_model(model, which=values["checkpoint"], say=console.say)
-    asked = [] if similar is None else [similar]
-    nearest = found.encode(asked, dimensions=dimensions)
-    examples = read_texts(source, values["text_column"], say=console.say)
-    texts, vectors = [example.text for example in examples], []
+    examples = read_texts(source, column, say=console.say)
+    texts = [example.text for example in examples]
+    given = found.rows_of(texts if similar is None else [similar, *texts])
+    say_lost(given, found.embedder.record, say=console.say)
+    vectors = []
     with console:
-        console.start("", total=len(texts), unit="texts")
-        for first in range(0, len(texts), _AT_ONCE):
-            some = texts[first : first + _AT_ONCE]
-            vectors.append(found.encode(some, dimensions=dimensions))
+        console.start("", total=len(given.rows), unit="texts")
+        for first in range(0, len(given.rows), _AT_ONCE):
+            some = given.rows[first : first + _AT_ONCE]
+            vectors.append(found.vectors_of(some, dimensions=values["dimensions"]))
             console.advance(len(some))
     matrix = np.concatenate(vectors)
     if similar is not None:
-        likeness = matrix @ nearest[0]
+        likeness = matrix[1:] @ matrix[0]
         for place in np.argsort(-likeness, kind="stable")[: values["top"]]:
             click.echo(f"{likeness[place]:.4f}  {printable(' '.join(texts[place].split()))}")
     elif output is None:
@@ -105,7 +112,10 @@ def read_texts(source: str, column: str | None, *, say: Say) -> list[TaskExample
 
     if source != _STANDARD_INPUT:
         spec = TaskSpec(name="embed", kind="embed", columns=Columns(text=column))
-        return read_unlabelled(source, spec, say=say)
+        examples = read_unlabelled(source, spec, say=say)
+        if examples and examples[0].text_pair is not None:
+            say("Of each row the first text is embedded; --text-column names another one.")
+        return examples
     lines = typed_lines("There is nothing to embed; give a FILE, or send lines of text.")
     return [
         TaskExample(id=str(number), place="", text=decoded(line, what="Standard input"))

@@ -1,6 +1,7 @@
 """`albert evaluate`: how good a run is on held-out text, beside what counting gives."""
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 import shlex
@@ -327,9 +328,11 @@ def evaluate_task(model: Path, values: dict[str, Any], console: Console) -> "Met
 
     found = open_model(model, which=values["checkpoint"], say=console.say)
     spec = with_columns(found.tuned.record.spec, values)
-    given = found.encoded(read_labelled(str(values["data"]), spec, say=console.say))
-    say_lost(given, found.tuned.record, say=console.say)
-    return evaluate_tuned(found.tuned, given)
+    examples, spec = read_labelled(str(values["data"]), spec, say=console.say)
+    record = dataclasses.replace(found.tuned.record, spec=spec)
+    given = found.encoded(examples, record)
+    say_lost(given, record, say=console.say)
+    return evaluate_tuned(dataclasses.replace(found.tuned, task=record), given)
 
 
 def find_pairs(patterns: tuple[str, ...], *, maximum: int | None) -> "list[MinimalPair]":

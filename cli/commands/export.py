@@ -1,5 +1,6 @@
 """`albert export`: a run becomes files that other programs read."""
 
+import dataclasses
 import hashlib
 import importlib.util
 from collections.abc import Callable, Sequence
@@ -330,17 +331,21 @@ def measuring(
     from albert_tf.tasks.evaluation import measured
     from cli.support.task_data import read_crops, read_labelled, read_task, task_paths
     from pipeline.encoding.encoding import encode_examples
+    from pipeline.tasks.named_tasks import task_called
 
     record, order, spec = model.task, tokenizer.order, model.task.spec
     if data and not (Path(data) / MANIFEST).is_file():
-        examples = read_labelled(data, spec, say=say)
+        examples, spec = read_labelled(data, spec, say=say)
+        record = dataclasses.replace(record, spec=spec)
+        model = dataclasses.replace(model, task=record)
     else:
         # As fine-tuning read them, which holds out the same ones again.
         settings = recorded_settings(model.folder) if data is None else {}
         names = ("train", "evaluation", "test")
         values: dict[str, Any] = {name: settings.get(name) or () for name in names}
         values["data"] = folder or settings.get("data")
-        if settings.get("task", spec.name) != spec.name or not any(values.values()):
+        known = task_called(settings.get("task", spec.name)).name
+        if known != spec.name or not any(values.values()):
             # Of a classifier that is to embed nothing is known either.
             return None
         paths, quiet = task_paths(values, spec), Console(quiet=True).say

@@ -24,7 +24,7 @@ from cli.support.options import (
 from cli.support.trained_model import Start, checkpoint_option, read_start
 from pipeline.storage import output_folder
 from pipeline.storage.output_folder import Footprint, Identity
-from pipeline.tasks.named_tasks import NAMED_TASKS
+from pipeline.tasks.named_tasks import NAMED_TASKS, task_called
 from schemas.config import flag_name
 from schemas.errors import SettingError
 from schemas.files import write_text
@@ -154,7 +154,6 @@ def finetune(
     """
     started = time.monotonic()
     from cli.support.task_data import identity, read_crops, read_task, task_paths, with_columns
-    from pipeline.tasks.named_tasks import task_called
     from pipeline.vocabulary.importing import notes_on, read_vocabulary
 
     console = Console(quiet=quiet)
@@ -209,7 +208,7 @@ def settings_of(values: dict[str, Any]) -> FineTuneConfig:
     """The settings; epochs that were given win over the steps of a recipe."""
     recipe = TASK_RECIPES.get(values.pop("recipe"), {})
     given = apply_recipe(FineTuneConfig, values, recipe=recipe)
-    if values["task"] == "embed" and "batch_size" not in given:
+    if task_called(values["task"]).kind == "embed" and "batch_size" not in given:
         values["batch_size"] = EMBED_BATCH
     if "epochs" in given:
         values |= dict.fromkeys({"steps", "warmup_steps"} - given)

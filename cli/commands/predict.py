@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 # Labels whose probabilities are shown of a text, the likeliest first.
 _MOST_SHOWN = 5
 
+# How files that are written end: CSV, the others JSON lines.
+_WRITTEN = (".csv", ".jsonl", ".json", ".txt", "")
+
 
 @click.command(epilog="Example:  albert predict tuned 'The plot is thin, but the songs are good.'")
 @click.argument("model", type=UserPath(path_type=Path))
@@ -81,6 +84,11 @@ def predict(model: Path, first: str | None, second: str | None, quiet: bool, **v
         )
     if source is not None and output is not None and output.resolve() == Path(source).resolve():
         raise SettingError(f"--output: {output} is the file to read; give another one.")
+    if output is not None and output.suffix not in _WRITTEN:
+        raise SettingError(
+            f"--output: {output} would be CSV or JSON lines; give a name that ends with "
+            f"{' or '.join(_WRITTEN[:2])}."
+        )
     with silent_stderr():
         from albert_tf.finetuning.evaluate import prediction_lines
     from cli.support.task_data import read_unlabelled, say_lost, with_columns
@@ -122,21 +130,26 @@ def csv_text(answered: "Answered") -> str:
     name a column of the input has is called `predicted label`.
     """
     named, rows = answered.task.spec.columns, list[dict[str, Any]]()
-    for example, shown in zip(answered.examples, answered.shown(), strict=True):
-        row = dict(example.cells)
-        if not row:
-            row = {named.text or "text": example.text}
+    for example in answered.examples:
+        cells = dict(example.cells)
+        if not cells:
+            cells = {named.text or "text": example.text}
             if example.text_pair is not None:
-                row[named.pair or "text_pair"] = example.text_pair
-        row = {"id": example.id, **row}
+                cells[named.pair or "text_pair"] = example.text_pair
+        rows.append({"id": example.id, **cells})
+    taken = {*itertools.chain(*rows)}
+    for place, shown in enumerate(answered.shown()):
+        row = rows[place]
         for name, value in shown.items():
-            column = f"predicted {name}" if name in row else name
+            column = f"predicted {name}" if name in taken else name
             parts = value.items() if isinstance(value, dict) else ()
             row |= {f"{column} {label}": each for label, each in parts} or {column: value}
-        is_json = {name for name, value in row.items() if isinstance(value, list | dict)}
-        rows.append(
-            {n: json.dumps(v, ensure_ascii=False) if n in is_json else v for n, v in row.items()}
-        )
+        rows[place] = {
+            name: json.dumps(each, ensure_ascii=False, default=str)
+            if isinstance(each, list | dict)
+            else each
+            for name, each in row.items()
+        }
     text = io.StringIO()
     writer = csv.DictWriter(text, dict.fromkeys(itertools.chain(*rows)), lineterminator="\n")
     writer.writeheader()
@@ -171,6 +184,9 @@ def shown_lines(spec: TaskSpec, example: TaskExample, prediction: dict[str, Any]
     """One prediction for a person."""
     if spec.kind == "regress":
         yield f"{prediction['score']:.4f}"
+    elif spec.kind == "embed":
+        numbers = prediction.get("vector") or [prediction["similarity"]]
+        yield " ".join(f"{number:.4f}" for number in numbers)
     elif spec.kind == "tag":
         pairs = zip(prediction["words"], prediction["tags"], strict=True)
         yield " ".join(word if tag == "O" else f"{word}/{tag}" for word, tag in pairs)

@@ -98,6 +98,7 @@ def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
         train, held_out = hold_out(train)
         say(f"A tenth of the training examples, {len(held_out):,}, is held out.")
     spec = with_labels(spec, train)
+    held_out = find_each_other(held_out, spec, say=say)
     check_examples(spec, train, evaluation=held_out)
     measures = " and ".join(spec.metrics)
     say(f"Task {spec.name}, measured by {measures}.")
@@ -127,6 +128,11 @@ def task_paths(values: Mapping[str, Any], spec: TaskSpec) -> TaskPaths:
     folder, found = values["data"], TaskPaths()
     if folder is not None:
         if spec.kind == "embed" and (Path(folder) / MANIFEST).exists() and not values["train"]:
+            if values["evaluation"] or values["test"]:
+                raise SettingError(
+                    "--data is a data set, measured on documents of its own; leave --eval and "
+                    "--test out, and give a file to albert evaluate afterwards."
+                )
             return found
         found = find_task_files(folder, spec)
     paths = TaskPaths(
@@ -180,7 +186,10 @@ def read_crops(
         what = "held-out examples, whose segments"
     else:
         halves = [each.halves(tokenizer) for each in passages if each.is_held_out]
-        held_out, what = halves[:MOST_HELD_OUT], "other passages, whose halves"
+        held_out, what = (
+            halves[:MOST_HELD_OUT],
+            "other passages of the same documents, whose halves",
+        )
         passages = [each for each in passages if not each.is_held_out]
     if not passages or not held_out:
         raise AlbertError(
@@ -211,11 +220,35 @@ def show_task(paths: Sequence[str], spec: TaskSpec, *, say: Say) -> None:
     read_task(found, spec, say=say)
 
 
-def read_labelled(path: str, spec: TaskSpec, *, say: Say) -> list[TaskExample]:
-    """The examples of a file whose labels are known."""
+def read_labelled(path: str, spec: TaskSpec, *, say: Say) -> tuple[list[TaskExample], TaskSpec]:
+    """The examples of a file whose labels are known, and the task as they measure it.
+
+    Vectors are measured by what a file has: pairs or scores, whatever they learned from.
+    """
     examples, _ = _read(path, spec, say=say)
+    if spec.kind == "embed":
+        spec = with_labels(dataclasses.replace(spec, metrics=()), examples)
+        examples = find_each_other(examples, spec, say=say)
     check_examples(spec, [], evaluation=examples)
-    return examples
+    return examples, spec
+
+
+def find_each_other(examples: list[TaskExample], spec: TaskSpec, *, say: Say) -> list[TaskExample]:
+    """Examples as their task can measure them: no text of a pair may be another one's partner."""
+    if spec.metrics[:1] != ("recall_at_1",):
+        return examples
+    seen, kept = set[str | None](), []
+    for example in examples:
+        texts = {example.text, example.text_pair}
+        if seen.isdisjoint(texts):
+            kept.append(example)
+            seen |= texts
+    if len(kept) < len(examples):
+        say(
+            f"{len(examples) - len(kept):,} pairs are not measured on: each has a text of a pair "
+            "before, and which of two belongs to it cannot be told."
+        )
+    return kept
 
 
 def read_unlabelled(path: str, spec: TaskSpec, *, say: Say) -> list[TaskExample]:

@@ -106,7 +106,8 @@ def find_columns(table: Table, kind: Kind, *, given: Columns, is_labelled: bool)
     """
     _require(table, given.text, flag=_FLAGS["text"])
     _require(table, given.pair, flag=_FLAGS["pair"])
-    _require(table, *given.options)
+    if kind != "embed":
+        _require(table, *given.options)
     label = given.label
     if label is None or not set(label_names(table.columns, label)) <= {*table.columns}:
         if label is not None and is_labelled:

@@ -112,7 +112,7 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     elif task.kind == "tag":
         return _of_words(text, task, path=path, is_labelled=is_labelled, counts=counts)
     else:
-        if not is_labelled and _is_plain(text, task):
+        if not is_labelled and _is_plain(text, task, path=path):
             # Vectors are a row for each line.
             texts = _plain_texts(text, path, has_empty=task.kind == "embed")
             return TaskFile(texts, task.columns, counts, (PLAIN,))
@@ -163,7 +163,7 @@ def _first_names(text: str) -> tuple[str, ...]:
     return column_names(next(divide_lines([text.partition("\n")[0]]), (1, []))[1])
 
 
-def _is_plain(text: str, task: TaskSpec) -> bool:
+def _is_plain(text: str, task: TaskSpec, *, path: str) -> bool:
     """Whether a file to predict is no table: its first line names no column."""
     if task.kind not in ("classify", "multilabel", "regress", "embed") or task.columns.pair:
         return False
@@ -177,7 +177,7 @@ def _is_plain(text: str, task: TaskSpec) -> bool:
     # In a table all lines have as many cells as the first, which has several.
     rows = itertools.islice(divide_lines(io.StringIO(text, newline="")), _SAMPLE_ROWS)
     widths = {len(cells) for _, cells in rows if not isinstance(cells, csv.Error)}
-    return len(widths) != 1 or widths == {1} or not others
+    return path.endswith(".txt") or len(widths) != 1 or widths == {1} or not others
 
 
 def _has_names(text: str, task: TaskSpec) -> bool:

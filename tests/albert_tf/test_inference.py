@@ -60,6 +60,8 @@ def test_a_model_of_vectors_that_learned_from_pairs_takes_single_texts():
 def test_what_a_model_cannot_do_is_said(model):
     with pytest.raises(AlbertError, match="is not a fine-tuned model; give a folder that"):
         model.predict(["it is"])
+    with pytest.raises(AlbertError, match="'it is' is one text; give a list of texts"):
+        model.encode("it is")
 
 
 def test_an_encoder_without_a_head_gives_vectors_and_fills_no_mask(models, tmp_path):
@@ -86,14 +88,17 @@ def test_what_a_model_did_not_learn_from_is_refused(models):
         albert_tf.load(models / "tuned").predict([{"text": "a", "options": ("b", "c")}])
 
 
-def test_a_file_that_hides_a_package_of_ours_is_named(models, tmp_path):
-    (tmp_path / "pipeline.py").write_text("")
+@pytest.mark.parametrize("name", ["pipeline.py", "pipeline/__init__.py"])
+def test_a_file_that_hides_a_package_of_ours_is_named(models, tmp_path, name):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("")
     code = f"import albert_tf; albert_tf.load({str(models / 'run')!r})"
     found = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     said = found.stderr.splitlines()[-1]
-    assert f"Python finds {tmp_path}/pipeline.py under the name pipeline" in said
+    assert f"Python finds {path} under the name pipeline" in said
 
 
 def test_tensorflow_says_nothing(models):

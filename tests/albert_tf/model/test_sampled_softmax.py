@@ -29,17 +29,17 @@ def few_frequent(monkeypatch):
 def drawn(seed, *, labels=None):
     if labels is None:
         labels = np.random.default_rng(seed).choice(VOCABULARY, MASKED, p=SHARES)
-    return labels, Sampler(number=NUMBER, shares=SHARES, seed=1).draw(labels, step=seed)
+    return labels, Sampler(number=NUMBER, log_shares=np.log(SHARES), seed=1).draw(labels, step=seed)
 
 
 @pytest.mark.usefixtures("few_frequent")
 def test_candidates_are_what_is_frequent_what_is_drawn_and_for_its_own_places_what_is_masked():
     labels, found = drawn(1)
     frequent = np.argsort(-SHARES)[:10]
-    assert len(found.ids) == NUMBER == len(set(found.ids))
-    assert (np.diff(found.ids) > 0).all()
-    assert set(labels) | set(frequent) < set(found.ids)
-    is_frequent = np.isin(found.ids, frequent)
+    assert len(found.candidates) == NUMBER == len(set(found.candidates))
+    assert (np.diff(found.candidates) > 0).all()
+    assert set(labels) | set(frequent) < set(found.candidates)
+    is_frequent = np.isin(found.candidates, frequent)
     assert found.is_drawn[is_frequent].all()
     # Those drawn are as many as there is room for, whichever labels are among them.
     room = NUMBER - 10 - len(set(labels) - set(frequent))
@@ -54,7 +54,7 @@ def test_the_same_step_has_the_same_candidates_in_whatever_order_it_is_masked():
     _, again = drawn(1, labels=labels[::-1])
     for one, other in zip(found, again, strict=True):
         np.testing.assert_array_equal(one, other)
-    assert not np.array_equal(found.ids, drawn(2, labels=labels)[1].ids)
+    assert not np.array_equal(found.candidates, drawn(2, labels=labels)[1].candidates)
 
 
 @pytest.mark.usefixtures("few_frequent")
@@ -66,7 +66,7 @@ def test_the_lowered_logits_add_up_to_those_of_the_whole_vocabulary_whatever_is_
     sums = []
     for seed in range(3000):
         _, found = drawn(seed, labels=rare)
-        sums.append(np.exp(logits[found.ids] - found.log_chances)[found.is_drawn].sum())
+        sums.append(np.exp(logits[found.candidates] - found.log_chances)[found.is_drawn].sum())
     assert np.mean(sums) == pytest.approx(np.exp(logits).sum(), rel=0.02)
 
 
@@ -82,12 +82,12 @@ def test_a_sampled_softmax_learns_the_probabilities_of_the_whole_one():
         texts = np.repeat([0, 1], MASKED // 2)
         labels = np.array([random.choice(VOCABULARY, p=truth[text]) for text in texts])
         _, found = drawn(step, labels=labels)
-        is_label = found.ids == labels[:, None]
-        seen = np.exp(logits[texts][:, found.ids] - found.log_chances)
+        is_label = found.candidates == labels[:, None]
+        seen = np.exp(logits[texts][:, found.candidates] - found.log_chances)
         seen = np.where(found.is_drawn | is_label, seen, 0)
         gradient = np.zeros_like(logits)
         of_rows = seen / seen.sum(axis=1, keepdims=True) - is_label
-        np.add.at(gradient, (texts[:, None], found.ids[None]), of_rows / MASKED)
+        np.add.at(gradient, (texts[:, None], found.candidates[None]), of_rows / MASKED)
         squares = 0.99 * squares + 0.01 * gradient**2
         logits -= 0.02 * gradient / (np.sqrt(squares) + 1e-6)
         if step >= 1000:

@@ -48,6 +48,11 @@ def test_evaluations_are_part_of_the_budget():
     [
         ({}, 100_000, 1.25 / 3 * 0.15),
         ({"eval_examples": 10_000}, 100_000, 1.25 / 3 * 10_000 / (400 * 32)),
+        (
+            {"eval_examples": 10_000, "sampled_softmax": True, "schedule": "constant-cooldown"},
+            100_000,
+            1.25 / 2 * 10_000 / (400 * 32),
+        ),
         ({"eval_every": 10_000}, 100_000, 1.25 / 3 * 10_000 / (10_000 * 32)),
         ({}, 192, 1.25 / 3 * 192 / (400 * 32)),
         ({"warmup_steps": 20_000}, 0, 0.0),

@@ -60,6 +60,28 @@ def test_the_texts_most_like_one_are_shown(models, lines):
     assert float(second.split()[0]) < 1
 
 
+def test_texts_that_are_cut_are_said_and_so_is_which_of_a_pair_is_embedded(models, tmp_path):
+    table, out = tmp_path / "pairs.csv", tmp_path / "v.npy"
+    table.write_text(f"anchor,positive\nit is,no\n{'it is ' * 40},yes\n")
+    said = run("embed", models / "run", table, "--output", out)
+    assert "50.0% of the texts are cut after 32 tokens." in said
+    assert "Of each row the first text is embedded; --text-column names another one." in said
+    assert np.load(out).shape == (2, 16)
+
+
+def test_a_table_is_not_replaced_by_its_vectors(models, tmp_path):
+    table = tmp_path / "rows.jsonl"
+    table.write_text('{"text": "it is"}\n')
+    code, said = attempt("embed", models / "run", table, "--output", table)
+    assert (code, f"--output: {table} is the file to read" in said) == (2, True)
+    assert table.read_text() == '{"text": "it is"}\n'
+
+
+def test_a_column_of_no_file_is_refused(models):
+    code, said = attempt("embed", models / "run", "--text-column", "body")
+    assert (code, "--text-column names a column of FILE; give that too." in said) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -80,7 +102,7 @@ def test_documents_alone_teach_a_model_to_embed(models, small, tmp_path):
     said = run(
         "finetune", models / "run", "--task", "embed", "--data", data, "--output", out, *fast
     )
-    assert "other passages, whose halves are to find each other." in said
+    assert "other passages of the same documents, whose halves are to find each other." in said
     result = json.loads((out / "eval.json").read_text())
     assert set(result["baselines"]) == {"before", "tf-idf", "bm25"}
     assert result["metric"] == "recall_at_1"
@@ -122,3 +144,27 @@ def test_pairs_of_a_table_teach_a_model_to_embed(models, tmp_path, header, rows,
     files = ("--train", table, "--eval", table, "--output", out)
     run("finetune", models / "run", "--task", "embed", *files, "--steps", 1, "--batch-size", 4)
     assert json.loads((out / "eval.json").read_text())["metric"] == metric
+
+
+def test_a_model_of_vectors_is_measured_by_what_a_file_has(models, tmp_path):
+    """Pairs, of which no text has two partners, or scores, whatever it learned from."""
+    pairs, scored = tmp_path / "pairs.csv", tmp_path / "scored.csv"
+    pairs.write_text("text,positive,negative\na b,b a,c\nc d,d c,e\na b,x y,c\ne f,b a,c\n")
+    scored.write_text("sentence1,sentence2,score\na b,b a,5\nc d,a b,0\ne f,f,3\n")
+    tuned = tmp_path / "tuned"
+    fast = ("--steps", 1, "--batch-size", 4, "--output", tuned)
+    files = ("--train", pairs, "--eval", pairs)
+    said = run("finetune", models / "run", "--task", "embed", *files, *fast)
+    assert "2 pairs are not measured on: each has a text of a pair before" in said
+    assert "spearman" in run("evaluate", tuned, "--data", scored)
+    found = run("evaluate", tuned, "--data", pairs)
+    assert "recall_at_1" in found
+    assert "2 pairs are not measured on" in found
+
+
+def test_a_data_set_is_measured_on_its_own_documents_alone(models, small, tmp_path):
+    table = tmp_path / "pairs.csv"
+    table.write_text("text,positive\na,b\n")
+    flags = ("--task", "embed", "--data", small / "data", "--eval", table)
+    code, said = attempt("finetune", models / "run", *flags, "--output", tmp_path / "tuned")
+    assert (code, "--data is a data set, measured on documents of its own" in said) == (2, True)

@@ -2,15 +2,17 @@
 
 import csv
 import json
+from datetime import date
+from types import SimpleNamespace
 
 import pytest
 
 from albert_tf.inference import examples_of
-from cli.commands.predict import shown_lines
+from cli.commands.predict import csv_text, shown_lines
 from pipeline.tasks.named_tasks import task_called
 from schemas.errors import SettingError
 from schemas.task import Columns, TaskExample, TaskSpec
-from tests.commands import run
+from tests.commands import attempt, run
 
 EXAMPLE = TaskExample(id="0", place="text 1", text="", options=("red", "blue"))
 PAIRS = TaskSpec(name="rte", kind="classify", columns=Columns(text="a", pair="b"))
@@ -24,6 +26,8 @@ PAIRS = TaskSpec(name="rte", kind="classify", columns=Columns(text="a", pair="b"
         ("answer", {"answer": "1843", "start": 45, "end": 49}, ["1843 (45 to 49)"]),
         ("answer", {"answer": "", "start": None, "end": None}, ["no answer"]),
         ("choose", {"probabilities": [0.25, 0.75]}, [" 75.0%  blue", " 25.0%  red"]),
+        ("embed", {"vector": [0.6, -0.8]}, ["0.6000 -0.8000"]),
+        ("embed", {"similarity": 0.25}, ["0.2500"]),
     ],
 )
 def test_a_prediction_is_shown_as_its_task_has_it(task, prediction, lines):
@@ -92,3 +96,32 @@ def test_answers_stand_in_a_csv_beside_all_columns_of_the_input(models, tmp_path
         assert [(row["source"], row["label"], row["note"]) for row in found] == [
             ("here", "fine", str(n)) for n in range(3)
         ]
+
+
+class Said:
+    """What a model that takes all for good says of examples."""
+
+    task = SimpleNamespace(spec=task_called("classify"))
+
+    def __init__(self, *cells):
+        self.examples = [
+            TaskExample(id=str(number), place="", text="a", cells=each)
+            for number, each in enumerate(cells)
+        ]
+
+    def shown(self):
+        return ({"label": "good"} for _ in self.examples)
+
+
+def test_a_column_of_a_csv_has_answers_alone_also_where_some_rows_have_it():
+    rows = [{"text": "a"}, {"text": "b", "label": "bad", "when": [date(2026, 1, 2)]}]
+    assert csv_text(Said(*rows)) == (
+        'id,text,predicted label,label,when\n0,a,good,,\n1,b,good,bad,"[""2026-01-02""]"\n'
+    )
+
+
+@pytest.mark.parametrize("name", ["said.tsv", "said.parquet"])
+def test_a_file_of_another_name_than_its_form_is_refused(models, name):
+    code, said = attempt("predict", models / "tuned", "it is", "--output", name)
+    assert code == 2
+    assert "would be CSV or JSON lines; give a name that ends with .csv or .jsonl." in said
