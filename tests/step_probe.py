@@ -1,7 +1,7 @@
 """Three optimizer steps on the backend of Keras and on so many devices of the CPU.
 
 Run as a program by `test_devices.py`: writes losses, weights and optimizer state to an
-.npz file, those with dropout and those without padding.
+.npz file, those with dropout and those without padding, among candidates.
 A step has three micro-batches, so that on two devices the last group is half empty.
 """
 
@@ -44,15 +44,16 @@ def filled_up(batch, devices):
 
 
 def all_steps(*, without_padding):
-    """What `three_steps` gives, once with dropout and once as is asked for."""
+    """What `three_steps` gives, once with dropout and once as is asked for, among candidates."""
     results = three_steps(dropout=0.1)
-    others = three_steps(dropout=0.0, without_padding=without_padding)
+    others = three_steps(dropout=0.0, without_padding=without_padding, among=SMALL.vocab_size)
     del others["devices"]
     return results | {f"no dropout {name}": value for name, value in others.items()}
 
 
-def three_steps(*, dropout, without_padding=False):
+def three_steps(*, dropout, without_padding=False, among=None):
     """Losses, weights and optimizer state after each of three steps, by name."""
+    from albert_tf.model.sampled_softmax import among_any
     from albert_tf.model.unpadding import unpadded
     from albert_tf.training.run import training_steps
     from albert_tf.training.steps import pretraining_counts
@@ -70,6 +71,7 @@ def three_steps(*, dropout, without_padding=False):
             part = {n: v[micro : micro + devices] for n, v in batch.items()}
             counts = pretraining_counts(batch)
             part = unpadded(part) if without_padding else part
+            part = among_any(part, number=among) if among else part
             steps.accumulate(part, counts=counts, step=step, micro=micro)
         losses = steps.sums()
         results[f"losses {step}"] = losses

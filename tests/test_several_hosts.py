@@ -46,14 +46,15 @@ SOON = 90
 
 
 @contextlib.contextmanager
-def started(small, run, *, hosts, steps, devices=1, dropout=0.0, more=()):
+def started(small, run, *, hosts, steps, devices=1, dropout=0.0, begin="", more=()):
     """The processes of a training; none is left when the block ends.
 
-    `small` has the data set; the architecture is put beside the run.
+    `small` has the data set; the architecture is put beside the run. Each process does what
+    is to `begin` with before.
     """
     model = run.with_name(f"model-{dropout}.json")
     model.write_text(json.dumps(MODEL | {"hidden_dropout_prob": dropout}))
-    program = [sys.executable, "-c", "from cli.main import cli; cli()", "pretrain"]
+    program = [sys.executable, "-c", f"{begin}from cli.main import cli; cli()", "pretrain"]
     command = ["--data", small / "data", "--output", run, "--model", model]
     command += ["--steps", steps, *SETTINGS, *more]
     coordinator = f"localhost:{free_port()}"
@@ -118,12 +119,22 @@ def final(run, step):
 PARTS = ("model", "optimizer")
 
 
+# A vocabulary of 400 has few enough candidates too.
+FEW = """
+from albert_tf.model import sampled_softmax
+sampled_softmax.FREQUENT, sampled_softmax.LEAST_DRAWN, sampled_softmax.MOST_CANDIDATES = 20, 20, 1
+"""
+
+
 @pytest.mark.slow
 def test_two_hosts_write_the_bytes_of_one_with_two_devices(small, tmp_path):
-    """With dropout, a last micro-batch that is not full, and evaluations."""
+    """With dropout, a sampled softmax, a last micro-batch that is not full, and evaluations."""
     pytest.importorskip("jax")
-    trained(small, tmp_path / "one", hosts=1, devices=2, steps=20, dropout=0.1)
-    trained(small, tmp_path / "two", hosts=2, steps=20, dropout=0.1)
+    sampled = ("--sampled-softmax", "--schedule", "constant-cooldown")
+    given = {"steps": 20, "dropout": 0.1, "begin": FEW, "more": sampled}
+    trained(small, tmp_path / "one", hosts=1, devices=2, **given)
+    trained(small, tmp_path / "two", hosts=2, **given)
+    assert "sampled_mlm_loss" in read_metrics(tmp_path / "two")[-3]
     assert final(tmp_path / "two", 20) == final(tmp_path / "one", 20)
 
 
