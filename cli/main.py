@@ -219,8 +219,8 @@ def _unforeseen(error: Exception) -> str:
     """What to say of an error that nothing has explained."""
     if _is_for_want_of_memory(error):
         return (
-            "There is not enough memory, or not enough threads are allowed; give the "
-            "command more, or fewer --workers."
+            "There is not enough memory, or not enough threads are allowed; give the command "
+            "more, or fewer --workers (vocab, make-data) or a smaller --micro-batch-size."
         )
     if isinstance(error, OSError) and error.filename and error.strerror:
         # Whoever opens a file says more; this is of a folder on the way to one.

@@ -464,13 +464,13 @@ class TrainConfig:
     eval_examples: int | None = option(
         None,
         "Maximum number of held-out examples to evaluate on  [default: as many as take "
-        "5 % of the time, at most 10,000]",
+        "5 % of the time, beside a sampled softmax 8 %, at most 10,000]",
         minimum=1,
         changes_result=False,
     )
     checkpoint_every: int | None = option(
         None,
-        "Steps between checkpoints  [default: after a minute, then every 30]",
+        "Steps between checkpoints  [default: by the clock, after a minute, then every 30 minutes]",
         minimum=1,
         changes_result=False,
     )
@@ -548,7 +548,7 @@ class TrainConfig:
         (175, 280, 672)
         """
         every = self.eval_every or evaluations_every(self.steps)
-        share = EVALUATION_SHARE / self.forward_share
+        share = EVALUATION_SHARE / FORWARD_SHARE
         affordable = int(share * every * self.batch_size)
         examples = min(MAX_EVAL_EXAMPLES, max(MIN_EVAL_EXAMPLES, affordable))
         return ResolvedTrainConfig(

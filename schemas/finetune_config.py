@@ -48,7 +48,8 @@ class FineTuneConfig:
     max_seq_length: int | None = option(
         None,
         "Tokens in a sequence, special ones included; longer texts are cut  [default: "
-        "the task's, up to the length the model was trained on]",
+        "128, of choose 512, of answer 384, of a named task its own, up to what the model "
+        "was trained on]",
         minimum=8,
         maximum=4096,
     )

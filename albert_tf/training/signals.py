@@ -74,7 +74,7 @@ class StopRequest:
         """Note a signal; the next one of its kind ends the process at once."""
         self._reason = _REASONS[number]
         if os.isatty(2):
-            os.write(2, b"\nStopping after this step ...\n")
+            os.write(2, b"\nStopping; what is done is saved ...\n")
         # A limit of processor time sends its signal every second until the hard limit.
         is_repeated = number == signal.SIGXCPU
         signal.signal(number, signal.SIG_IGN if is_repeated else signal.SIG_DFL)

@@ -56,8 +56,8 @@ _STANDARD_INPUT = "-"
 def embed(model: Path, source: str, quiet: bool, debug: bool, **values: Any) -> None:
     """Turn texts into vectors of length 1, a row for each, in their order.
 
-    MODEL is a run, an export or a fine-tuned model; one of finetune --task embed learned
-    to. FILE has a text in each line, or is a table; without it standard input is read.
+    MODEL is best one of finetune --task embed; of any other run, export or fine-tuned model
+    a vector is the mean of its tokens. FILE has a text in each line, or is a table; without it standard input is read.
     The product of two vectors says how alike their texts are.
     """
     import numpy as np

@@ -207,9 +207,10 @@ def export(
     """Write a run, or a fine-tuned model, as files that other programs read.
 
     A model card describes them. The folder gets its name only once it is complete. A
-    fine-tuned model is written for Hugging Face, whose pipelines then know its labels,
-    or as a saved-model with the signature predict. For sentence-transformers a model of
-    any kind embeds texts by the mean of their tokens; one of --task embed learned to.
+    fine-tuned model is written for Hugging Face, whose pipelines then know its labels, as
+    a graph for onnxruntime, or as a saved-model with the signature predict. For
+    sentence-transformers a model of any kind embeds texts by the mean of their tokens; best
+    is one of finetune --task embed.
     """
     from albert_tf.runs.metrics import read_evaluations
 

@@ -200,7 +200,8 @@ def finetune(
         say(f"Next:  albert embed {tuned} FILE --similar TEXT")
         say(f"       albert export {tuned} --to sentence-transformers")
         return
-    say(f"Next:  albert predict {tuned} --input FILE")
+    say(f"Next:  albert evaluate {tuned} --data FILE")
+    say(f"       albert predict {tuned} --input FILE")
     say(f"       albert export {tuned} --to hf --output {export}")
 
 

@@ -335,6 +335,7 @@ def say_end(result: "TrainResult", asked: Asked, console: Console) -> None:
         console.say(f"Next:  albert evaluate {run} {text}")
         console.say(f"       albert fill-mask {run} 'A sentence with a [MASK] in it.'")
         console.say(f"       albert report {data} {run}")
+        console.say(f"       albert finetune {run} --task classify --train FILE --output tuned")
         console.say(f"       albert export {run} --to hf --output {export}")
     else:
         console.say(

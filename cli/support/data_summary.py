@@ -135,8 +135,8 @@ def closing_lines(manifest: DatasetManifest, output: Path | str, seconds: float)
     if advice := eval_advice(manifest):
         yield advice
     yield (
-        "Without --budget the next command trains ALBERT base as its authors did, on "
-        "gigabytes of text and many GPUs; on a CPU that takes months to years."
+        "Without --budget the next command would train ALBERT base as its authors did, on "
+        "gigabytes of text and many GPUs; on a CPU that takes months to years, and needs --yes."
     )
     data = shlex.quote(str(output))
     yield f"next: albert pretrain --data {data} --output {unused('run')} --budget 1h"

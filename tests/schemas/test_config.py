@@ -172,15 +172,11 @@ def test_a_cooldown_is_the_last_share_of_the_steps(settings, start):
     assert TrainConfig(steps=10, **settings).cooldown_start == start
 
 
-SAMPLED = {"sampled_softmax": True, "schedule": "constant-cooldown"}
-
-
 @pytest.mark.parametrize(
     ("settings", "examples"),
     [
         ({"steps": 7000, "batch_size": 16}, 672),
         ({"steps": 1300, "batch_size": 16}, 240),
-        ({"steps": 7000, "batch_size": 16, **SAMPLED}, 448),
         ({"steps": 125_000, "batch_size": 4096}, 10_000),
         ({"steps": 10, "batch_size": 2}, 200),
         ({"steps": 10, "eval_examples": 3}, 3),
