@@ -57,7 +57,8 @@ def embed(model: Path, source: str, quiet: bool, debug: bool, **values: Any) -> 
     """Turn texts into vectors of length 1, a row for each, in their order.
 
     MODEL is best one of finetune --task embed; of any other run, export or fine-tuned model
-    a vector is the mean of its tokens. FILE has a text in each line, or is a table; without it standard input is read.
+    a vector is the mean of its tokens. FILE has a text in each line, or is a table; without
+    it standard input is read.
     The product of two vectors says how alike their texts are.
     """
     import numpy as np

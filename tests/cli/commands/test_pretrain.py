@@ -86,6 +86,7 @@ def test_what_is_named_next_can_be_measured(tmp_path, monkeypatch, capsys, held_
         f"Next:  albert evaluate run {text}",
         "       albert fill-mask run 'A sentence with a [MASK] in it.'",
         "       albert report data run",
+        "       albert finetune run --task classify --train FILE --output tuned",
         "       albert export run --to hf --output run-hf",
     ]
 
