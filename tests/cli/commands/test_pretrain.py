@@ -69,8 +69,8 @@ def test_a_run_that_fails_before_its_first_checkpoint_keeps_what_it_measured(com
     # It is no run to continue, so other settings may take its place.
     said = run(*command)
     assert json.loads((folder / "config.json").read_bytes())["learning_rate"] == 0.00176
-    assert said.splitlines()[-5] == f"{folder}: finished, 2 steps"
-    assert said.splitlines()[-4].startswith(f"Next:  albert evaluate {folder} --data ")
+    assert said.splitlines()[-6] == f"{folder}: finished, 2 steps"
+    assert said.splitlines()[-5].startswith(f"Next:  albert evaluate {folder} --data ")
 
 
 @pytest.mark.parametrize(("held_out", "text"), [(1, "--data data"), (0, "--text FILE")])
