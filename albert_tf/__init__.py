@@ -76,8 +76,9 @@ def load(folder: str | Path, *, checkpoint: Literal["latest", "best"] | None = N
         checkpoint: The newest weights of a run, or its best; None as the commands do.
     """
     found = importlib.util.find_spec("pipeline")
-    ours = str(Path(__file__).resolve().parents[1] / "pipeline")
-    if found is None or ours not in map(os.path.realpath, found.submodule_search_locations or ()):
+    places = (found.submodule_search_locations if found else None) or ()
+    ours = os.path.realpath(Path(__file__).parents[1] / "pipeline")
+    if found is None or ours not in [os.path.realpath(place) for place in places]:
         hiding = "nothing" if found is None else found.origin
         raise AlbertError(
             f"Python finds {hiding} under the name pipeline, a package of albert-pretraining; "

@@ -1,6 +1,6 @@
-"""Measure a model of vectors on one core, as it is and as it is exported.
+"""Measure a model of vectors as it is and as it is exported.
 
-    python -m benchmarks.serving MODEL TEXTS --output FOLDER
+    taskset -c 0 python -m benchmarks.serving MODEL TEXTS --output FOLDER
 
 A table: the bytes of each form, tokens a second, the ratio to transformers, and the largest
 difference of its vectors from those of `albert embed`. MODEL is a run, or what `albert
@@ -11,7 +11,6 @@ median of the rounds counts. Needs the extras `hf` and `onnx`.
 """
 
 import argparse
-import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -42,7 +41,6 @@ def main() -> None:
     if not export.exists():
         target = ("--to", "sentence-transformers", "--int8", "--output", str(export))
         run_albert("export", str(arguments.model), *target)
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     model = Model(arguments.model)
     texts = arguments.texts.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     rows = model.rows_of(texts).rows

@@ -324,12 +324,12 @@ def evaluate_task(model: Path, values: dict[str, Any], console: Console) -> "Met
     """What a fine-tuned model is worth on a file of examples."""
     with silent_stderr():
         from albert_tf.finetuning.evaluate import evaluate_tuned
-    from cli.support.task_data import read_labelled, say_lost, with_columns
+    from cli.support.task_data import read_labelled, say_lost
 
     found = open_model(model, which=values["checkpoint"], say=console.say)
-    spec = with_columns(found.tuned.record.spec, values)
-    examples, spec = read_labelled(str(values["data"]), spec, say=console.say)
-    record = dataclasses.replace(found.tuned.record, spec=spec)
+    record, path = found.tuned.record, str(values["data"])
+    examples, spec = read_labelled(path, record.spec, say=console.say, flags=values)
+    record = dataclasses.replace(record, spec=spec)
     given = found.encoded(examples, record)
     say_lost(given, record, say=console.say)
     return evaluate_tuned(dataclasses.replace(found.tuned, task=record), given)

@@ -10,6 +10,7 @@ import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cli.support.console import Say
@@ -220,14 +221,23 @@ def show_task(paths: Sequence[str], spec: TaskSpec, *, say: Say) -> None:
     read_task(found, spec, say=say)
 
 
-def read_labelled(path: str, spec: TaskSpec, *, say: Say) -> tuple[list[TaskExample], TaskSpec]:
+def read_labelled(
+    path: str, spec: TaskSpec, *, say: Say, flags: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[list[TaskExample], TaskSpec]:
     """The examples of a file whose labels are known, and the task as they measure it.
 
     Vectors are measured by what a file has: pairs or scores, whatever they learned from.
+
+    Args:
+        flags: May name columns, see `with_columns`.
     """
+    if spec.kind == "embed":
+        columns = dataclasses.replace(spec.columns, label=None, options=())
+        spec = dataclasses.replace(spec, columns=columns, metrics=())
+    spec = with_columns(spec, flags)
     examples, _ = _read(path, spec, say=say)
     if spec.kind == "embed":
-        spec = with_labels(dataclasses.replace(spec, metrics=()), examples)
+        spec = with_labels(spec, examples)
         examples = find_each_other(examples, spec, say=say)
     check_examples(spec, [], evaluation=examples)
     return examples, spec

@@ -31,7 +31,7 @@ from tests.training_data import TINY, resolved_run, signal_at_step
 data, run = map(Path, sys.argv[1:3])
 model = dataclasses.replace(TINY, vocab_size=400)
 config = TrainConfig(
-    batch_size=30, micro_batch_size=20, steps=12, eval_every=2, checkpoint_every=3,
+    batch_size=27, micro_batch_size=20, steps=12, eval_every=2, checkpoint_every=3,
     masked_lm_prob="0.40:0.5,0.40..0.15", schedule="constant-cooldown", warmup_steps=2,
     sampled_softmax=True,
 )

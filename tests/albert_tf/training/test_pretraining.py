@@ -405,6 +405,12 @@ def done(sums):
     return StepDone(sums, learning_rate=1e-3, norm=2.0)
 
 
+def test_steps_to_come_are_counted_in_those_of_the_moment(begun):
+    work = begun()
+    work._parts = [(0.5, 100), (0.5, 300)]
+    assert work.steps_left() == pytest.approx(1 + 2 * 3)
+
+
 def test_a_step_is_told_in_one_short_line(begun):
     text = begun().record(done(SUMS), 1.0)
     assert text == "step 1/4, masked LM 6.000, SOP 0.500"

@@ -131,23 +131,12 @@ def test_crops_are_others_in_each_epoch_and_held_out_examples_are_the_yardstick(
     assert pair[1] == tokenizer.decode(ids[list(ids).index(SEP_ID) + 1 : -1].tolist())
 
 
-@pytest.mark.parametrize(
-    ("header", "rows", "metric"),
-    [
-        ("anchor,positive,negative", ["a b,b a,c d", "c d,d c,e f", "e f,f e,a b"], "recall_at_1"),
-        ("sentence1,sentence2,score", ["a b,b a,5", "c d,a b,0", "e f,f,3"], "spearman"),
-    ],
-)
-def test_pairs_of_a_table_teach_a_model_to_embed(models, tmp_path, header, rows, metric):
-    table, out = tmp_path / "pairs.csv", tmp_path / "tuned"
-    table.write_text("\n".join([header, *rows]) + "\n")
-    files = ("--train", table, "--eval", table, "--output", out)
-    run("finetune", models / "run", "--task", "embed", *files, "--steps", 1, "--batch-size", 4)
-    assert json.loads((out / "eval.json").read_text())["metric"] == metric
+def metric_of(folder):
+    return json.loads((folder / "eval.json").read_text())["metric"]
 
 
-def test_a_model_of_vectors_is_measured_by_what_a_file_has(models, tmp_path):
-    """Pairs, of which no text has two partners, or scores, whatever it learned from."""
+def test_a_model_learns_from_pairs_or_scores_and_is_measured_by_what_a_file_has(models, tmp_path):
+    """Pairs of which no text has two partners, or scores, whatever it learned from."""
     pairs, scored = tmp_path / "pairs.csv", tmp_path / "scored.csv"
     pairs.write_text("text,positive,negative\na b,b a,c\nc d,d c,e\na b,x y,c\ne f,b a,c\n")
     scored.write_text("sentence1,sentence2,score\na b,b a,5\nc d,a b,0\ne f,f,3\n")
@@ -156,8 +145,17 @@ def test_a_model_of_vectors_is_measured_by_what_a_file_has(models, tmp_path):
     files = ("--train", pairs, "--eval", pairs)
     said = run("finetune", models / "run", "--task", "embed", *files, *fast)
     assert "2 pairs are not measured on: each has a text of a pair before" in said
-    assert "spearman" in run("evaluate", tuned, "--data", scored)
-    found = run("evaluate", tuned, "--data", pairs)
+    assert metric_of(tuned) == "recall_at_1"
+    named = ("--text-column", "sentence1", "--pair-column", "sentence2")
+    assert "spearman" in run("evaluate", tuned, "--data", scored, *named)
+    code, said = attempt("evaluate", tuned, "--data", scored)
+    assert (code, "has no column 'text'" in said) == (2, True)
+    learned = tmp_path / "learned"
+    files = ("--train", scored, "--eval", scored, *fast[:-1], learned)
+    run("finetune", models / "run", "--task", "embed", *files)
+    assert metric_of(learned) == "spearman"
+    named = ("--text-column", "text", "--pair-column", "positive")
+    found = run("evaluate", learned, "--data", pairs, *named)
     assert "recall_at_1" in found
     assert "2 pairs are not measured on" in found
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from pipeline.tasks.named_tasks import NAMED_TASKS, task_called
-from pipeline.tasks.task_files import find_task_files
+from pipeline.tasks.task_files import find_task_files, read_task_file
 from schemas.errors import AlbertError, SettingError
 from tests.pipeline.tasks.task_file import read
 
@@ -44,6 +44,13 @@ def test_a_word_that_others_contain_names_no_part_of_a_task(tmp_path):
         (tmp_path / name).write_text("text")
     found = find_task_files(str(tmp_path), task_called("classify"))
     assert found[:3] == ([f"{tmp_path}/training.tsv"], [], [f"{tmp_path}/medieval_test.tsv"])
+
+
+def test_lines_of_a_text_that_have_a_comma_each_are_no_table(tmp_path):
+    path = tmp_path / "places.txt"
+    path.write_text("Berlin, Germany\nParis, France\n")
+    found = read_task_file(str(path), task_called("embed"), is_labelled=False)
+    assert [example.text for example in found.examples] == ["Berlin, Germany", "Paris, France"]
 
 
 def test_a_folder_without_files_of_the_task_is_refused(tmp_path):
