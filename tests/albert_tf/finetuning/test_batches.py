@@ -1,9 +1,10 @@
 """Rows become batches of like length, the same for the same seed."""
 
+import keras
 import numpy as np
 import pytest
 
-from albert_tf.finetuning.batches import batch_of, epoch_batches, micro_batches
+from albert_tf.finetuning.batches import batch_of, epoch_batches, micro_batches, width_of
 from tests.albert_tf.finetuning.task_rows import random_rows, spec_of
 
 LENGTHS = np.random.default_rng(0).integers(5, 100, 1000).tolist()
@@ -40,3 +41,10 @@ def test_weights_of_labels_are_those_of_the_rows_in_the_loss():
     batch = batch_of(rows, spec_of("classify"), size=8, longest=32, label_weights=(1.0, 3.0))
     expected = [1.0 + 2.0 * row.target for row in rows] + [0.0, 0.0]
     assert batch["weights"].tolist() == expected
+
+
+def test_few_widths_are_compiled_under_jax(monkeypatch):
+    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+    lengths = (3, 64, 65, 130, 300, 512)
+    assert [width_of(n, longest=512) for n in lengths] == [64, 64, 128, 256, 512, 512]
+    assert [width_of(n, longest=100) for n in lengths[:3]] == [64, 64, 100]
