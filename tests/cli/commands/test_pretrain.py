@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,7 +11,9 @@ import click
 import pytest
 
 from albert_tf.planning import budget, cost
+from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 from albert_tf.training.pretraining import TrainResult
+from albert_tf.training.tensorflow_steps import TensorFlowSteps
 from cli.commands import pretrain
 from cli.main import cli
 from cli.support import asked, resolve
@@ -18,9 +21,10 @@ from cli.support.asked import RECIPES, Asked, apply_recipe
 from cli.support.console import Console
 from schemas.config import TrainConfig
 from schemas.errors import SettingError
-from schemas.layout import DATA_MANIFEST, MANIFEST
+from schemas.layout import DATA_MANIFEST, MANIFEST, METRICS
 from tests.commands import LITTLE_MODEL, attempt, run
 from tests.exported_runs import SMALL_RUN, write_run
+from tests.runs import eval_line
 from tests.training_data import resolved_run, write_dataset
 
 
@@ -54,7 +58,9 @@ def command(small, tmp_path):
     )
 
 
-def test_a_run_that_fails_before_its_first_checkpoint_keeps_what_it_measured(command, tmp_path):
+def test_a_run_that_fails_before_its_first_checkpoint_keeps_what_it_measured(
+    command, tmp_path, monkeypatch
+):
     folder = tmp_path / "run"
     # However slow the machine is, no checkpoint is due before it fails.
     overflowing = ("--learning-rate", 9e18, "--warmup-steps", 0, "--checkpoint-every", 9)
@@ -67,10 +73,12 @@ def test_a_run_that_fails_before_its_first_checkpoint_keeps_what_it_measured(com
     ]
     assert splits[0] == "eval"
     # It is no run to continue, so other settings may take its place.
+    monkeypatch.setattr(pretrain, "train", lambda *_, **__: None)
     said = run(*command)
+    assert said.startswith(
+        f"{folder} was begun and has no checkpoint yet: it begins again at the first step.\n"
+    )
     assert json.loads((folder / "config.json").read_bytes())["learning_rate"] == 0.00176
-    assert said.splitlines()[-6] == f"{folder}: finished, 2 steps"
-    assert said.splitlines()[-5].startswith(f"Next:  albert evaluate {folder} --data ")
 
 
 @pytest.mark.parametrize(("held_out", "text"), [(1, "--data data"), (0, "--text FILE")])
@@ -104,12 +112,23 @@ def config_of(folder):
     return json.loads((folder / "config.json").read_bytes())
 
 
-def test_a_run_becomes_longer_and_another_starts_from_it(command, tmp_path, monkeypatch):
-    folder, other = tmp_path / "run", tmp_path / "other"
+def done(command, *arguments):
+    """The folder of a run of a command whose two steps are done, none of them computed."""
+    run(*command, *arguments)
+    data, folder = command[2], command[4]
+    shutil.copy(data / MANIFEST, folder / DATA_MANIFEST)
+    (folder / METRICS).write_text(json.dumps(eval_line(2)) + "\n")
+    save_checkpoint(folder, Checkpoint({}, {}, {"step": 2}), is_best=False)
+    return folder
+
+
+def test_a_run_becomes_longer(command, tmp_path, monkeypatch):
+    folder = tmp_path / "run"
     constant = ("--schedule", "constant-cooldown", "--cooldown-share", 0)
     said = run(*command, *constant, "--warmup-steps", 1)
     assert "--scale-lr-to-batch gives 3.9e-05 for 2, by the square-root rule." in said
-    assert said.splitlines()[-5] == f"{folder}: finished, 2 steps"
+    assert said.splitlines()[-6] == f"{folder}: finished, 2 steps"
+    assert said.splitlines()[-5].startswith(f"Next:  albert evaluate {folder} --data ")
     assert "began" not in config_of(folder)
 
     # Its warm-up stays: that of three steps would be none. A run that goes on is not
@@ -117,7 +136,7 @@ def test_a_run_becomes_longer_and_another_starts_from_it(command, tmp_path, monk
     monkeypatch.setattr(resolve, "LONG_SECONDS", 0.0)
     said = run(*command, *constant, "--steps", 3, "--micro-batch-size", 1)
     assert f"Continuing {folder} after step 2." in said
-    assert said.splitlines()[-5] == f"{folder}: finished, 3 steps"
+    assert said.splitlines()[-6] == f"{folder}: finished, 3 steps"
     config = config_of(folder)
     assert (config["steps"], config["warmup_steps"]) == (3, 1)
     assert config["began"] == {"steps": 2, "micro_batch_size": None}
@@ -130,10 +149,6 @@ def test_a_run_becomes_longer_and_another_starts_from_it(command, tmp_path, monk
     assert code == 2
     assert f"{folder} is at step 3 of 3 and cannot change --steps" in said
 
-    said = run(*command, "--steps", 4, "--output", other, "--init-from", folder)
-    assert f"Starting from the weights of {folder}, step 3." in said
-    assert said.splitlines()[-5] == f"{other}: finished, 4 steps"
-
 
 def test_a_run_keeps_how_long_the_sequences_of_its_first_weights_were(small, tmp_path, untrained):
     first, other = tmp_path / "run", tmp_path / "other"
@@ -145,8 +160,10 @@ def test_a_run_keeps_how_long_the_sequences_of_its_first_weights_were(small, tmp
     assert config_of(other)["length_before"] == SMALL_RUN.max_position_embeddings
 
 
-def test_a_run_keeps_its_settings_and_one_of_an_older_version_its_release(command, tmp_path):
-    run(*command)
+def test_a_run_keeps_its_settings_and_one_of_an_older_version_its_release(
+    command, tmp_path, untrained
+):
+    done(command)
     code, said = attempt(*command, "--beta2", 0.98)
     assert code == 2
     assert "--beta2 was 0.999 and is 0.98; give another --output" in said
@@ -166,9 +183,8 @@ def test_a_run_keeps_its_settings_and_one_of_an_older_version_its_release(comman
     assert f"{tmp_path}/run holds a run of albert 0.2.0, which has other settings" in said
 
 
-def test_a_run_of_before_the_sampled_softmax_goes_on_without_it(command, tmp_path):
-    run(*command, "--recipe", "small-budget", "--no-sampled-softmax")
-    path = tmp_path / "run/config.json"
+def test_a_run_of_before_the_sampled_softmax_goes_on_without_it(command, untrained):
+    path = done(command, "--recipe", "small-budget", "--no-sampled-softmax") / "config.json"
     record = json.loads(path.read_bytes())
     del record["sampled_softmax"]
     path.write_text(json.dumps(record), "utf-8")
@@ -205,6 +221,7 @@ def test_a_long_run_is_asked_about_before_its_first_step(command, tmp_path, monk
     monkeypatch.setattr(resolve, "LONG_SECONDS", 0.0)
     monkeypatch.setattr(budget, "least_seconds", lambda *_, **__: 0.0)
     monkeypatch.setattr(cost, "ACCELERATORS", ("/dev/null",))
+    monkeypatch.setattr(TensorFlowSteps, "compile", lambda *_, **__: 1.0)
     code, said = attempt(*command)
     assert code == 2
     assert "Note: the CPU trains: this machine has a GPU or TPU that " in said
@@ -278,15 +295,6 @@ def test_jax_trains_where_it_alone_sees_a_gpu_and_nobody_chose(
     asked.take_jax(Console(quiet=False))
     assert os.environ.get("KERAS_BACKEND", "tensorflow") == backend
     assert ("JAX trains: it sees the GPU" in capsys.readouterr().err) == (backend == "jax")
-
-
-def test_a_run_without_a_checkpoint_says_that_it_begins_again(command, tmp_path):
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run/metrics.jsonl").touch()
-    (tmp_path / "run/config.json").write_text('{"command": "pretrain"}')
-    assert run(*command).startswith(
-        f"{tmp_path}/run was begun and has no checkpoint yet: it begins again at the first step.\n"
-    )
 
 
 def test_a_recipe_leaves_out_what_has_no_use_here(command, small, tmp_path, untrained):
