@@ -15,8 +15,10 @@ from cli.commands import plan, pretrain
 from cli.support import budget as advice
 from cli.support.asked import Asked, resolve_model
 from cli.support.budget import models_to_choose_from
+from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig
 from schemas.errors import SettingError
+from schemas.files import read_json
 from schemas.manifest import read_manifest
 from tests.commands import LITTLE_MODEL, attempt, run
 
@@ -58,26 +60,6 @@ def config_of(folder):
     return json.loads((folder / "config.json").read_bytes())
 
 
-def test_the_choice_is_frozen_so_that_the_same_command_goes_on(little, tmp_path):
-    given = (*little, "--budget", "80s", "--recipe", "small-budget")
-    said = run(*given)
-    assert "chosen: 1 layer of 32, sharing none, 3 steps of 2 sequences" in said
-    config = config_of(tmp_path / "run")
-    assert (config["steps"], config["batch_size"]) == (3, 2)
-    assert (config["optimizer"], config["initializer"]) == ("muon", "positional-heads")
-    assert config["chosen_for_budget"]["seconds"] == 80.0
-    again = run(*given)
-    assert again.splitlines()[-1].endswith("is finished already; nothing to do.")
-    assert "chosen:" not in again
-    code, said = attempt(*little, "--budget", "2h")
-    assert code == 2
-    assert said == (
-        f"Error: {tmp_path}/run was begun with --budget 80s; give the same to go on, "
-        "or begin another run with its weights: another --output with --init-from "
-        f"{tmp_path}/run.\n"
-    )
-
-
 @pytest.mark.parametrize(
     ("counting", "expected"),
     [
@@ -114,8 +96,7 @@ def test_steps_are_counted_again_while_a_run_shows_its_pace_and_kept(
         pretrain, "deadline_of", lambda *given: dataclasses.replace(deadline_of(*given), at=over)
     )
     take(monkeypatch, 0.4)
-    given = (*command, "--budget", "60s", "--model", "tiny")
-    given = (*given, "--set", "num_hidden_layers=1", "--set", "intermediate_size=64")
+    given = (*command, *LITTLE_MODEL, "--budget", "60s")
     said = run(*given)
     config = config_of(tmp_path / "run")
     planned = config["began"]["steps"]
@@ -136,33 +117,50 @@ def test_steps_are_counted_again_while_a_run_shows_its_pace_and_kept(
     assert again.splitlines()[-1].endswith("is finished already; nothing to do.")
 
 
-@pytest.fixture
-def little(command):
-    """The same of a model that is trained in a second."""
-    return (*command, *LITTLE_MODEL)
-
-
 @pytest.fixture(scope="module")
 def begun(small, tmp_path_factory):
-    """A run of a budget of which a step is done; to be copied."""
+    """A run of a budget of which a step is done, to be copied; what was said of it."""
     folder = tmp_path_factory.mktemp("begun")
     with pytest.MonkeyPatch.context() as patch:
         slow_down(patch)
-        budget_flags = ("--budget", "80s", "--max-time", "1s")
-        run(*command_of(small, folder), *LITTLE_MODEL, *budget_flags)
-    return folder / "run"
+        budget_flags = ("--budget", "80s", "--recipe", "small-budget", "--max-time", "1s")
+        said = run(*command_of(small, folder), *LITTLE_MODEL, *budget_flags)
+    return folder / "run", said
 
 
-def test_a_run_of_a_budget_goes_on_with_the_flags_that_may_change(begun, little, tmp_path):
-    shutil.copytree(begun, tmp_path / "run")
-    given = (*little, "--budget", "80s")
-    holds = f"Error: {tmp_path}/run holds a run with other settings:"
+@pytest.fixture
+def folder(begun, tmp_path):
+    """The same to go on with."""
+    return shutil.copytree(begun[0], tmp_path / "run")
+
+
+def test_the_choice_is_frozen_so_that_the_same_command_goes_on(begun, folder, command, untrained):
+    assert "chosen: 1 layer of 32, sharing none, 3 steps of 2 sequences" in begun[1]
+    config = config_of(folder)
+    assert (config["steps"], config["batch_size"]) == (3, 2)
+    assert (config["optimizer"], config["initializer"]) == ("muon", "positional-heads")
+    assert config["chosen_for_budget"]["seconds"] == 80.0
+    given = (*command, *LITTLE_MODEL, "--recipe", "small-budget", "--budget")
+    assert "chosen:" not in run(*given, "80s")
+    assert config_of(folder)["identity"] == config["identity"]
+    code, said = attempt(*given, "2h")
+    assert code == 2
+    assert said == (
+        f"Error: {folder} was begun with --budget 80s; give the same to go on, "
+        "or begin another run with its weights: another --output with --init-from "
+        f"{folder}.\n"
+    )
+
+
+def test_a_run_of_a_budget_goes_on_with_the_flags_that_may_change(folder, command, untrained):
+    given = (*command, *LITTLE_MODEL, "--budget", "80s")
+    holds = f"Error: {folder} holds a run with other settings:"
     for flag, value in (("--learning-rate", 0.5), ("--set", "hidden_size=64")):
         code, said = attempt(*given, flag, value)
         assert code == 2
         assert holds in said
     run(*given, "--micro-batch-size", 1)
-    config = config_of(tmp_path / "run")
+    config = config_of(folder)
     assert (config["steps"], config["micro_batch_size"]) == (3, 1)
 
 
@@ -189,12 +187,10 @@ def test_what_would_be_refused_later_is_refused_before_anything_is_timed(
     assert (code, "leave one of them out" in said) == (2, True)
 
 
-def test_a_run_of_a_budget_keeps_its_record_when_it_goes_on_without_one(begun, tmp_path, untrained):
-    output = shutil.copytree(begun, tmp_path / "run")
-    file = output / "config.json"
-    run("pretrain", "--config", file, "--output", output)
-    again, before = config_of(output), config_of(begun)
-    assert again["chosen_for_budget"] == before["chosen_for_budget"] is not None
+def test_a_run_of_a_budget_keeps_its_record_when_it_goes_on_without_one(folder, untrained):
+    before = config_of(folder)
+    run("pretrain", "--config", folder / "config.json", "--output", folder)
+    assert config_of(folder)["chosen_for_budget"] == before["chosen_for_budget"] is not None
 
 
 def test_a_budget_chooses_the_steps_in_place_of_those_of_a_file(
@@ -202,9 +198,9 @@ def test_a_budget_chooses_the_steps_in_place_of_those_of_a_file(
 ):
     # However busy the machine is, a run before takes no step of the budget.
     take(monkeypatch, 2000.0)
-    given = ("--config", begun / "config.json", "--output", tmp_path / "other")
+    given = ("--config", begun[0] / "config.json", "--output", tmp_path / "other")
     run("pretrain", *given, "--budget", "5500s")
-    steps = [config_of(folder)["steps"] for folder in (begun, tmp_path / "other")]
+    steps = [config_of(folder)["steps"] for folder in (begun[0], tmp_path / "other")]
     assert steps == [3, 2]
 
 
@@ -218,14 +214,16 @@ def test_a_budget_that_is_over_before_the_first_step_is_refused_at_once(command,
     )
 
 
-def test_the_model_of_other_weights_is_the_one_whose_steps_are_counted(command, models, tmp_path):
+def test_the_model_of_other_weights_is_the_one_whose_steps_are_counted(
+    command, models, tmp_path, untrained
+):
     said = run(*command, "--init-from", models / "run", "--budget", "80s")
     assert "chosen: 4 layers of 16" in said
     # The table is of models that began anew.
     assert "expected:" not in said
     assert "albert import" not in said
-    chosen = (tmp_path / "run/model.json").read_bytes()
-    assert chosen == (models / "run/model.json").read_bytes()
+    chosen = ModelConfig(**config_of(tmp_path / "run")["identity"]["model"])
+    assert dataclasses.asdict(chosen) == read_json(models / "run/model.json")
 
 
 def asked_with(small, *overrides, config=None):
