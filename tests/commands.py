@@ -2,9 +2,14 @@
 
 import contextlib
 import io
+import os
 import pydoc_data.topics
+import select
 import sys
+import threading
 from pathlib import Path
+from typing import TextIO
+from unittest import mock
 
 from cli.main import cli
 
@@ -54,19 +59,42 @@ def run(*arguments) -> str:
     return said
 
 
-def attempt(*arguments) -> tuple[int, str]:
-    """The exit code of a command in this process, and what it says."""
+def attempt(*arguments, stdout: TextIO | None = None) -> tuple[int, str]:
+    """The exit code of a command in this process, and what it says, but for another `stdout`."""
     said = io.StringIO()
     argv = sys.argv
     sys.argv = ["albert", *map(str, arguments)]
     try:
-        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(stdout or said):
             cli(sys.argv[1:])
     except SystemExit as end:
         return int(end.code or 0), said.getvalue()
     finally:
         sys.argv = argv
     raise AssertionError("a command always exits")
+
+
+def dialogue(texts, *arguments) -> list[str]:
+    """A command's answers to a program that sends a line, and the next once it has the answer."""
+    answers: list[str] = []
+    (lines, to_command), (from_command, said) = os.pipe(), os.pipe()
+
+    def ask() -> None:
+        with open(to_command, "w") as sending, open(from_command) as receiving:
+            for text in texts:
+                sending.write(f"{text}\n")
+                sending.flush()
+                if not select.select([receiving], [], [], 60)[0]:
+                    return
+                answers.append(receiving.readline())
+
+    asking = threading.Thread(target=ask)
+    with open(lines) as stdin, open(said, "w") as stdout, mock.patch.object(sys, "stdin", stdin):
+        asking.start()
+        code, errors = attempt(*arguments, stdout=stdout)
+        asking.join()
+    assert code == 0, errors
+    return answers
 
 
 def contents(folder: Path) -> list[str]:

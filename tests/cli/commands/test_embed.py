@@ -25,10 +25,10 @@ def lines(tmp_path):
     return path
 
 
-def test_a_row_of_each_text_in_every_form(models, lines, tmp_path):
+def test_a_row_of_each_text_in_every_form(encoder, lines, tmp_path):
     outputs = [tmp_path / name for name in ("v.npy", "v.parquet", "v.jsonl")]
     for output in outputs:
-        said = run("embed", models / "run", lines, "--output", output)
+        said = run("embed", encoder, lines, "--output", output)
         assert f"{output}: 4 vectors of 16 numbers\n" in said
     matrix = np.load(outputs[0])
     np.testing.assert_allclose(np.linalg.norm(matrix, axis=1), 1, atol=1e-6)
@@ -41,20 +41,20 @@ def test_a_row_of_each_text_in_every_form(models, lines, tmp_path):
 
 
 def test_standard_input_is_read_line_by_line_and_vectors_can_be_shortened(
-    models, lines, tmp_path, monkeypatch
+    encoder, lines, tmp_path, monkeypatch
 ):
-    run("embed", models / "run", lines, "--output", tmp_path / "whole.npy")
+    run("embed", encoder, lines, "--output", tmp_path / "whole.npy")
     bytes_in = io.TextIOWrapper(io.BytesIO(lines.read_bytes()))
     monkeypatch.setattr(sys, "stdin", bytes_in)
     out = tmp_path / "short.npy"
-    run("embed", models / "run", "--output", out, "--dimensions", 8)
+    run("embed", encoder, "--output", out, "--dimensions", 8)
     part = np.load(tmp_path / "whole.npy")[:, :8]
     expected = part / np.linalg.norm(part, axis=1, keepdims=True)
     np.testing.assert_allclose(np.load(out), expected, atol=1e-6)
 
 
-def test_the_texts_most_like_one_are_shown(models, lines):
-    said = run("embed", models / "run", lines, "--similar", TEXTS[2], "--top", 2)
+def test_the_texts_most_like_one_are_shown(encoder, lines):
+    said = run("embed", encoder, lines, "--similar", TEXTS[2], "--top", 2)
     first, second = said.splitlines()[-2:]
     assert first == f"1.0000  {TEXTS[2]}"
     assert float(second.split()[0]) < 1
@@ -63,7 +63,7 @@ def test_the_texts_most_like_one_are_shown(models, lines):
 def test_texts_that_are_cut_are_said_and_so_is_which_of_a_pair_is_embedded(models, tmp_path):
     table, out = tmp_path / "pairs.csv", tmp_path / "v.npy"
     table.write_text(f"anchor,positive\nit is,no\n{'it is ' * 40},yes\n")
-    said = run("embed", models / "run", table, "--output", out)
+    said = run("embed", encoder, table, "--output", out)
     assert "50.0% of the texts are cut after 32 tokens." in said
     assert "Of each row the first text is embedded; --text-column names another one." in said
     assert np.load(out).shape == (2, 16)
@@ -72,13 +72,13 @@ def test_texts_that_are_cut_are_said_and_so_is_which_of_a_pair_is_embedded(model
 def test_a_table_is_not_replaced_by_its_vectors(models, tmp_path):
     table = tmp_path / "rows.jsonl"
     table.write_text('{"text": "it is"}\n')
-    code, said = attempt("embed", models / "run", table, "--output", table)
+    code, said = attempt("embed", encoder, table, "--output", table)
     assert (code, f"--output: {table} is the file to read" in said) == (2, True)
     assert table.read_text() == '{"text": "it is"}\n'
 
 
 def test_a_column_of_no_file_is_refused(models):
-    code, said = attempt("embed", models / "run", "--text-column", "body")
+    code, said = attempt("embed", encoder, "--text-column", "body")
     assert (code, "--text-column names a column of FILE; give that too." in said) == (2, True)
 
 
@@ -90,17 +90,17 @@ def test_a_column_of_no_file_is_refused(models):
         (("--similar", "a", "--output", "v.npy"), "--output: v.npy is not for --similar"),
     ],
 )
-def test_what_cannot_be_is_said(models, lines, arguments, sentence):
-    code, said = attempt("embed", models / "run", lines, *arguments)
+def test_what_cannot_be_is_said(encoder, lines, arguments, sentence):
+    code, said = attempt("embed", encoder, lines, *arguments)
     assert (code, sentence in said) == (2, True), said
 
 
-def test_documents_alone_teach_a_model_to_embed(models, small, tmp_path):
+def test_documents_alone_teach_a_model_to_embed(encoder, small, tmp_path):
     data, out = tmp_path / "data", tmp_path / "tuned"
-    make_data(small, "--examples", "on-the-fly", output=data)
+    make_data(small, "--examples", "on-the-fly", "--eval-fraction", 0, output=data)
     fast = ("--steps", 2, "--batch-size", 16, "--micro-batch-size", 8, "--max-seq-length", 16)
     said = run(
-        "finetune", models / "run", "--task", "embed", "--data", data, "--output", out, *fast
+        "finetune", encoder, "--task", "embed", "--data", data, "--output", out, *fast
     )
     assert "other passages of the same documents, whose halves are to find each other." in said
     result = json.loads((out / "eval.json").read_text())
@@ -110,20 +110,18 @@ def test_documents_alone_teach_a_model_to_embed(models, small, tmp_path):
     assert "near each other where texts belong together" in card
 
 
-def test_crops_are_others_in_each_epoch_and_held_out_examples_are_the_yardstick(small, tmp_path):
-    folder = tmp_path / "data"
-    make_data(small, "--examples", "on-the-fly", "--eval-fraction", 0.3, output=folder)
+def test_crops_are_others_in_each_epoch_and_held_out_examples_are_the_yardstick(documents):
     said = []
-    data = read_crops(folder, task_called("embed"), length=16, say=said.append)
+    data = read_crops(documents, task_called("embed"), length=16, say=said.append)
     assert "held-out examples, whose segments are to find each other." in said[0]
     assert data.redraw(0, 0) == data.train[0]
     texts = [[data.redraw(number, epoch).text for number in range(20)] for epoch in (0, 1, 1)]
     assert texts[1] == texts[2]
     assert sum(a != b for a, b in zip(*texts[:2], strict=True)) > 10
     # What both segments of the first example are, with its masks undone.
-    manifest = read_manifest(folder)
-    tokenizer = load_vocabulary(folder, manifest)
-    example = next(read_examples(folder, manifest, split="eval", copy=0))
+    manifest = read_manifest(documents)
+    tokenizer = load_vocabulary(documents, manifest)
+    example = next(read_examples(documents, manifest, split="eval", copy=0))
     ids = np.array(example["input_ids"])
     ids[example["masked_lm_positions"]] = example["masked_lm_ids"]
     pair = (data.held_out[0].text, data.held_out[0].text_pair)
@@ -135,7 +133,7 @@ def metric_of(folder):
     return json.loads((folder / "eval.json").read_text())["metric"]
 
 
-def test_a_model_learns_from_pairs_or_scores_and_is_measured_by_what_a_file_has(models, tmp_path):
+def test_a_model_learns_from_pairs_or_scores_and_is_measured_by_what_a_file_has(encoder, tmp_path):
     """Pairs of which no text has two partners, or scores, whatever it learned from."""
     pairs, scored = tmp_path / "pairs.csv", tmp_path / "scored.csv"
     pairs.write_text("text,positive,negative\na b,b a,c\nc d,d c,e\na b,x y,c\ne f,b a,c\n")
@@ -143,7 +141,7 @@ def test_a_model_learns_from_pairs_or_scores_and_is_measured_by_what_a_file_has(
     tuned = tmp_path / "tuned"
     fast = ("--steps", 1, "--batch-size", 4, "--output", tuned)
     files = ("--train", pairs, "--eval", pairs)
-    said = run("finetune", models / "run", "--task", "embed", *files, *fast)
+    said = run("finetune", encoder, "--task", "embed", *files, *fast)
     assert "2 pairs are not measured on: each has a text of a pair before" in said
     assert metric_of(tuned) == "recall_at_1"
     named = ("--text-column", "sentence1", "--pair-column", "sentence2")
@@ -152,7 +150,7 @@ def test_a_model_learns_from_pairs_or_scores_and_is_measured_by_what_a_file_has(
     assert (code, "has no column 'text'" in said) == (2, True)
     learned = tmp_path / "learned"
     files = ("--train", scored, "--eval", scored, *fast[:-1], learned)
-    run("finetune", models / "run", "--task", "embed", *files)
+    run("finetune", encoder, "--task", "embed", *files)
     assert metric_of(learned) == "spearman"
     named = ("--text-column", "text", "--pair-column", "positive")
     found = run("evaluate", learned, "--data", pairs, *named)
@@ -160,9 +158,9 @@ def test_a_model_learns_from_pairs_or_scores_and_is_measured_by_what_a_file_has(
     assert "2 pairs are not measured on" in found
 
 
-def test_a_data_set_is_measured_on_its_own_documents_alone(models, small, tmp_path):
+def test_a_data_set_is_measured_on_its_own_documents_alone(encoder, small, tmp_path):
     table = tmp_path / "pairs.csv"
     table.write_text("text,positive\na,b\n")
     flags = ("--task", "embed", "--data", small / "data", "--eval", table)
-    code, said = attempt("finetune", models / "run", *flags, "--output", tmp_path / "tuned")
+    code, said = attempt("finetune", encoder, *flags, "--output", tmp_path / "tuned")
     assert (code, "--data is a data set, measured on documents of its own" in said) == (2, True)

@@ -2,7 +2,6 @@
 
 import io
 import json
-import subprocess
 import sys
 
 import numpy as np
@@ -13,8 +12,7 @@ from pipeline.encoding.queries import encode_masked
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.example import CLS_ID, MASK_ID, SEP_ID
 from schemas.readable import percent
-from tests.commands import attempt, run
-from tests.processes import ALBERT
+from tests.commands import attempt, dialogue, run
 
 
 @pytest.fixture(scope="module")
@@ -77,20 +75,9 @@ def test_texts_come_from_standard_input_too_and_blank_lines_are_none(trained, mo
 
 
 def test_each_line_is_answered_before_the_next_is_sent(trained):
-    """A program that sends a line and waits for its answer does not wait for ever."""
-    process = subprocess.Popen(
-        [*ALBERT, "fill-mask", trained[0], "--json"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    for text in ("A [MASK].", "The [MASK]"):
-        process.stdin.write(f"{text}\n")
-        process.stdin.flush()
-        assert json.loads(process.stdout.readline())["text"] == text
-    process.stdin.close()
-    process.stdout.close()
-    assert process.wait() == 0
+    texts = ["A [MASK].", "The [MASK]"]
+    answers = dialogue(texts, "fill-mask", trained[0], "--json")
+    assert [json.loads(answer)["text"] for answer in answers] == texts
 
 
 def test_a_line_that_cannot_be_answered_is_named_and_the_next_ones_are(trained, monkeypatch):
