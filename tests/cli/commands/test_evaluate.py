@@ -11,7 +11,7 @@ from albert_tf.evaluation import evaluate as evaluate_module
 from albert_tf.evaluation.minimal_pairs import MinimalPair
 from albert_tf.runs.metrics import WORD_LOSSES, read_evaluations
 from cli.commands.evaluate import run_section, trained_files
-from schemas.files import write_json
+from schemas.files import read_json, write_json
 from schemas.layout import EVALUATIONS
 from schemas.report import as_text
 from tests.commands import attempt, make_data, run
@@ -19,6 +19,27 @@ from tests.evaluations import evaluation
 from tests.exported_runs import SMALL_RUN, write_run
 
 METRICS = evaluation()
+
+
+def copied(encoder, folder, **settings):
+    """A run of one's own, some settings of its record replaced."""
+    shutil.copytree(encoder, folder)
+    write_json(folder / "config.json", read_json(folder / "config.json") | settings)
+    return folder
+
+
+@pytest.fixture
+def trained(encoder, tmp_path):
+    return copied(encoder, tmp_path / "run")
+
+
+@pytest.fixture(scope="module")
+def longer(small, tmp_path_factory):
+    """Data with longer sequences than the run was trained on."""
+    folder = tmp_path_factory.mktemp("longer") / "data"
+    code, _ = make_data(small, "--max-seq-length", 40, output=folder)
+    assert code == 0
+    return folder
 
 
 @pytest.fixture
@@ -51,20 +72,16 @@ def test_without_data_those_of_the_run_are_named(tmp_path):
     )
 
 
-def test_nothing_is_said_of_data_as_a_run_was_trained_on(small, tmp_path, measured):
-    write_run(tmp_path / "run", SMALL_RUN, small)
-    assert said(tmp_path / "run", small / "data") == []
+def test_nothing_is_said_of_data_as_a_run_was_trained_on(trained, small, measured):
+    assert said(trained, small / "data") == []
 
 
-def test_positions_that_were_never_trained_are_said(small, tmp_path, measured):
-    write_run(tmp_path / "run", SMALL_RUN, small)
-    code, _ = make_data(small, "--max-seq-length", 40, output=tmp_path / "data")
-    assert code == 0
-    assert said(tmp_path / "run", tmp_path / "data") == [
-        f"{tmp_path}/data has sequences of 40 tokens and {tmp_path}/run was trained on "
+def test_positions_that_were_never_trained_are_said(trained, longer, measured):
+    assert said(trained, longer) == [
+        f"{longer} has sequences of 40 tokens and {trained} was trained on "
         "at most 32: the positions after that were never trained."
     ]
-    assert said(tmp_path / "run", tmp_path / "data", "--quiet") == []
+    assert said(trained, longer, "--quiet") == []
 
 
 @pytest.mark.parametrize(
@@ -109,12 +126,11 @@ def test_a_person_reads_at_a_glance_whether_the_model_beats_counting():
 
 @pytest.mark.parametrize("flags", [(), ("--quiet",)])
 def test_a_result_that_cannot_be_kept_is_shown_and_that_is_said_all_the_same(
-    small, tmp_path, measured, flags
+    trained, small, measured, flags
 ):
-    write_run(tmp_path / "run", SMALL_RUN, small)
-    (tmp_path / "run" / EVALUATIONS).write_text("")
-    (line,) = said(tmp_path / "run", small / "data", *flags)
-    assert line.startswith(f"{tmp_path}/run/{EVALUATIONS} cannot be written: ")
+    (trained / EVALUATIONS).write_text("")
+    (line,) = said(trained, small / "data", *flags)
+    assert line.startswith(f"{trained}/{EVALUATIONS} cannot be written: ")
     assert line.endswith(" The result is not kept.")
 
 
@@ -144,30 +160,12 @@ CASE = MinimalPair("case", "he ran .", "him ran .")
     ],
 )
 def test_pairs_are_taken_from_files_folders_and_globs(
-    small, tmp_path, measured, names, flags, expected
+    trained, small, tmp_path, measured, names, flags, expected
 ):
-    write_run(tmp_path / "run", SMALL_RUN, small)
     folder = write_pairs(tmp_path / "pairs")
     paths = [part for name in names for part in ("--minimal-pairs", folder / name)]
-    said(tmp_path / "run", small / "data", *paths, *flags)
+    said(trained, small / "data", *paths, *flags)
     assert measured[0]["scope"].pairs == expected
-
-
-def test_a_run_is_measured_from_end_to_end(small, tmp_path):
-    write_run(tmp_path / "run", SMALL_RUN, small)
-    folder = write_pairs(tmp_path / "pairs")
-    lines = run(
-        *("evaluate", tmp_path / "run", "--data", small / "data", "--quiet"),
-        *("--words", 50, "--minimal-pairs", folder, "--json"),
-    )
-    found = json.loads(lines)
-    assert found["bits_per_character"]["words"] == 50
-    assert found["minimal_pairs"]["pairs"] == 4
-    # Random weights are worse than any counting.
-    assert found["bits_per_character"]["model_minus_neighbours"]["low"] > 0
-    (kept,) = read_evaluations(tmp_path / "run")
-    assert len(kept.pop(WORD_LOSSES)["losses"]) == 50
-    assert kept == found
 
 
 def write_task(folder):
@@ -179,25 +177,48 @@ def write_task(folder):
     return f"{path}:sentence"
 
 
-def test_any_text_is_measured_beside_counting_in_the_training_data(small, tmp_path):
-    write_run(tmp_path / "run", SMALL_RUN, small, data=str(small / "data"))
-    task = write_task(tmp_path)
-    given = ("evaluate", tmp_path / "run", "--words", 50, "--quiet", "--json")
-    of_data = json.loads(run(*given, "--data", small / "data"))
-    found = json.loads(run(*given, "--text", task))
+@pytest.fixture(scope="module")
+def evaluated(encoder, small, tmp_path_factory):
+    """A run, the task it was measured on, and what was found of its data and of the task."""
+    folder = tmp_path_factory.mktemp("evaluated")
+    trained = copied(encoder, folder / "run", data=str(small / "data"))
+    pairs, task = write_pairs(folder / "pairs"), write_task(folder)
+    given = ("evaluate", trained, "--words", 50, "--quiet", "--json")
+    of_data = run(*given, "--data", small / "data", "--minimal-pairs", pairs)
+    of_task = run(*given, "--text", task)
+    return trained, task, json.loads(of_data), json.loads(of_task)
+
+
+def test_a_run_is_measured_from_end_to_end(evaluated):
+    trained, _, found, _ = evaluated
+    assert found["bits_per_character"]["words"] == 50
+    assert found["minimal_pairs"]["pairs"] == 4
+    # Random weights are worse than any counting.
+    assert found["bits_per_character"]["model_minus_neighbours"]["low"] > 0
+    (kept,) = (one for one in read_evaluations(trained) if one["text"] == "data")
+    assert len(kept.pop(WORD_LOSSES)["losses"]) == 50
+    assert kept == found
+
+
+def test_any_text_is_measured_beside_counting_in_the_training_data(evaluated):
+    trained, task, of_data, found = evaluated
     assert found["text"] == "task.jsonl:sentence"
     assert found["data_fingerprint"] != of_data["data_fingerprint"]
     assert found["counting"]["tokens"] == of_data["counting"]["tokens"]
     assert found["bits_per_character"]["words"] == 50
     # Measured again it is the same, and neither has replaced the other.
+    given = ("evaluate", trained, "--words", 50, "--quiet", "--json")
     assert json.loads(run(*given, "--text", task)) == found
-    kept = read_evaluations(tmp_path / "run")
+    kept = read_evaluations(trained)
     assert [one["text"] for one in kept] == ["data", "task.jsonl:sentence"]
     assert as_text(run_section(kept[1])).startswith(
         f"Step 7, {found['examples']} held-out examples of"
     )
+
+
+def test_text_that_was_trained_on_is_not_called_held_out(trained, small):
     of_training = min((small / "text").iterdir())
-    said = run(*given[:2], "--words", 0, "--quiet", "--text", of_training)
+    said = run("evaluate", trained, "--words", 0, "--quiet", "--text", of_training)
     assert " held-out " not in said
     assert f" of {of_training.name} (" in said
     assert "; trained on), float32" in said
@@ -230,22 +251,19 @@ def test_text_that_a_run_was_trained_on_is_told(measured, trained, names):
     assert trained_files(measured, trained) == names
 
 
-def test_text_is_measured_where_the_training_data_are_gone(small, tmp_path):
-    write_run(tmp_path / "run", SMALL_RUN, small, data=f"{tmp_path}/gone")
-    said = run("evaluate", tmp_path / "run", "--text", write_task(tmp_path))
+def test_text_is_measured_where_the_training_data_are_gone(encoder, tmp_path):
+    trained = copied(encoder, tmp_path / "run", data=f"{tmp_path}/gone")
+    said = run("evaluate", trained, "--text", write_task(tmp_path))
     assert "so nothing is counted beside the model; --data gives one." in said
     assert "the model" in said
     assert "counting" not in said.partition("what predicts")[2]
 
 
-def test_an_export_says_what_its_run_was_trained_on(small, tmp_path):
-    write_run(tmp_path / "run", SMALL_RUN, small)
-    run("export", tmp_path / "run", "--to", "hf", "--output", tmp_path / "hf")
-    shutil.rmtree(tmp_path / "run")
-    code, _ = make_data(small, "--max-seq-length", 40, output=tmp_path / "data")
-    assert code == 0
-    _, lines = attempt("analyze", "layers", tmp_path / "hf", "--data", tmp_path / "data")
+def test_an_export_says_what_its_run_was_trained_on(trained, longer, tmp_path):
+    run("export", trained, "--to", "hf", "--output", tmp_path / "hf")
+    shutil.rmtree(trained)
+    _, lines = attempt("analyze", "layers", tmp_path / "hf", "--data", longer)
     assert lines.startswith(
-        f"{tmp_path}/data has sequences of 40 tokens and {tmp_path}/hf was trained on "
+        f"{longer} has sequences of 40 tokens and {tmp_path}/hf was trained on "
         "at most 32: the positions after that were never trained.\n"
     )
