@@ -120,7 +120,6 @@ cli()
     [
         ("click", False),
         ("cli.commands.report", False),
-        ("albert_tf.planning.cost", False),
         ("keras", False),
         ("keras", True),
     ],
