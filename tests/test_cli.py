@@ -99,7 +99,6 @@ NATIVE_LOG = re.compile(r"^(?:\d{4}-\d\d-\d\d |[IWEF]\d{4} |WARNING: All log)", 
         ("evaluate", "run", "--data", "data", "--eval-examples", "2"),
         ("analyze", "layers", "run", "--data", "data"),
         ("fill-mask", "run", "The [MASK] is here."),
-        ("order", "run", "The first.", "The second."),
         ("export", "run", "--to", "saved-model", "--output", "saved"),
         (
             *("pretrain", "--data", "data", "--output", "more", "--init-from", "run"),
