@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -12,9 +13,15 @@ HERE = Path(__file__).parent.parent
 
 
 def free_port():
-    with socket.socket() as server:
-        server.bind(("localhost", 0))
-        return server.getsockname()[1]
+    """A port for a server that is yet to start.
+
+    It is below those that Linux gives to whoever asks for any, as tests do that run meanwhile.
+    """
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with socket.socket() as server, contextlib.suppress(OSError):
+            server.bind(("localhost", port))
+            return port
 
 
 @contextlib.contextmanager
