@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -139,20 +140,21 @@ def test_two_hosts_write_the_bytes_of_one_with_two_devices(small, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("victim", [0, 1])
-def test_a_host_that_is_killed_ends_the_others_with_a_sentence(small, tmp_path, victim):
+def test_a_host_that_is_killed_ends_the_others_with_a_sentence(small, tmp_path):
+    """Whichever it is; with both there again the run goes on."""
     pytest.importorskip("jax")
     run = tmp_path / "run"
-    with started(small, run, hosts=2, steps=4000) as processes:
-        wait_for_step(run, 5)
-        processes[victim].kill()
-        other = processes[1 - victim]
-        said = other.communicate(timeout=SOON)[1]
-    assert other.returncode == 1
-    # The connections of JAX may add lines of their own.
-    assert [line for line in said.splitlines() if line.startswith("Error:")] == [LOST]
-    assert "Traceback" not in said
-    with started(small, run, hosts=2, steps=4000) as processes:
+    for victim in (0, 1):
+        with started(small, run, hosts=2, steps=4000) as processes:
+            wait_for_step(run, newest(run) + 5)
+            processes[victim].kill()
+            other = processes[1 - victim]
+            said = other.communicate(timeout=SOON)[1]
+        assert other.returncode == 1
+        # The connections of JAX may add lines of their own.
+        assert [line for line in said.splitlines() if line.startswith("Error:")] == [LOST]
+        assert "Traceback" not in said
+    with started(small, run, hosts=2, steps=4000):
         wait_for_step(run, newest(run) + 5)
 
 
@@ -165,17 +167,25 @@ def whole(small, tmp_path_factory):
     return run
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("hosts", [1, 2, 3])
-def test_a_signal_to_one_stops_all_and_any_number_goes_on(whole, small, tmp_path, hosts):
-    run, steps = tmp_path / "run", STEPS
-    with started(small, run, hosts=2, steps=steps) as processes:
+@pytest.fixture(scope="module")
+def stopped(small, tmp_path_factory):
+    """The folder of the same, which a signal to one of them stopped."""
+    folder = tmp_path_factory.mktemp("stopped")
+    run = folder / "run"
+    with started(small, run, hosts=2, steps=STEPS) as processes:
         wait_for_step(run, 5)
         processes[1].send_signal(signal.SIGTERM)
         said = [process.communicate(timeout=SOON)[1] for process in processes]
     assert [process.returncode for process in processes] == [143, 143], said
-    stopped = newest(run)
-    assert f"stopped (terminated) after {stopped} of {steps} steps" in said[0]
+    assert f"stopped (terminated) after {newest(run)} of {STEPS} steps" in said[0]
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hosts", [1, 2, 3])
+def test_a_signal_to_one_stops_all_and_any_number_goes_on(whole, stopped, small, tmp_path, hosts):
+    shutil.copytree(stopped, tmp_path, dirs_exist_ok=True)
+    run, steps = tmp_path / "run", STEPS
     trained(small, run, hosts=hosts, steps=steps)
     if hosts == 2:
         assert final(run, steps) == final(whole, steps)
