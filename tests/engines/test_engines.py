@@ -1,5 +1,6 @@
 """Engines that nobody here wrote make the bytes of the default runner."""
 
+import itertools
 import json
 import subprocess
 from pathlib import Path
@@ -21,7 +22,7 @@ SETTINGS = ("--max-seq-length", 32, "--dupe-factor", 2, "--num-shards", 4)
 SETTINGS += ("--eval-fraction", 0.3)
 
 
-@pytest.fixture(scope="module", params=[*start.EMBEDDED, *CLUSTERS])
+@pytest.fixture(scope="module")
 def engine(request):
     """The options that lead to an engine, which several tests use."""
     if request.param in CLUSTERS:
@@ -75,10 +76,15 @@ def lines_of(folder):
         yield from path.read_text().splitlines()
 
 
-# With each environment one of both; pages take stages of their own.
-@pytest.mark.parametrize(
-    ("environment", "what"), [("LOOPBACK", "pages"), ("EXTERNAL", "texts"), ("PROCESS", "pages")]
-)
+# With each environment one of both; pages take stages of their own. What a cluster makes with a
+# pool is looked at where one of its workers is killed.
+WAYS = [
+    *itertools.product((*start.EMBEDDED, *CLUSTERS), ("LOOPBACK", "PROCESS"), ("pages",)),
+    *itertools.product(start.EMBEDDED, ("EXTERNAL",), ("texts",)),
+]
+
+
+@pytest.mark.parametrize(("engine", "environment", "what"), WAYS, indirect=["engine"])
 def test_an_engine_writes_the_bytes_of_one_process(
     small, pages, tmp_path, expected, engine, pool, *, environment, what
 ):
