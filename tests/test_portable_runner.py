@@ -44,12 +44,19 @@ def cluster():
         yield options_and_pool
 
 
-def test_a_cluster_writes_the_bytes_of_one_process(small, tmp_path, cluster):
-    options, _ = cluster
+@needs_proc
+def test_several_processes_of_a_pool_write_the_bytes_of_one(small, tmp_path, cluster):
+    options, pool = cluster
     here, there = tmp_path / "here", tmp_path / "there"
     assert make_data(small, output=here)[0] == 0
-    code, said = run_there(small, there, options)
-    assert code == 0, said
+    job = start_there(small, there, options)
+    most = 0
+    while job.poll() is None:
+        most = max(most, len(children_of(pool)))
+        time.sleep(0.02)
+    said = job.communicate()[1]
+    assert job.returncode == 0, said
+    assert most >= 2
     names = [name for name in contents(here) if name != "config.json"]
     assert [name for name in contents(there) if name != "config.json"] == names
     for name in names:
@@ -91,19 +98,6 @@ def test_a_failure_in_a_worker_arrives_as_one_sentence(small, tmp_path, cluster)
     assert said.splitlines()[-1].startswith(
         "Error: The inputs give no document to train on (left out: 1 x document of "
     )
-
-
-@needs_proc
-def test_the_work_is_done_by_several_processes_of_the_pool(small, tmp_path, cluster):
-    options, pool = cluster
-    job = start_there(small, tmp_path / "d", options)
-    most = 0
-    while job.poll() is None:
-        most = max(most, len(children_of(pool)))
-        time.sleep(0.02)
-    said = job.communicate()[1]
-    assert job.returncode == 0, said
-    assert most >= 2
 
 
 def arguments(small, output, options, *, text=None):
