@@ -55,13 +55,12 @@ def by_shard(chunks):
     }
 
 
-@given(chunks=st.lists(documents, max_size=3))
-def test_every_shard_reads_its_documents_of_all_chunks(chunks, tmp_path_factory):
-    assert spilled(chunks, tmp_path_factory.mktemp("spill")) == by_shard(chunks)
-
-
-@given(chunks=st.lists(documents, max_size=3), size=st.integers(1, 200))
-def test_a_chunk_in_several_blocks_reads_like_one(chunks, size, tmp_path_factory):
+@given(
+    chunks=st.lists(documents, max_size=3), size=st.just(spill.BLOCK_BYTES) | st.integers(1, 200)
+)
+def test_every_shard_reads_its_documents_of_all_chunks_in_one_block_or_several(
+    chunks, size, tmp_path_factory
+):
     with mock.patch.object(spill, "BLOCK_BYTES", size):
         assert spilled(chunks, tmp_path_factory.mktemp("spill")) == by_shard(chunks)
 
