@@ -141,7 +141,7 @@ def own_text(row, task):
 
 
 @pytest.mark.parametrize("task", ["sop", "nsp", "none"])
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(documents=text_documents, data=st.data())
 def test_a_copy_is_every_document_piece_by_piece(task, documents, data, tokenizer):
     config = data.draw(settings_of(task))
