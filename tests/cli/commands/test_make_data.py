@@ -1,5 +1,6 @@
 """`albert make-data`: what it says, and what it does not."""
 
+import contextlib
 import json
 import os
 import re
@@ -29,14 +30,29 @@ def limit_files():
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
 
 
-def test_the_next_command_is_said_quoted_for_the_shell(small, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    _, said = make_data(small, "--eval-fraction", 0, output=tmp_path / "my data")
+@pytest.fixture(scope="module")
+def whole(small, tmp_path_factory):
+    """A data set of which nothing is held out, and what was said of it."""
+    folder = tmp_path_factory.mktemp("whole")
+    with contextlib.chdir(folder):
+        _, said = make_data(small, "--eval-fraction", 0, output=folder / "my data")
+    return folder / "my data", said
+
+
+def test_the_next_command_is_said_quoted_for_the_shell(whole):
+    folder, said = whole
     assert said.splitlines()[-2:] == [
         "Without --budget the next command trains ALBERT base as its authors did, on "
         "gigabytes of text and many GPUs; on a CPU that takes months to years.",
-        f"next: albert pretrain --data '{tmp_path}/my data' --output run --budget 1h",
+        f"next: albert pretrain --data '{folder}' --output run --budget 1h",
     ]
+
+
+def test_nothing_held_out_on_purpose_needs_no_advice(whole):
+    folder, said = whole
+    assert "held-out examples, few" not in said
+    said = run("inspect", folder, "--split", "eval")
+    assert said.splitlines()[-1] == f"{folder} has no examples in its eval split."
 
 
 def test_one_of_a_kind_is_said_in_the_singular(small, tmp_path):
@@ -97,13 +113,6 @@ def test_a_share_that_held_out_too_few_is_followed_by_a_larger_one():
         "again with --overwrite --eval-fraction 0.3598, to hold out about 5 documents "
         "with 4,263 examples."
     )
-
-
-def test_nothing_held_out_on_purpose_needs_no_advice(small, tmp_path):
-    _, said = make_data(small, "--eval-fraction", 0, output=tmp_path / "e")
-    assert "held-out examples, few" not in said
-    said = run("inspect", tmp_path / "e", "--split", "eval")
-    assert said.splitlines()[-1] == f"{tmp_path}/e has no examples in its eval split."
 
 
 def test_text_of_your_own_is_held_out_instead_of_a_share(small, tmp_path):
@@ -179,13 +188,12 @@ def test_a_full_disk_is_said_in_one_sentence_only(small, tmp_path, workers):
 
 
 def test_what_follows_from_a_setting_follows_from_the_one_that_replaces_it(small, tmp_path):
-    make_data(small, output=tmp_path / "d")
-    settings = json.loads((tmp_path / "d/config.json").read_bytes())
+    settings = read_json(small / "data/config.json")
     assert settings["max_seq_length"] == 32
     assert settings["max_predictions_per_seq"] is None
     said = run(
-        *("make-data", "--config", tmp_path / "d/config.json"),
-        *("--max-seq-length", 64, "--output", tmp_path / "e"),
+        *("make-data", "--config", small / "data/config.json"),
+        *("--max-seq-length", 64, "--output", tmp_path / "d"),
     )
     assert "derived: --max-predictions-per-seq 10 --num-shards 8\n" in said
 
