@@ -36,18 +36,15 @@ def test_a_flag_goes_before_the_file_and_the_file_before_the_default(small, tmp_
 # Finished, repeated, locked
 
 
-def test_overwrite_replaces_what_the_command_wrote(small, tmp_path):
+def test_overwrite_replaces_what_the_command_wrote_and_quiet_says_nothing(small, tmp_path):
     shutil.copytree(small / "data", tmp_path / "d")
-    make_data(small, "--seed", 7, "--overwrite", output=tmp_path / "d")
+    flags = ("--seed", 7, "--overwrite", "--quiet")
+    assert make_data(small, *flags, output=tmp_path / "d") == (0, "")
     manifest = json.loads((tmp_path / "d/manifest.json").read_bytes())
     assert manifest["config"]["seed"] == 7
 
 
 # What is said
-
-
-def test_quiet_says_nothing(small, tmp_path):
-    assert make_data(small, "--quiet", output=tmp_path / "d") == (0, "")
 
 
 def test_an_unexpected_error_is_one_sentence_too(small, tmp_path, monkeypatch):
