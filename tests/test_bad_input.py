@@ -7,6 +7,7 @@ import pytest
 
 from schemas.errors import FORM
 from tests.bad_input import CASES, end, foreign_vocabulary
+from tests.one_trainer import it_reads_too, one_trains, trainer  # noqa: F401
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,1 @@
+from tests.one_trainer import one_trains, trainer  # noqa: F401
