@@ -35,6 +35,8 @@ IDEAS = {
     "runners._of_memory",
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+# Looking for one of a tuple takes a third of the time.
+FUNCTIONS, NAMES = (ast.FunctionDef, ast.AsyncFunctionDef), (ast.Name, ast.Attribute)
 LOOPS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
 
 
@@ -59,11 +61,13 @@ class Program:
         self, node: ast.AST, path: Path, *, inside: Function | None = None, in_loop: bool = False
     ) -> None:
         for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr_context):
+                continue
             within = inside
-            if isinstance(child, Function) and isinstance(node, ast.Module | ast.ClassDef):
+            if isinstance(child, FUNCTIONS) and isinstance(node, (ast.Module, ast.ClassDef)):
                 self.functions.setdefault(child.name, []).append((path, child))
                 within = child
-            if isinstance(child, ast.Name | ast.Attribute):
+            if isinstance(child, NAMES):
                 name = child.id if isinstance(child, ast.Name) else child.attr
                 is_called = isinstance(node, ast.Call) and node.func is child
                 self.uses.setdefault(name, []).append(Use(path, inside, is_called and not in_loop))
