@@ -12,5 +12,6 @@ def encoder(small, tmp_path_factory):
     from tests.exported_runs import SMALL_RUN, write_run
 
     folder = tmp_path_factory.mktemp("encoder") / "run"
-    write_run(folder, dataclasses.replace(SMALL_RUN, num_hidden_layers=1, num_hidden_groups=1), small)
+    config = dataclasses.replace(SMALL_RUN, num_hidden_layers=1, num_hidden_groups=1)
+    write_run(folder, config, small)
     return folder

@@ -36,6 +36,7 @@ VOCABULARY = [
     "tokenizer_config.json",
 ]
 CHECKPOINT = "checkpoints/step-00000000"
+ONE_LAYER = dataclasses.replace(SMALL_RUN, num_hidden_layers=1, num_hidden_groups=1)
 
 
 @pytest.fixture
@@ -200,7 +201,7 @@ def test_other_pieces_than_those_of_the_tokenizer_are_refused(models, tmp_path):
     ("kind", "changes"), [*((kind, {}) for kind in KINDS), ("tag", {"embedding_size": 16})]
 )
 def test_a_fine_tuned_model_comes_back_with_its_head(kind, changes, vocabulary, tmp_path):
-    config = dataclasses.replace(SMALL_RUN, **changes)
+    config = dataclasses.replace(ONE_LAYER, **changes)
     write_tuned(tmp_path / "tuned", kind, vocabulary, config=config, threshold=0.25)
     before = exported(tmp_path / "tuned", tmp_path / "hf")
     again = ("import", tmp_path / "hf", "--output", tmp_path / "imported")
@@ -213,7 +214,7 @@ def test_a_fine_tuned_model_comes_back_with_its_head(kind, changes, vocabulary, 
 
 
 def test_a_model_without_our_record_has_the_task_that_transformers_sees(vocabulary, tmp_path):
-    write_tuned(tmp_path / "tuned", "multilabel", vocabulary, threshold=0.25)
+    write_tuned(tmp_path / "tuned", "multilabel", vocabulary, config=ONE_LAYER, threshold=0.25)
     exported(tmp_path / "tuned", tmp_path / "hf")
     (tmp_path / "hf" / "export.json").unlink()
     run("import", tmp_path / "hf", "--output", tmp_path / "imported")
@@ -223,7 +224,7 @@ def test_a_model_without_our_record_has_the_task_that_transformers_sees(vocabula
 
 
 def test_labels_that_were_renamed_in_an_export_are_those_of_the_import(vocabulary, tmp_path):
-    write_tuned(tmp_path / "tuned", "classify", vocabulary, threshold=0.25)
+    write_tuned(tmp_path / "tuned", "classify", vocabulary, config=ONE_LAYER, threshold=0.25)
     exported(tmp_path / "tuned", tmp_path / "hf")
     config = json.loads((tmp_path / "hf" / "config.json").read_text())
     config["id2label"] = {"0": "bad", "1": "middling", "2": "good"}
@@ -256,7 +257,9 @@ def exported(run_folder, output):
 def test_an_imported_model_says_the_labels_of_its_threshold(
     threshold, labels, vocabulary, tmp_path
 ):
-    write_tuned(tmp_path / "tuned", "multilabel", vocabulary, threshold=threshold)
+    write_tuned(
+        tmp_path / "tuned", "multilabel", vocabulary, config=ONE_LAYER, threshold=threshold
+    )
     exported(tmp_path / "tuned", tmp_path / "hf")
     run("import", tmp_path / "hf", "--output", tmp_path / "imported")
     said = run("predict", tmp_path / "imported", "an object is mutable", "--json")
@@ -288,27 +291,40 @@ WORDPIECES = [
 ]
 
 
-@pytest.fixture
-def chinese(small, tmp_path):
+@pytest.fixture(scope="module")
+def original(small, tmp_path_factory):
     """A folder as the Chinese ALBERTs have it, with random weights and ReLU."""
-    config = dataclasses.replace(SMALL_RUN, hidden_act="relu")
-    write_run(tmp_path / "run", config, small)
-    run("export", tmp_path / "run", "--to", "hf", "--output", tmp_path / "zh")
+    folder = tmp_path_factory.mktemp("chinese")
+    write_run(folder / "run", dataclasses.replace(SMALL_RUN, hidden_act="relu"), small)
+    run("export", folder / "run", "--to", "hf", "--output", folder / "zh")
     for name in ("spiece.model", "tokenizer.json", "tokenizer_config.json"):
-        (tmp_path / "zh" / name).unlink()
+        (folder / "zh" / name).unlink()
     vocabulary = "".join(f"{piece}\n" for piece in WORDPIECES)
-    (tmp_path / "zh" / "vocab.txt").write_text(vocabulary, encoding="utf-8")
-    return tmp_path / "zh"
+    (folder / "zh" / "vocab.txt").write_text(vocabulary, encoding="utf-8")
+    return folder / "zh"
 
 
-def test_a_model_with_wordpiece_has_its_special_pieces_first(chinese, tmp_path):
-    said = run("import", chinese, "--output", tmp_path / "out")
+@pytest.fixture
+def chinese(original, tmp_path):
+    """One of one's own to change."""
+    return shutil.copytree(original, tmp_path / "zh")
+
+
+@pytest.fixture(scope="module")
+def imported(original):
+    """What was imported of it, and what was said of that."""
+    output = original.with_name("out")
+    return output, run("import", original, "--output", output)
+
+
+def test_a_model_with_wordpiece_has_its_special_pieces_first(original, imported):
+    folder, said = imported
     assert said.splitlines() == [
         "vocab.txt is BERT's WordPiece: the model is for albert finetune and "
         "fill-mask; albert make-data needs a SentencePiece vocabulary.",
-        f"{tmp_path}/out: 4 layers of width 16, 400 pieces.",
+        f"{folder}: 4 layers of width 16, 400 pieces.",
     ]
-    before, after = (load_pretrainer(tmp_path / name) for name in ("zh", "out"))
+    before, after = map(load_pretrainer, (original, folder))
     assert after.config == before.config
     assert after.config.hidden_act == "relu"
     theirs, ours = (arrays_of(model.weights_by_path) for model in (before, after))
@@ -326,17 +342,16 @@ def test_googles_name_of_a_wordpiece_is_known(chinese, tmp_path):
     assert pieces == list(WORDPIECES)
 
 
-def test_a_model_with_wordpiece_is_written_back_as_it_was(chinese, tmp_path):
-    run("import", chinese, "--output", tmp_path / "out")
-    run("export", tmp_path / "out", "--to", "hf", "--output", tmp_path / "back")
-    tensors = [
-        safetensors.numpy.load_file(tmp_path / name / "model.safetensors")
-        for name in ("zh", "back")
-    ]
-    for name, array in tensors[0].items():
-        np.testing.assert_array_equal(array, tensors[1][name])
-    assert (tmp_path / "back" / "vocab.txt").read_bytes() == (chinese / "vocab.txt").read_bytes()
-    values = json.loads((tmp_path / "back" / "config.json").read_text())
+def test_a_model_with_wordpiece_is_written_back_as_it_was(original, imported, tmp_path):
+    back = tmp_path / "back"
+    run("export", imported[0], "--to", "hf", "--output", back)
+    theirs, ours = (
+        safetensors.numpy.load_file(folder / "model.safetensors") for folder in (original, back)
+    )
+    for name, array in theirs.items():
+        np.testing.assert_array_equal(array, ours[name])
+    assert (back / "vocab.txt").read_bytes() == (original / "vocab.txt").read_bytes()
+    values = json.loads((back / "config.json").read_text())
     assert {name: values[name] for name in values if name.endswith("token_id")} == {
         "pad_token_id": 0,
         "bos_token_id": 101,
@@ -345,9 +360,8 @@ def test_a_model_with_wordpiece_is_written_back_as_it_was(chinese, tmp_path):
     assert values["hidden_act"] == "relu"
 
 
-def test_a_model_with_wordpiece_fills_masks(chinese, tmp_path):
-    run("import", chinese, "--output", tmp_path / "out")
-    said = run("fill-mask", tmp_path / "out", "\u4e00[MASK]\u4e01", "--json")
+def test_a_model_with_wordpiece_fills_masks(imported):
+    said = run("fill-mask", imported[0], "\u4e00[MASK]\u4e01", "--json")
     filled = json.loads(said)["filled"]
     assert (filled[0], filled[-1]) == ("\u4e00", "\u4e01")
 
@@ -359,8 +373,8 @@ def test_a_wordpiece_vocabulary_is_of_use_with_its_model_only(chinese, tmp_path)
     assert said.endswith("for text without capital letters; leave the flag out.")
 
 
-def test_an_export_with_wordpiece_is_imported_before_it_is_asked(chinese):
-    code, said = attempt("fill-mask", chinese, "\u4e00[MASK]")
+def test_an_export_with_wordpiece_is_imported_before_it_is_asked(original):
+    code, said = attempt("fill-mask", original, "\u4e00[MASK]")
     assert code == 1
     assert "turn it into a run with albert import." in said
 
