@@ -15,16 +15,10 @@ from tests.evaluations import evaluation
 from tests.exported_runs import SMALL_RUN, load_pretrainer
 
 
-@pytest.fixture(scope="module")
-def trained(models):
-    """A run with random weights."""
-    return models / "run"
-
-
 @pytest.fixture
-def copied(trained, tmp_path):
+def copied(encoder, tmp_path):
     """A run of one's own to spoil."""
-    return shutil.copytree(trained, tmp_path / "run")
+    return shutil.copytree(encoder, tmp_path / "run")
 
 
 def refusal(*arguments, code=1):
@@ -35,9 +29,9 @@ def refusal(*arguments, code=1):
     return said
 
 
-def test_an_export_to_hugging_face_has_all_that_is_read_there(trained, tmp_path):
-    said = run("export", trained, "--to", "hf", "--output", tmp_path / "out")
-    assert said == f"{tmp_path}/out: step 7 of {trained}, for hf\n"
+def test_an_export_to_hugging_face_has_all_that_is_read_there(encoder, tmp_path):
+    said = run("export", encoder, "--to", "hf", "--output", tmp_path / "out")
+    assert said == f"{tmp_path}/out: step 7 of {encoder}, for hf\n"
     assert contents(tmp_path) == [
         f"out/{name}"
         for name in (
@@ -51,7 +45,7 @@ def test_an_export_to_hugging_face_has_all_that_is_read_there(trained, tmp_path)
         )
     ]
     out = tmp_path / "out"
-    assert (out / "spiece.model").read_bytes() == (trained / "spiece.model").read_bytes()
+    assert (out / "spiece.model").read_bytes() == (encoder / "spiece.model").read_bytes()
     vocabulary = json.loads((out / "tokenizer.json").read_text())["model"]["vocab"]
     assert len(vocabulary) == SMALL_RUN.vocab_size
     config = json.loads((out / "tokenizer_config.json").read_text())
@@ -147,20 +141,20 @@ def test_what_another_command_writes_meanwhile_stays(copied, tmp_path, monkeypat
     assert not list(tmp_path.glob("out.tmp-*"))
 
 
-def test_a_saved_model_is_not_written_by_another_backend(trained, monkeypatch):
+def test_a_saved_model_is_not_written_by_another_backend(encoder, monkeypatch):
     monkeypatch.setattr("keras.backend.backend", lambda: "jax")
-    assert refusal(trained, "--to", "saved-model", code=2) == (
+    assert refusal(encoder, "--to", "saved-model", code=2) == (
         "Error: --to saved-model needs TensorFlow, and KERAS_BACKEND is jax; unset KERAS_BACKEND.\n"
     )
 
 
-def test_an_export_that_fails_leaves_nothing(trained, tmp_path, monkeypatch):
+def test_an_export_that_fails_leaves_nothing(encoder, tmp_path, monkeypatch):
     def fail(model, folder, **values):
         (folder / "half").touch()
         raise RuntimeError("midway")
 
     monkeypatch.setattr(export_command, "write_files", fail)
-    said = refusal(trained, "--to", "hf", "--output", tmp_path / "out")
+    said = refusal(encoder, "--to", "hf", "--output", tmp_path / "out")
     assert said.startswith("Error: Unexpected RuntimeError: midway")
     assert list(tmp_path.iterdir()) == []
 
@@ -181,12 +175,13 @@ def test_the_length_that_is_recorded_is_the_one_that_was_trained(copied, tmp_pat
     [("run", "data", "masked-LM loss (nats, "), ("tuned", "rows.csv", "accuracy (8 examples)")],
 )
 def test_an_export_to_onnx_has_a_graph_its_tokenizer_and_what_8_bits_cost_on_held_out_rows(
-    models, tmp_path, name, data, measured
+    encoder, models, tmp_path, name, data, measured
 ):
+    model = {"run": encoder, "tuned": models / "tuned"}[name]
     (tmp_path / "data").symlink_to(models / "data")
     (tmp_path / "rows.csv").write_text("text,label\n" + "it is,dull\nit was,fine\n" * 4)
     flags = ("--to", "onnx", "--int8", "--data", tmp_path / data)
-    said = run("export", models / name, *flags, "--output", tmp_path / "out")
+    said = run("export", model, *flags, "--output", tmp_path / "out")
     assert "onnxruntime computes what the model does" in said
     assert measured in said
     assert contents(tmp_path / "out") == [
@@ -216,9 +211,9 @@ def test_what_8_bits_cost_is_measured_on_the_data_of_the_training_if_it_is_there
     assert "what that costs was not measured (--data)." in run(*arguments, tmp_path / "c")
 
 
-def test_an_export_to_sentence_transformers_has_the_files_that_all_versions_read(models, tmp_path):
+def test_an_export_to_sentence_transformers_has_the_files_that_all_versions_read(encoder, tmp_path):
     out = tmp_path / "out"
-    run("export", models / "run", "--to", "sentence-transformers", "--output", out)
+    run("export", encoder, "--to", "sentence-transformers", "--output", out)
     assert {*contents(out)} >= {
         *("modules.json", "1_Pooling/config.json", "2_Normalize/config.json"),
         *("sentence_bert_config.json", "config_sentence_transformers.json", "onnx/model.onnx"),
@@ -232,7 +227,7 @@ def test_an_export_to_sentence_transformers_has_the_files_that_all_versions_read
     lines = tmp_path / "lines.txt"
     lines.write_text("One text.\nAnother.\n")
     vectors = []
-    for model in (models / "run", out):
+    for model in (encoder, out):
         run("embed", model, lines, "--output", tmp_path / "v.npy")
         vectors.append(np.load(tmp_path / "v.npy"))
     np.testing.assert_allclose(*vectors, atol=1e-6)
@@ -245,5 +240,5 @@ def test_an_export_to_sentence_transformers_has_the_files_that_all_versions_read
         (("--to", "onnx", "--data", "."), "--data measures what --int8 costs; give that too."),
     ],
 )
-def test_flags_of_graphs_without_effect_are_refused(models, arguments, sentence):
-    assert sentence in refusal(models / "run", *arguments, code=2)
+def test_flags_of_graphs_without_effect_are_refused(encoder, arguments, sentence):
+    assert sentence in refusal(encoder, *arguments, code=2)
