@@ -16,9 +16,8 @@ from tests.commands import attempt, dialogue, run
 
 
 @pytest.fixture(scope="module")
-def trained(models):
-    folder = models / "run"
-    return folder, pretrainer_of(read_trained(folder), is_compiled=False)
+def trained(encoder):
+    return encoder, pretrainer_of(read_trained(encoder), is_compiled=False)
 
 
 def stdin(monkeypatch, content: bytes):

@@ -12,9 +12,8 @@ from tests.commands import run
 
 
 @pytest.fixture(scope="module")
-def trained(models):
-    folder = models / "run"
-    return folder, pretrainer_of(read_trained(folder), is_compiled=False)
+def trained(encoder):
+    return encoder, pretrainer_of(read_trained(encoder), is_compiled=False)
 
 
 def test_the_head_is_asked_about_the_pair_in_the_order_given(trained):
