@@ -117,12 +117,7 @@ cli()
 
 @pytest.mark.parametrize(
     ("module", "hidden"),
-    [
-        ("click", False),
-        ("cli.commands.report", False),
-        ("keras", False),
-        ("keras", True),
-    ],
+    [("click", False), ("cli.commands.report", False), ("keras", False), ("keras", True)],
 )
 def test_ctrl_c_while_modules_are_imported_is_a_sentence(module, hidden):
     code = INTERRUPTED_AT.replace("NAME", module).replace("HIDDEN", str(hidden))

@@ -60,7 +60,7 @@ def test_the_texts_most_like_one_are_shown(encoder, lines):
     assert float(second.split()[0]) < 1
 
 
-def test_texts_that_are_cut_are_said_and_so_is_which_of_a_pair_is_embedded(models, tmp_path):
+def test_texts_that_are_cut_are_said_and_so_is_which_of_a_pair_is_embedded(encoder, tmp_path):
     table, out = tmp_path / "pairs.csv", tmp_path / "v.npy"
     table.write_text(f"anchor,positive\nit is,no\n{'it is ' * 40},yes\n")
     said = run("embed", encoder, table, "--output", out)
@@ -69,7 +69,7 @@ def test_texts_that_are_cut_are_said_and_so_is_which_of_a_pair_is_embedded(model
     assert np.load(out).shape == (2, 16)
 
 
-def test_a_table_is_not_replaced_by_its_vectors(models, tmp_path):
+def test_a_table_is_not_replaced_by_its_vectors(encoder, tmp_path):
     table = tmp_path / "rows.jsonl"
     table.write_text('{"text": "it is"}\n')
     code, said = attempt("embed", encoder, table, "--output", table)
@@ -77,7 +77,7 @@ def test_a_table_is_not_replaced_by_its_vectors(models, tmp_path):
     assert table.read_text() == '{"text": "it is"}\n'
 
 
-def test_a_column_of_no_file_is_refused(models):
+def test_a_column_of_no_file_is_refused(encoder):
     code, said = attempt("embed", encoder, "--text-column", "body")
     assert (code, "--text-column names a column of FILE; give that too." in said) == (2, True)
 
@@ -99,9 +99,7 @@ def test_documents_alone_teach_a_model_to_embed(encoder, small, tmp_path):
     data, out = tmp_path / "data", tmp_path / "tuned"
     make_data(small, "--examples", "on-the-fly", "--eval-fraction", 0, output=data)
     fast = ("--steps", 2, "--batch-size", 16, "--micro-batch-size", 8, "--max-seq-length", 16)
-    said = run(
-        "finetune", encoder, "--task", "embed", "--data", data, "--output", out, *fast
-    )
+    said = run("finetune", encoder, "--task", "embed", "--data", data, "--output", out, *fast)
     assert "other passages of the same documents, whose halves are to find each other." in said
     result = json.loads((out / "eval.json").read_text())
     assert set(result["baselines"]) == {"before", "tf-idf", "bm25"}

@@ -257,9 +257,7 @@ def exported(run_folder, output):
 def test_an_imported_model_says_the_labels_of_its_threshold(
     threshold, labels, vocabulary, tmp_path
 ):
-    write_tuned(
-        tmp_path / "tuned", "multilabel", vocabulary, config=ONE_LAYER, threshold=threshold
-    )
+    write_tuned(tmp_path / "tuned", "multilabel", vocabulary, config=ONE_LAYER, threshold=threshold)
     exported(tmp_path / "tuned", tmp_path / "hf")
     run("import", tmp_path / "hf", "--output", tmp_path / "imported")
     said = run("predict", tmp_path / "imported", "an object is mutable", "--json")
