@@ -4,6 +4,7 @@ A conftest or a test file has what it imports of this.
 """
 
 import contextlib
+import os
 
 import pytest
 
@@ -31,6 +32,8 @@ def it_reads_too(request, monkeypatch, one_trains):
     """Where nobody looks at how far the reading is."""
 
     def processes(count, read_bytes):
-        return contextlib.nullcontext(request.getfixturevalue("trainer"))
+        pool = request.getfixturevalue("trainer")
+        pool.submit(os.chdir, os.getcwd()).result()
+        return contextlib.nullcontext(pool)
 
     monkeypatch.setattr(sampling, "processes", processes)
