@@ -89,10 +89,13 @@ def dialogue(texts, *arguments) -> list[str]:
                 answers.append(receiving.readline())
 
     asking = threading.Thread(target=ask)
-    with open(lines) as stdin, open(said, "w") as stdout, mock.patch.object(sys, "stdin", stdin):
+    # A command takes the buffer out of it.
+    stdout = open(said, "w", closefd=False)  # noqa: SIM115
+    with open(lines) as stdin, mock.patch.object(sys, "stdin", stdin):
         asking.start()
         code, errors = attempt(*arguments, stdout=stdout)
         asking.join()
+    os.close(said)
     assert code == 0, errors
     return answers
 
