@@ -1,20 +1,35 @@
-"""The steps of a run with a budget, counted again while it goes."""
+"""Runs whose steps become more or fewer: by a budget while they go, or by the next command."""
 
 import dataclasses
 import re
 import time
+import types
 
 import pytest
 
 from albert_tf.training import pretraining
-from albert_tf.training.pretraining import Deadline
+from albert_tf.training.pretraining import Deadline, train_with_pauses
+from albert_tf.training.run import RunState
 from cli.support.console import Console
-from tests.runs import OF_DOCUMENTS, SETTINGS, final, train
+from tests.runs import OF_DOCUMENTS, SETTINGS, final, signal_at_micro_batch, take_light_steps, train
 from tests.training_data import TINY
 
 BEGUN = dataclasses.replace(SETTINGS, steps=40, eval_every=20, schedule="constant-cooldown")
 # What of the recipe for budgets depends on the number of steps, or might.
 RECIPE = {"masked_lm_prob": "0.30:0.8,0.30..0.15", "unigram_bias": True, "pmi_embeddings": True}
+# Twelve steps of which the last six are the cooldown, and the six before alone.
+COOLED = dataclasses.replace(
+    SETTINGS, schedule="constant-cooldown", cooldown_share=0.5, eval_every=12
+)
+TRUNK = dataclasses.replace(COOLED, steps=6, cooldown_share=0.0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def light():
+    """Steps compute nothing: what they are given is what may depend on their number."""
+    with pytest.MonkeyPatch.context() as patch:
+        take_light_steps(patch)
+        yield
 
 
 @pytest.mark.parametrize(
@@ -76,8 +91,38 @@ def test_a_run_that_is_killed_before_its_new_steps_are_kept_goes_on_with_the_old
     assert final(output) == final(tmp_path / "whole")
 
 
-def test_there_is_no_pause_where_the_first_step_depends_on_how_many_there_are(data, tmp_path):
-    config = dataclasses.replace(SETTINGS, steps=40, warmup_steps=0, eval_every=40)
-    deadline = Deadline(time.monotonic() - 60, pytest.fail)
-    result = train(data, tmp_path / "r", config=config, deadline=deadline)
-    assert (result.step, result.steps) == (40, 40)
+def test_there_is_no_pause_where_the_first_step_depends_on_how_many_there_are(monkeypatch):
+    monkeypatch.setattr(pretraining, "train", pytest.fail)
+    config = dataclasses.replace(SETTINGS, steps=40, warmup_steps=0).resolved()
+    work = types.SimpleNamespace(config=config, state=RunState(4))
+    assert train_with_pauses(work, Deadline(time.monotonic() - 60, pytest.fail)) is None
+    assert work.ends_at is None
+
+
+@pytest.fixture(scope="module")
+def cooled(data, tmp_path_factory):
+    """A run of all twelve steps."""
+    run = tmp_path_factory.mktemp("cooled")
+    train(data, run, config=COOLED)
+    return run
+
+
+def test_a_run_that_stops_in_its_cooldown_goes_on_as_if_nothing_had_happened(
+    cooled, data, tmp_path, monkeypatch
+):
+    with monkeypatch.context() as patch:
+        signal_at_micro_batch(patch, 17)
+        assert train(data, tmp_path, config=COOLED).step == 8
+    assert train(data, tmp_path, config=COOLED).finished
+    assert final(tmp_path) == final(cooled)
+
+
+def training_lines(run):
+    return [line for line in final(run)[1] if line["split"] == "train"]
+
+
+def test_a_lengthened_run_ends_as_one_that_was_as_long_from_the_first_step(cooled, data, tmp_path):
+    assert train(data, tmp_path, config=TRUNK).finished
+    assert train(data, tmp_path, config=COOLED).finished
+    assert final(tmp_path)[0] == final(cooled)[0]
+    assert training_lines(tmp_path) == training_lines(cooled)

@@ -1,12 +1,9 @@
-"""What a run begins with, and how it goes on: longer, with other micro-batches."""
+"""What a run begins with: weights drawn or counted, or those of another run."""
 
 import dataclasses
-import json
-import shutil
 
 import numpy as np
 import pytest
-import safetensors.numpy
 import tensorflow as tf
 
 from albert_tf.model.initial_weights import begin_with_positional_heads, initialize_weights
@@ -27,24 +24,11 @@ from albert_tf.training.first_weights import (
     start_from,
     whole_texts,
 )
-from cli.support.console import Console
+from albert_tf.training.run import begin
 from schemas.errors import AlbertError
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, PAD_ID, SEP_ID
-from schemas.files import write_json
-from tests.runs import SETTINGS, final, signal_at_micro_batch, train
+from tests.runs import SETTINGS
 from tests.training_data import TINY, make_manifest, resolved_run, save_run
-
-# Twelve steps of which the last six are the cooldown, and the six before alone.
-COOLED = dataclasses.replace(
-    SETTINGS,
-    schedule="constant-cooldown",
-    cooldown_share=0.5,
-    eval_every=12,
-    bias_correction=True,
-    beta2=0.98,
-)
-TRUNK = dataclasses.replace(COOLED, steps=6, cooldown_share=0.0)
-
 
 EMBEDDINGS = "albert/encoder/embeddings/word_embeddings"
 BIAS = "albert/masked_lm_head/output_bias"
@@ -80,71 +64,6 @@ def test_first_weights_counted_together_are_those_counted_alone_of_one_reading(d
         np.testing.assert_array_equal(both[path], values, err_msg=path)
 
 
-@pytest.fixture(scope="module")
-def cooled(data, tmp_path_factory):
-    """A run of all twelve steps."""
-    run = tmp_path_factory.mktemp("cooled")
-    train(data, run, config=COOLED)
-    return run
-
-
-@pytest.fixture(scope="module")
-def trunk(data, tmp_path_factory):
-    """A run of the first six steps."""
-    run = tmp_path_factory.mktemp("trunk")
-    train(data, run, config=TRUNK)
-    write_json(run / "config.json", {"command": "pretrain"} | vars(TRUNK))
-    return run
-
-
-def state_of(run, step):
-    return json.loads((run / f"checkpoints/step-{step:08}/state.json").read_text())
-
-
-def training_lines(run):
-    return [line for line in final(run)[1] if line["split"] == "train"]
-
-
-@pytest.mark.slow
-def test_a_run_that_stops_in_its_cooldown_goes_on_as_if_nothing_had_happened(
-    cooled, data, tmp_path, monkeypatch
-):
-    with monkeypatch.context() as patch:
-        signal_at_micro_batch(patch, 17)
-        assert train(data, tmp_path, config=COOLED).step == 8
-    assert train(data, tmp_path, config=COOLED).finished
-    assert final(tmp_path) == final(cooled)
-
-
-def test_a_lengthened_run_ends_as_one_that_was_as_long_from_the_first_step(
-    trunk, cooled, data, tmp_path
-):
-    run = tmp_path / "run"
-    shutil.copytree(trunk, run)
-    assert train(data, run, config=COOLED).finished
-    assert final(run)[0] == final(cooled)[0]
-    assert training_lines(run) == training_lines(cooled)
-
-
-def test_another_micro_batch_changes_a_run_by_rounding_alone(trunk, cooled, data, tmp_path, capfd):
-    run = tmp_path / "run"
-    shutil.copytree(trunk, run)
-    config = dataclasses.replace(COOLED, micro_batch_size=2)
-    train(data, run, config=config, progress=Console(quiet=False))
-    assert (
-        "Micro-batches of 2 instead of 4: this changes only rounding, and what dropout "
-        "leaves out.\n" in capfd.readouterr().err
-    )
-    assert state_of(run, 12)["micro_batch_size"] == 2
-    ours, theirs = (
-        safetensors.numpy.load_file(folder / "checkpoints/step-00000012/model.safetensors")
-        for folder in (run, cooled)
-    )
-    for path, expected in theirs.items():
-        if not path.endswith("key/bias"):  # its gradient is rounding alone
-            np.testing.assert_allclose(ours[path], expected, atol=1e-4, err_msg=path)
-
-
 def test_first_weights_by_width_and_the_tokens_frequencies_are_those_asked_for(data):
     ours = first_weights(data, initializer="width", unigram_bias=True)
     theirs = first_weights(data, initializer="range")
@@ -160,14 +79,12 @@ def test_first_weights_by_width_and_the_tokens_frequencies_are_those_asked_for(d
 
 
 def test_a_run_begins_with_the_positional_heads_asked_for(data, tmp_path):
-    # The only step has rate 0.
-    config = dataclasses.replace(SETTINGS, steps=1, warmup_steps=1, initializer="positional-heads")
-    train(data, tmp_path / "run", config=config)
-    (file,) = (tmp_path / "run").glob("checkpoints/*/model.safetensors")
+    config = dataclasses.replace(SETTINGS, initializer="positional-heads")
+    steps, _ = begin(resolved_run(data, tmp_path, config), say=print)
     model = AlbertPretrainer(TINY)
     initialize_weights(model, standard_deviation=np.sqrt(2 / (5 * 16)), seed=config.seed)
     begin_with_positional_heads(model.encoder)
-    for path, values in safetensors.numpy.load_file(file).items():
+    for path, values in arrays_of(steps.model.weights_by_path).items():
         expected = model.weights_by_path[path].numpy()
         np.testing.assert_allclose(values, expected, rtol=1e-6, err_msg=path)
 

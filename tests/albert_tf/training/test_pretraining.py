@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import io
+import itertools
 import json
 import math
 import os
@@ -22,7 +23,7 @@ from albert_tf.runs.metrics import QUIET, read_metrics
 from albert_tf.runs.run_record import finished_step
 from albert_tf.training.evaluate import HeldOutEvaluations
 from albert_tf.training.pretraining import Pretraining
-from albert_tf.training.run import RunState
+from albert_tf.training.run import RunState, begin
 from albert_tf.training.signals import StopRequest
 from albert_tf.training.steps import StepDone
 from albert_tf.training.tensorflow_steps import TensorFlowSteps
@@ -38,12 +39,36 @@ from tests.runs import (
     evaluations,
     final,
     signal_at_micro_batch,
+    take_light_steps,
     train,
 )
 from tests.training_data import TINY, resolved_run, write_dataset
 
-# The last micro-batch of a step is not full.
-UNEVEN = dataclasses.replace(SETTINGS, batch_size=7, micro_batch_size=3)
+# The last micro-batch of a step is not full, and the last two steps predict among all tokens.
+UNEVEN = dataclasses.replace(
+    SETTINGS,
+    batch_size=7,
+    micro_batch_size=3,
+    schedule="constant-cooldown",
+    cooldown_share=0.5,
+    sampled_softmax=True,
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def half_of_a_small_vocabulary():
+    """Where a run samples its softmax, there are 36 candidates of 64 tokens."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampled_softmax, "FREQUENT", 4)
+        patch.setattr(sampled_softmax, "LEAST_DRAWN", 4)
+        patch.setattr(sampled_softmax, "MOST_CANDIDATES", 1.0)
+        yield
+
+
+@pytest.fixture
+def light(monkeypatch):
+    """Steps compute nothing; all that is around them is as ever."""
+    take_light_steps(monkeypatch)
 
 
 def whole(data, run, **given):
@@ -95,7 +120,8 @@ def test_a_finished_run_has_the_files_of_the_contract(undisturbed, data):
 def test_metrics_have_the_keys_of_the_contract_and_the_steps_asked_for(undisturbed):
     run = undisturbed
     lines = read_metrics(run)
-    tasks = ("mlm_loss", "mlm_accuracy", "sentence_loss", "sentence_accuracy")
+    masked, sentences = ("mlm_loss", "mlm_accuracy"), ("sentence_loss", "sentence_accuracy")
+    sampled = [f"sampled_{name}" for name in masked]
     rates = ("learning_rate", "gradient_norm", "sequences_per_second", "seconds")
     intervals = (
         *("mlm_loss_error", "sentence_loss_error", "mlm_count", "sentence_count"),
@@ -103,9 +129,11 @@ def test_metrics_have_the_keys_of_the_contract_and_the_steps_asked_for(undisturb
     )
     bits = ("bits_per_character", "bits_per_character_error")
     assert {(line["split"], *line) for line in lines} == {
-        ("train", "step", "split", *tasks, *rates),
-        ("eval", "step", "split", *tasks, *intervals, *bits, *rates),
+        ("train", "step", "split", *sentences, *sampled, *rates),
+        ("train", "step", "split", *masked, *sentences, *rates),
+        ("eval", "step", "split", *masked, *sentences, *intervals, *bits, *rates),
     }
+    assert [line["step"] for line in lines if "sampled_mlm_loss" in line] == list(range(1, 11))
     steps = {
         split: [line["step"] for line in lines if line["split"] == split]
         for split in ("train", "eval")
@@ -113,22 +141,26 @@ def test_metrics_have_the_keys_of_the_contract_and_the_steps_asked_for(undisturb
     assert steps == {"train": list(range(1, 13)), "eval": [0, 5, 10, 12]}
 
 
-@pytest.mark.parametrize(
-    ("micro_batch", "which", "reason"),
-    [(1, signal.SIGTERM, "terminated"), (19, signal.SIGINT, "interrupted")],
-)
-def test_a_stopped_run_goes_on_as_if_nothing_had_happened(
-    undisturbed, data, tmp_path, monkeypatch, micro_batch, which, reason
-):
+def test_a_stopped_run_goes_on_as_if_nothing_had_happened(undisturbed, data, tmp_path, monkeypatch):
+    """Not even the attempt before, on other data, which ended before its first checkpoint."""
+    run, other = tmp_path / "run", tmp_path / "other"
+    write_dataset(other, seed=1)
     with monkeypatch.context() as patch:
-        signal_at_micro_batch(patch, micro_batch, which=which)
-        result = whole(data, tmp_path)
+        take_light_steps(patch)
+        signal_at_micro_batch(patch, 1)
+        result = train(other, run, config=dataclasses.replace(SETTINGS, seed=7))
+    assert (result.step, result.finished, result.reason) == (0, False, "terminated")
+    assert len(read_metrics(run)) == 1
+    with monkeypatch.context() as patch:
+        signal_at_micro_batch(patch, 19, which=signal.SIGINT)
+        result = whole(data, run)
     # A step is three micro-batches; the one begun is given up.
-    assert (result.step, result.finished) == (micro_batch // 3, False)
-    assert result.reason == reason
-    assert finished_step(tmp_path) is None
-    assert whole(data, tmp_path).finished
-    assert final(tmp_path) == final(undisturbed)
+    assert (result.step, result.finished, result.reason) == (6, False, "interrupted")
+    assert finished_step(run) is None
+    assert whole(data, run).finished
+    assert final(run) == final(undisturbed)
+    for name in ("data_manifest.json", "model.json", "spiece.model"):
+        assert (run / name).read_bytes() == (undisturbed / name).read_bytes()
 
 
 def test_a_signal_while_the_step_is_compiled_ends_the_run_before_its_first_step(
@@ -148,7 +180,7 @@ def test_a_signal_while_the_step_is_compiled_ends_the_run_before_its_first_step(
     assert not read_metrics(tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("light")
 def test_a_run_that_has_no_time_does_a_step_at_every_call_and_ends_as_any_other(data, tmp_path):
     config = dataclasses.replace(SETTINGS, steps=2, warmup_steps=1, eval_every=1)
     run, alone = tmp_path / "run", tmp_path / "alone"
@@ -163,6 +195,7 @@ def test_a_run_that_has_no_time_does_a_step_at_every_call_and_ends_as_any_other(
     assert final(run) == final(alone)
 
 
+@pytest.mark.usefixtures("light")
 def test_an_evaluation_for_which_the_time_left_is_too_short_is_not_begun(
     data, tmp_path, monkeypatch
 ):
@@ -172,31 +205,17 @@ def test_an_evaluation_for_which_the_time_left_is_too_short_is_not_begun(
     assert [line["step"] for line in evaluations(tmp_path)] == [0]
 
 
-def test_a_run_stopped_before_its_first_checkpoint_leaves_nothing_to_the_next(
-    undisturbed, data, tmp_path, monkeypatch
-):
-    write_dataset(tmp_path / "other", seed=1)
-    run, config = tmp_path / "run", dataclasses.replace(SETTINGS, seed=7)
-    with monkeypatch.context() as patch:
-        signal_at_micro_batch(patch, 1)
-        assert train(tmp_path / "other", run, config=config).step == 0
-    assert len(read_metrics(run)) == 1
-    assert whole(data, run).finished
-    assert final(run) == final(undisturbed)
-    for name in ("data_manifest.json", "model.json", "spiece.model"):
-        assert (run / name).read_bytes() == (undisturbed / name).read_bytes()
-
-
-def test_the_damaged_last_checkpoint_is_made_again(undisturbed, data, tmp_path, capfd):
-    run = tmp_path / "run"
-    shutil.copytree(undisturbed, run)
-    weights = run / "checkpoints/step-00000012/model.safetensors"
+@pytest.mark.usefixtures("light")
+def test_the_damaged_last_checkpoint_is_made_again(data, tmp_path, capfd):
+    assert whole(data, tmp_path).finished
+    before = final(tmp_path)
+    weights = tmp_path / "checkpoints/step-00000012/model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1])
-    assert finished_step(run) is None
-    assert whole(data, run, progress=Console(quiet=False)).finished
+    assert finished_step(tmp_path) is None
+    assert whole(data, tmp_path, progress=Console(quiet=False)).finished
     said = capfd.readouterr().err
     assert f"{weights.parent} is damaged (model.safetensors is not what was" in said
-    assert final(run) == final(undisturbed)
+    assert final(tmp_path) == before
 
 
 def test_a_finished_run_is_left_as_it_is(undisturbed, data):
@@ -209,13 +228,21 @@ def test_a_finished_run_is_left_as_it_is(undisturbed, data):
 
 
 def test_model_learns_and_evaluations_show_it(data, tmp_path):
-    config = dataclasses.replace(SETTINGS, steps=60, learning_rate=0.03, eval_every=60)
+    config = dataclasses.replace(
+        SETTINGS,
+        steps=60,
+        learning_rate=0.03,
+        eval_every=60,
+        micro_batch_size=8,
+        checkpoint_every=None,
+    )
     train(data, tmp_path, config=config)
     first, last = evaluations(tmp_path)
     assert first["mlm_loss"] == pytest.approx(np.log(64), abs=0.1)
     assert last["mlm_loss"] < first["mlm_loss"] - 0.5
 
 
+@pytest.mark.usefixtures("light")
 def test_a_run_starts_from_a_shallower_one_and_goes_on_without_it(undisturbed, data, tmp_path):
     run, source = tmp_path / "run", shutil.copytree(undisturbed, tmp_path / "source")
     given = {
@@ -233,6 +260,7 @@ def test_a_run_starts_from_a_shallower_one_and_goes_on_without_it(undisturbed, d
     assert train(data, run, **given).finished
 
 
+@pytest.mark.usefixtures("light")
 def test_without_an_eval_split_it_says_so_and_goes_on(tmp_path, capfd):
     write_dataset(tmp_path / "data", eval_examples=0)
     console = Console(quiet=False)
@@ -283,15 +311,6 @@ def test_a_model_or_settings_that_do_not_fit_are_refused(data, tmp_path):
         assert says in str(refused(data, tmp_path / "run", **given))
 
 
-def test_no_sentence_task_trains_on_any_data_with_adamw_in_bfloat16(data, tmp_path):
-    model = dataclasses.replace(TINY, sentence_task="none")
-    config = dataclasses.replace(
-        SETTINGS, steps=2, warmup_steps=1, optimizer="adamw", precision="bfloat16"
-    )
-    assert train(data, tmp_path, model=model, config=config).finished
-    assert evaluations(tmp_path)[-1]["sentence_accuracy"] is None
-
-
 def test_other_data_under_a_run_is_refused(undisturbed, tmp_path):
     write_dataset(tmp_path, seed=1)
     with pytest.raises(AlbertError, match="is not the data set"):
@@ -324,6 +343,7 @@ def test_data_that_cannot_be_trained_on_are_refused(data, tmp_path, harm, says):
     assert says in str(refused(tmp_path / "data", tmp_path / "run"))
 
 
+@pytest.mark.usefixtures("light")
 def test_what_was_done_is_saved_when_an_evaluation_fails(data, tmp_path, monkeypatch):
     measured = HeldOut.measure
 
@@ -339,6 +359,7 @@ def test_what_was_done_is_saved_when_an_evaluation_fails(data, tmp_path, monkeyp
     assert (tmp_path / "run/checkpoints/step-00000003/state.json").is_file()
 
 
+@pytest.mark.usefixtures("light")
 def test_a_loss_that_is_no_number_ends_the_reading_and_keeps_the_checkpoints_before(
     data, tmp_path, monkeypatch
 ):
@@ -348,39 +369,46 @@ def test_a_loss_that_is_no_number_ends_the_reading_and_keeps_the_checkpoints_bef
         begun.append(training_batches(*given, **settings))
         return begun[-1]
 
+    sums = itertools.chain(itertools.repeat(SUMS, 2), itertools.repeat(math.nan * SUMS))
     monkeypatch.setattr("albert_tf.training.pretraining.training_batches", noted)
-    config = dataclasses.replace(SETTINGS, learning_rate=9e18, warmup_steps=0, checkpoint_every=1)
-    with pytest.raises(AlbertError, match=r"of step \d+ is (nan|inf): the learning"):
+    monkeypatch.setattr(TensorFlowSteps, "apply", lambda self, *_, **__: self.discard() or 1.0)
+    monkeypatch.setattr(TensorFlowSteps, "sums", lambda *_: next(sums))
+    config = dataclasses.replace(SETTINGS, checkpoint_every=1)
+    with pytest.raises(AlbertError, match="the loss of step 3 is nan: the learning"):
         train(data, tmp_path, config=config)
-    assert (tmp_path / "checkpoints/latest").exists()
+    assert (tmp_path / "checkpoints/latest").read_text() == "step-00000002\n"
     (batches,) = begun
     assert batches.gi_frame is None
 
 
-def test_a_run_goes_on_with_the_micro_batch_that_it_began_with_and_never_with_padding(
-    data, tmp_path, monkeypatch
+def test_a_run_goes_on_with_its_micro_batch_unless_asked_and_never_with_padding(
+    undisturbed, data, tmp_path, monkeypatch
 ):
-    config = dataclasses.replace(SETTINGS, micro_batch_size=None)
-    with monkeypatch.context() as patch:
-        signal_at_micro_batch(patch, 2)
-        assert train(data, tmp_path, config=config).step == 2
-    path = tmp_path / "checkpoints/step-00000002/state.json"
-    written = path.read_text()
-    state = json.loads(written)
+    run, said = shutil.copytree(undisturbed, tmp_path / "run"), []
+
+    def gone_on_with(size):
+        config = dataclasses.replace(UNEVEN, micro_batch_size=size)
+        resolved = resolved_run(data, run, config, model_config=DROPOUT)
+        return begin(resolved, say=said.append)[1].micro_batch_size
+
+    monkeypatch.setattr("albert_tf.planning.cost.free_memory_bytes", lambda: 0)
+    assert gone_on_with(None) == 3
+    assert said == [f"Continuing {run} after step 12."]
+    assert gone_on_with(2) == 2
+    assert said[-1] == (
+        "Micro-batches of 2 instead of 3: this changes only rounding, and what dropout leaves out."
+    )
+    path = run / "checkpoints/step-00000012/state.json"
+    state = json.loads(path.read_text())
     assert state.pop("unpadded") is True
     del state["sha256"]["state.json"]
     path.write_text(json.dumps(state))
     with pytest.raises(AlbertError) as error:
-        train(data, tmp_path, config=config)
+        gone_on_with(None)
     assert str(error.value) == (
-        f"{tmp_path} was begun with padding, which is no longer computed; start a new "
-        f"run with --init-from {tmp_path} --output NEW."
+        f"{run} was begun with padding, which is no longer computed; start a new "
+        f"run with --init-from {run} --output NEW."
     )
-    path.write_text(written)
-    monkeypatch.setattr("albert_tf.planning.cost.free_memory_bytes", lambda: 0)
-    assert train(data, tmp_path, config=config).finished
-    state = json.loads((tmp_path / "checkpoints/step-00000012/state.json").read_text())
-    assert state["micro_batch_size"] == 8
 
 
 SUMS = np.array([60.0, 1.0, 10.0, 2.0, 3.0, 4.0])
@@ -493,54 +521,25 @@ def test_what_overflows_ends_a_run_with_its_cause_and_what_was_measured(
     assert work.state.window_steps == 0
 
 
-SAMPLED = dataclasses.replace(
-    SETTINGS,
-    steps=6,
-    batch_size=6,
-    schedule="constant-cooldown",
-    cooldown_share=0.5,
-    sampled_softmax=True,
-)
-
-
-@pytest.fixture
-def half_of_a_small_vocabulary(monkeypatch):
-    """32 candidates of 64 tokens."""
-    monkeypatch.setattr(sampled_softmax, "FREQUENT", 4)
-    monkeypatch.setattr(sampled_softmax, "LEAST_DRAWN", 4)
-    monkeypatch.setattr(sampled_softmax, "MOST_CANDIDATES", 1.0)
-
-
-@pytest.mark.usefixtures("half_of_a_small_vocabulary")
-def test_all_but_the_last_steps_predict_among_candidates_and_a_stop_does_not_show(
-    data, tmp_path, monkeypatch
-):
-    train(data, tmp_path / "whole", model=DROPOUT, config=SAMPLED)
-    measured = {
-        line["step"]: {name for name in line if name.endswith("mlm_loss")}
-        for line in read_metrics(tmp_path / "whole")
-        if line["split"] == "train"
-    }
-    assert measured == {
-        step: {"sampled_mlm_loss" if step <= 5 else "mlm_loss"} for step in range(1, 7)
-    }
-    with monkeypatch.context() as patch:
-        signal_at_micro_batch(patch, 9)
-        stopped = train(data, tmp_path / "cut", model=DROPOUT, config=SAMPLED)
-    assert (stopped.step, stopped.finished) == (4, False)
-    train(data, tmp_path / "cut", model=DROPOUT, config=SAMPLED)
-    assert final(tmp_path / "cut") == final(tmp_path / "whole")
-
-
-@pytest.mark.usefixtures("half_of_a_small_vocabulary")
 def test_the_candidates_of_a_step_do_not_depend_on_its_micro_batches(data, tmp_path):
-    losses = []
+    found = []
     for size in (2, 6):
-        config = dataclasses.replace(SAMPLED, micro_batch_size=size)
-        train(data, tmp_path / str(size), config=config)
-        lines = read_metrics(tmp_path / str(size))
-        losses.append([line.get("sampled_mlm_loss", line.get("mlm_loss")) for line in lines])
-    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+        config = dataclasses.replace(UNEVEN, batch_size=6, micro_batch_size=size)
+        unstepped = types.SimpleNamespace(model=AlbertPretrainer(TINY), num_devices=1)
+        run = resolved_run(data, tmp_path, config)
+        work = Pretraining(run, unstepped, RunState(size), stop=StopRequest(), progress=QUIET)
+        with contextlib.closing(work.batches()) as steps:
+            parts = [work.parts(step)[1] for step in itertools.islice(steps, 3)]
+        assert {len(of_step) for of_step in parts} == {6 // size}
+        found.append([{candidates_of(part) for part in of_step} for of_step in parts])
+    assert found[0] == found[1]
+    # One set for all micro-batches of a step, another for each step.
+    assert len(set().union(*found[0])) == 3
+
+
+def candidates_of(part):
+    """The tokens that a micro-batch is predicted among, their chances, and which are drawn."""
+    return tuple(part[name].tobytes() for name in ("candidates", "log_chances", "is_drawn"))
 
 
 ON_THE_FLY = TrainConfig(batch_size=960, micro_batch_size=480, steps=3, eval_examples=7)

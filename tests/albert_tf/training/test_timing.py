@@ -59,10 +59,9 @@ def test_a_step_takes_its_micro_batches_on_all_devices_and_one_update(monkeypatc
     assert counts == {"mlm_count": 8.0, "sentence_count": 8.0, "piece_count": 64.0}
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_a_real_step_takes_some_time(monkeypatch, precision):
+def test_a_real_step_takes_some_time(monkeypatch):
     monkeypatch.setattr(timing, "REPEAT_SECONDS", 0.0)
-    train = TrainConfig(batch_size=4, precision=precision)
+    train = TrainConfig(batch_size=4, precision="bfloat16")
     assert 0 < step_seconds(TINY, DATA, train, length=16) < 60
 
 
