@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 MOST_STATEMENTS, MOST_BRANCHES = 50, 15
 # What a reader would ask for by its name, as module.function, by what it is to its caller.
 IDEAS = {
-    "a section or a line of a card, a page or a report": "card._origin card.tuned_card "
+    "a section or a line of a card, a page or a report": "card._origin "
     "model_card._licence model_card._metrics "
     "page._bars_table page._curves_table plots._draw_ranking run_report._curves "
     "run_report.most_words",

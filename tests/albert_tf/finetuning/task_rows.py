@@ -46,15 +46,19 @@ def spec_of(kind):
     )
 
 
-def random_rows(kind, *, number=64, seed=0):
-    """Examples that are told by where, or whether, one token is there."""
+def random_rows(kind, *, number=64, seed=0, shortest=8):
+    """Examples that are told by where, or whether, one token is there.
+
+    Args:
+        shortest: Tokens of the shortest; of more than 16 all are computed in one width.
+    """
     rng = np.random.default_rng(seed)
-    pairs = [_example(kind, rng, row) for row in range(number)]
+    pairs = [_example(kind, rng, row, shortest) for row in range(number)]
     return TaskRows([example for example, _ in pairs], [row for _, row in pairs])
 
 
-def _example(kind, rng, number):
-    length = int(rng.integers(8, 25))
+def _example(kind, rng, number, shortest):
+    length = int(rng.integers(shortest, 25))
     ids = rng.integers(FIRST_OTHER, TINY.vocab_size, length)
     ids[0], ids[-1] = CLS_ID, SEP_ID
     is_yes, place = int(rng.integers(2)), int(rng.integers(1, length - 1))

@@ -15,7 +15,8 @@ from albert_tf.runs.checkpoints import load_newest
 from albert_tf.runs.metrics import QUIET
 from albert_tf.training.signals import StopRequest
 from schemas.task import EncodedExample, TokenSequence
-from tests.albert_tf.finetuning.test_finetune import job_of, trained
+from tests.albert_tf.finetuning.test_finetune import QUICK, job_of, trained
+from tests.runs import take_light_steps
 
 
 def batch_of_vectors(rows=6, options=3, width=80, seed=0):
@@ -89,7 +90,7 @@ def test_scored_pairs_are_regressed_on_their_cosine():
 def test_a_step_does_not_depend_on_the_size_of_micro_batches(tmp_path):
     steps = []
     for size in (16, 4):
-        job = job_of("embed", tmp_path / str(size), micro_batch_size=size, epochs=1)
+        job = job_of("embed", tmp_path / str(size), micro_batch_size=size, epochs=1, **QUICK)
         run = FineTuning(job, None, stop=StopRequest(), progress=QUIET)
         counts, parts = run.parts(next(run.batches()))
         for number, part in enumerate(parts):
@@ -123,20 +124,18 @@ def test_rows_are_drawn_anew_in_each_epoch_and_the_same_after_a_stop(tmp_path):
     np.testing.assert_array_equal(again["input_ids"], batches[steps + 1]["input_ids"])
 
 
-def test_vectors_are_learned_and_measured_beside_words(tmp_path):
-    job = job_of("embed", tmp_path / "run", epochs=4, eval_every=8)
-    result = trained(job)
-    assert result["metric"] == "recall_at_1"
-    assert set(result["baselines"]) == {"tf-idf", "bm25"}
-    assert load_newest(job.run, QUIET.say).state["step"] == 16
-    assert dataclasses.asdict(job.record)["spec"]["kind"] == "embed"
-
-
-def test_training_that_is_out_of_time_goes_on_with_the_same_command(tmp_path):
-    job = job_of("embed", tmp_path / "run", epochs=1, eval_every=4)
+def test_vectors_are_measured_beside_words_and_training_out_of_time_goes_on_with_the_same_command(
+    tmp_path, monkeypatch
+):
+    take_light_steps(monkeypatch)
+    job = job_of("embed", tmp_path / "run", epochs=4, eval_every=8, **QUICK)
     vocabulary = tmp_path / "spiece.model"
     vocabulary.write_bytes(b"a model")
     assert finetune(job, vocabulary=vocabulary, progress=QUIET, max_seconds=0.0) is None
     assert not (job.run / "eval.json").exists()
     assert load_newest(job.run, QUIET.say).state["step"] == 1
-    assert trained(job)["training_examples"] == 64
+    result = trained(job)
+    assert (result["metric"], result["training_examples"]) == ("recall_at_1", 64)
+    assert set(result["baselines"]) == {"tf-idf", "bm25"}
+    assert load_newest(job.run, QUIET.say).state["step"] == 16
+    assert dataclasses.asdict(job.record)["spec"]["kind"] == "embed"

@@ -3,6 +3,7 @@
 import dataclasses
 import errno
 import gc
+import itertools
 import json
 import signal
 import typing
@@ -13,6 +14,8 @@ import numpy as np
 import pytest
 
 from albert_tf.finetuning import evaluate
+from albert_tf.finetuning.batches import training_batches
+from albert_tf.finetuning.card import tuned_card
 from albert_tf.finetuning.evaluate import Predictor, evaluate_tuned
 from albert_tf.finetuning.finetune import FineTuning, finetune
 from albert_tf.finetuning.job import TuningJob, TuningState
@@ -23,26 +26,30 @@ from albert_tf.model.trained_model import TrainedModel, read_tuned, with_scores_
 from albert_tf.runs.checkpoints import arrays_of, newest_step
 from albert_tf.runs.metrics import QUIET
 from albert_tf.training import tensorflow_steps
-from albert_tf.training.signals import StopRequest
 from schemas.config import Initializer
 from schemas.errors import AlbertError
 from schemas.finetune_config import FineTuneConfig
 from schemas.task import KINDS, TaskRecord, TaskRows
 from tests.albert_tf.finetuning.task_rows import TINY, random_rows, spec_of
+from tests.runs import take_light_steps
+
+# One width and one layer, where neither matters: less to compile.
+QUICK = {"shortest": 17, "layers": 1}
 
 
-def job_of(kind, run, *, rows=64, **settings):
+def job_of(kind, run, *, rows=64, shortest=8, layers=2, **settings):
     """A job that starts at random weights and is evaluated on what it learns."""
-    given = random_rows(kind, number=rows)
+    given = random_rows(kind, number=rows, shortest=shortest)
     values = {"learning_rate": 3e-3, "epochs": 2, "batch_size": 16, **settings}
     config = FineTuneConfig(**values).resolved(
         rows=rows, width=32, max_seq_length=32, options=given.options
     )
     run.mkdir(exist_ok=True)
+    model = dataclasses.replace(TINY, num_hidden_layers=layers)
     return TuningJob(
         record=TaskRecord(spec=spec_of(kind), max_seq_length=32, trained_length=32),
         config=config,
-        source=TrainedModel(folder=run, config=TINY, weights={}, max_seq_length=32),
+        source=TrainedModel(folder=run, config=model, weights={}, max_seq_length=32),
         train=given,
         held_out=given,
         run=run,
@@ -96,7 +103,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
 def test_a_signal_saves_the_steps_that_are_done_by_two_devices(tmp_path, monkeypatch):
     names = 2 * ["/device:CPU:0"]
     monkeypatch.setattr(tensorflow_steps, "local_devices", lambda: names)
-    settings = {"dropout": 0.1, "eval_every": 4, "micro_batch_size": 8}
+    settings = {"dropout": 0.1, "eval_every": 4, "micro_batch_size": 8, **QUICK}
     whole = job_of("tag", tmp_path / "whole", **settings)
     result = trained(whole)
     parts = dataclasses.replace(whole, run=tmp_path / "parts")
@@ -120,26 +127,38 @@ def test_a_signal_saves_the_steps_that_are_done_by_two_devices(tmp_path, monkeyp
     assert weights_of(parts.run)[last] == weights_of(whole.run)[last]
 
 
-def secretive(folder, **settings):
-    """A job of one step whose held-out texts are not for everybody."""
-    job = job_of("classify", folder, steps=1, epochs=None, eval_every=1, **settings)
+@pytest.fixture(scope="module")
+def secretive(tmp_path_factory):
+    """A job of one step whose held-out texts are not for everybody, its result, what ran."""
+    run = tmp_path_factory.mktemp("secretive") / "run"
+    job = job_of("classify", run, steps=1, epochs=None, eval_every=1, **QUICK)
     examples = [
         dataclasses.replace(example, text=f"secret {example.id}")
         for example in job.held_out.examples
     ]
-    return dataclasses.replace(job, held_out=dataclasses.replace(job.held_out, examples=examples))
+    job = dataclasses.replace(job, held_out=dataclasses.replace(job.held_out, examples=examples))
+    ran = []
+
+    def noted(*given, **settings):
+        work = FineTuning(*given, **settings)
+        ran.append(weakref.ref(work))
+        return work
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("albert_tf.finetuning.finetune.FineTuning", noted)
+        return job, trained(job), ran
 
 
-def test_a_card_quotes_texts_where_it_is_asked_to(tmp_path):
-    job = secretive(tmp_path / "run", examples_in_card=True)
-    trained(job)
-    assert "secret" in (job.run / "README.md").read_text()
-
-
-def test_a_card_quotes_no_text_and_a_checkpoint_says_where_fine_tuning_stands(tmp_path):
-    job = secretive(tmp_path / "run")
-    assert "secret" in trained(job)["errors"][0]["text"]
+def test_a_card_quotes_texts_only_where_it_is_asked_to(secretive):
+    job, result, _ = secretive
+    assert "secret" in result["errors"][0]["text"]
     assert "secret" not in (job.run / "README.md").read_text()
+    config = dataclasses.replace(job.config, examples_in_card=True)
+    assert "secret" in tuned_card(job.record, dataclasses.replace(job, config=config), result)
+
+
+def test_a_checkpoint_says_where_fine_tuning_stands(secretive):
+    job, *_ = secretive
     path = job.run / "checkpoints" / "step-00000001" / "state.json"
     state = json.loads(path.read_text())
     assert list(state.items())[:-2] == [
@@ -155,12 +174,8 @@ def test_a_card_quotes_no_text_and_a_checkpoint_says_where_fine_tuning_stands(tm
     assert list(state)[-2:] == ["sha256", "is_best"]
 
 
-def test_a_run_that_has_ended_leaves_the_memory(tmp_path):
-    job = job_of("classify", tmp_path / "run", steps=1, epochs=None)
-    run = FineTuning(job, None, stop=StopRequest(), progress=QUIET)
-    run.train()
-    kept = weakref.ref(run)
-    del run
+def test_a_run_that_has_ended_leaves_the_memory(secretive):
+    *_, (kept,) = secretive
     gc.collect()
     assert kept() is None
 
@@ -178,10 +193,24 @@ def test_what_an_earlier_attempt_left_and_cannot_be_removed_is_said(tmp_path, mo
     )
 
 
+def scored(job, scale):
+    """The same job with scores of another mean and deviation."""
+    rows = [
+        dataclasses.replace(row, target=7 * scale + scale * row.target) for row in job.train.rows
+    ]
+    examples = [
+        dataclasses.replace(example, score=row.target)
+        for example, row in zip(job.train.examples, rows, strict=True)
+    ]
+    given = TaskRows(examples, rows)
+    return dataclasses.replace(job, train=given, held_out=given)
+
+
 @pytest.fixture(scope="module")
 def regressed(tmp_path_factory):
-    """A job of sixteen steps, and its result; to be read."""
-    job = job_of("regress", tmp_path_factory.mktemp("regressed") / "run", epochs=4, eval_every=3)
+    """A job of sixteen steps on scores of 14 and 16, and its result; to be read."""
+    run = tmp_path_factory.mktemp("regressed") / "run"
+    job = scored(job_of("regress", run, layers=1, epochs=4, eval_every=3), 2.0)
     return job, trained(job)
 
 
@@ -197,51 +226,49 @@ def test_the_best_checkpoint_is_the_one_that_is_measured(regressed):
 
 
 def test_the_next_measure_decides_between_equals(tmp_path, monkeypatch):
+    take_light_steps(monkeypatch)
     measured = iter(
         {"accuracy": first, "macro_f1": second}
         for first, second in [(0.5, 0.2), (0.5, 0.4), (0.25, 0.9), (0.5, 0.4)]
     )
     monkeypatch.setattr(evaluate, "measured", lambda *_: next(measured))
-    job = job_of("classify", tmp_path / "run", steps=3, epochs=None, eval_every=1)
+    job = job_of("classify", tmp_path / "run", steps=3, epochs=None, eval_every=1, **QUICK)
     spec = dataclasses.replace(job.spec, metrics=("accuracy", "macro_f1"))
     record = dataclasses.replace(job.record, spec=spec)
     trained(dataclasses.replace(job, record=record))
     assert (job.run / "checkpoints" / "best").read_text() == "step-00000001\n"
 
 
-def test_training_ends_when_patience_does(tmp_path):
-    job = job_of("classify", tmp_path / "run", learning_rate=0.0, eval_every=1, patience=2)
+def test_training_ends_when_patience_does(tmp_path, monkeypatch):
+    take_light_steps(monkeypatch)
+    settings = {"learning_rate": 0.0, "eval_every": 1, "patience": 2}
+    job = job_of("classify", tmp_path / "run", **settings, **QUICK)
     trained(job)
     assert newest_step(job.run) == 2
 
 
-def test_a_loss_that_overflows_is_said_and_nothing_counts_as_finished(tmp_path):
-    job = job_of("regress", tmp_path / "run", learning_rate=1e18, clip_norm=0.0)
-    with pytest.raises(AlbertError, match="overflowed in step"):
+def test_a_loss_that_overflows_is_said_and_nothing_counts_as_finished(tmp_path, monkeypatch):
+    take_light_steps(monkeypatch)
+    monkeypatch.setattr(tensorflow_steps.TensorFlowSteps, "sums", lambda *_: np.array([np.inf, 1]))
+    job = job_of("regress", tmp_path / "run", **QUICK)
+    with pytest.raises(AlbertError, match="The loss overflowed in step 1; start again"):
         trained(job)
     assert not (job.run / "eval.json").exists()
 
 
-def test_scores_of_any_scale_are_learned_alike(tmp_path):
+def test_scores_of_any_scale_are_learned_alike(regressed):
     """And the model that is read gives scores as the file has them."""
-    pearsons = []
-    for scale in (0.001, 100.0):
-        job = job_of("regress", tmp_path / str(scale), epochs=10, eval_every=40)
-        rows = [
-            dataclasses.replace(row, target=7 * scale + scale * row.target)
-            for row in job.train.rows
-        ]
-        examples = [
-            dataclasses.replace(example, score=row.target)
-            for example, row in zip(job.train.examples, rows, strict=True)
-        ]
-        given = TaskRows(examples, rows)
-        result = trained(dataclasses.replace(job, train=given, held_out=given))
-        pearsons.append(result["metrics"]["pearson"])
-        outputs = Predictor(read_tuned(job.run)).answers(given).outputs
-        scores = [float(output[0]) for output in outputs]
-        assert np.mean(scores) == pytest.approx(7.5 * scale, abs=0.3 * scale)
-    assert pearsons[1] == pytest.approx(pearsons[0], abs=0.01)
+    job, _ = regressed
+    learned = []
+    for other in (scored(job, 0.001), scored(job, 100.0)):
+        batches = itertools.islice(training_batches(other, TuningState.of(other)), 4)
+        learned.append([batch["targets"] for batch in batches])
+    np.testing.assert_allclose(*learned, atol=1e-4)
+    assert np.mean(learned) == pytest.approx(0, abs=1e-4)
+    assert np.std(learned) == pytest.approx(1, abs=1e-4)
+    outputs = Predictor(read_tuned(job.run)).answers(job.held_out).outputs
+    scores = [float(output[0]) for output in outputs]
+    assert np.mean(scores) == pytest.approx(7.5 * 2, abs=0.3 * 2)
 
 
 def test_a_head_that_is_taken_along_gives_the_scores_that_it_gave(regressed):
@@ -256,7 +283,8 @@ def test_a_head_that_is_taken_along_gives_the_scores_that_it_gave(regressed):
 
 
 def test_each_checkpoint_has_the_threshold_that_was_chosen_for_it(tmp_path):
-    job = job_of("multilabel", tmp_path / "run", epochs=4, eval_every=4, checkpoint_every=3)
+    settings = {"epochs": 4, "eval_every": 4, "checkpoint_every": 3}
+    job = job_of("multilabel", tmp_path / "run", **settings, **QUICK)
     spec = dataclasses.replace(job.spec, metrics=("macro_f1",))
     record = dataclasses.replace(job.record, spec=spec)
     trained(dataclasses.replace(job, record=record))

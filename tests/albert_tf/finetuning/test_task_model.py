@@ -1,6 +1,7 @@
 """The heads of tasks: their names and shapes, and the same in transformers."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ from tests.albert_tf.finetuning.task_rows import TINY, random_rows, spec_of
 from tests.huggingface_albert import lively_weights
 
 
+@functools.cache
 def task_model(kind, config=TINY):
+    """A model with lively weights, to be read, and its task."""
     spec = spec_of(kind)
     model = TaskModel(config, kind=kind, labels=len(spec.labels))
     for path, values in lively_weights(model).items():

@@ -91,10 +91,9 @@ def test_a_run_that_is_killed_before_its_new_steps_are_kept_goes_on_with_the_old
     assert final(output) == final(tmp_path / "whole")
 
 
-def test_there_is_no_pause_where_the_first_step_depends_on_how_many_there_are(monkeypatch):
-    monkeypatch.setattr(pretraining, "train", pytest.fail)
+def test_there_is_no_pause_where_the_first_step_depends_on_how_many_there_are():
     config = dataclasses.replace(SETTINGS, steps=40, warmup_steps=0).resolved()
-    work = types.SimpleNamespace(config=config, state=RunState(4))
+    work = types.SimpleNamespace(config=config, state=RunState(4), train=pytest.fail)
     assert train_with_pauses(work, Deadline(time.monotonic() - 60, pytest.fail)) is None
     assert work.ends_at is None
 
