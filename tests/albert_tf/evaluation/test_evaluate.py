@@ -27,6 +27,7 @@ from schemas.example import SPECIAL_TOKENS
 from schemas.layout import DATA_MANIFEST, MANIFEST, MODEL_CONFIG, SPM_MODEL
 from schemas.manifest import read_manifest
 from tests.albert_tf.evaluation.words_vocabulary import WORDS, encode
+from tests.runs import take_light_steps
 from tests.training_data import TINY, VOCAB_SIZE, resolved_run, write_dataset
 
 CONFIG = TrainConfig(
@@ -48,7 +49,9 @@ def data(tmp_path_factory):
 @pytest.fixture(scope="module")
 def run(data, tmp_path_factory):
     root = tmp_path_factory.mktemp("run")
-    pretrain(resolved_run(data, root, CONFIG))
+    with pytest.MonkeyPatch.context() as patch:
+        take_light_steps(patch)
+        pretrain(resolved_run(data, root, CONFIG))
     return root
 
 
@@ -75,25 +78,27 @@ def test_a_run_measures_as_its_last_evaluation_said(run, result):
 
 
 def test_a_run_is_measured_in_the_precision_of_its_own_evaluations(data, tmp_path):
-    config = dataclasses.replace(CONFIG, precision="bfloat16")
-    pretrain(resolved_run(data, tmp_path, config))
+    """With no sentence task on data that have one, and the other optimizer, as any run may be."""
+    config = dataclasses.replace(CONFIG, precision="bfloat16", optimizer="adamw")
+    model = dataclasses.replace(TINY, sentence_task="none")
+    pretrain(resolved_run(data, tmp_path, config, model_config=model))
     (tmp_path / "config.json").write_text('{"precision": "bfloat16"}')
     last = json.loads((tmp_path / "metrics.jsonl").read_text().splitlines()[-1])
-    losses = {
-        precision: evaluate(tmp_path, data=data, precision=precision)["mlm_loss"]
-        for precision in (None, "float32")
-    }
-    assert losses[None] == last["mlm_loss"] != losses["float32"]
+    own, exact = (
+        evaluate(tmp_path, data=data, precision=precision) for precision in (None, "float32")
+    )
+    assert own["mlm_loss"] == last["mlm_loss"] != exact["mlm_loss"]
+    assert last["sentence_accuracy"] is own["sentence_loss"] is None
+    assert own["sentence_count"] == 0
 
 
-def test_fewer_examples_are_the_first_ones(run, data):
-    result = evaluate(run, data=data, scope=Scope(examples=10))
-    assert (result["examples"], result["sentence_count"]) == (10, 10)
-
-
-def test_data_of_another_sentence_task_can_be_measured_on(run, tmp_path):
+def test_data_of_another_sentence_task_can_be_measured_on_and_without_words_nothing_is_counted(
+    run, tmp_path
+):
     write_dataset(tmp_path, sentence_task="nsp", layout="padded")
-    assert evaluate(run, data=tmp_path)["sentence_count"] == 7
+    result = evaluate(run, data=tmp_path, scope=Scope(words=0, vocabulary=WORDS))
+    assert result["sentence_count"] == 7
+    assert {"counting", "bits_per_character", "minimal_pairs"}.isdisjoint(result)
 
 
 def test_padded_and_compact_data_measure_the_same(run, tmp_path):
@@ -107,25 +112,16 @@ def test_padded_and_compact_data_measure_the_same(run, tmp_path):
     assert results[0] == results[1]
 
 
-def write_blank(root, data, config):
-    """A run whose model finds all tokens equally likely: all its weights are zero."""
-    (root / MODEL_CONFIG).write_text(json.dumps(dataclasses.asdict(config)))
-    shutil.copy(data / SPM_MODEL, root)
-    shutil.copy(data / MANIFEST, root / DATA_MANIFEST)
-    weights = arrays_of(AlbertPretrainer(config).weights_by_path)
-    save_checkpoint(root, Checkpoint(weights, {}, {"step": 0}), is_best=True)
-    return root
-
-
-def test_a_model_without_sentence_task_has_no_sentence_metrics(data, tmp_path):
-    write_blank(tmp_path, data, dataclasses.replace(TINY, sentence_task="none"))
-    result = evaluate(tmp_path, data=data)
-    assert (result["sentence_loss"], result["sentence_count"]) == (None, 0)
-
-
 @pytest.fixture(scope="module")
 def blank(data, tmp_path_factory):
-    return write_blank(tmp_path_factory.mktemp("blank"), data, TINY)
+    """A run whose model finds all tokens equally likely: all its weights are zero."""
+    root = tmp_path_factory.mktemp("blank")
+    (root / MODEL_CONFIG).write_text(json.dumps(dataclasses.asdict(TINY)))
+    shutil.copy(data / SPM_MODEL, root)
+    shutil.copy(data / MANIFEST, root / DATA_MANIFEST)
+    weights = arrays_of(AlbertPretrainer(TINY).weights_by_path)
+    save_checkpoint(root, Checkpoint(weights, {}, {"step": 0}), is_best=True)
+    return root
 
 
 @pytest.fixture(scope="module")
@@ -185,30 +181,24 @@ def test_what_the_model_needs_more_than_counting_has_its_own_interval(result):
     )
 
 
-def test_words_are_those_of_the_examples_that_are_measured(blank, data):
-    scope = Scope(examples=5, vocabulary=WORDS)
-    result = evaluate(blank, data=data, scope=scope)
+def test_words_are_those_of_the_first_examples_and_a_large_training_split_is_counted_in_part(
+    blank, data, monkeypatch
+):
+    monkeypatch.setattr(counting_module, "COUNTED_TOKENS", 150)
+    result = evaluate(blank, data=data, scope=Scope(examples=5, vocabulary=WORDS))
+    assert (result["examples"], result["sentence_count"]) == (5, 5)
     words = sum(len(row) - 3 for row in rows_of(data, "eval")[:5])
     assert 0 < result["bits_per_character"]["words"] < 0.5 * words
-    scope = Scope(words=4, vocabulary=WORDS)
-    result = evaluate(blank, data=data, scope=scope)
-    assert result["bits_per_character"]["words"] == 4
-
-
-def test_a_large_training_split_is_counted_in_part(blank, data, monkeypatch):
-    monkeypatch.setattr(counting_module, "COUNTED_TOKENS", 150)
-    scope = Scope(examples=5, vocabulary=WORDS)
-    counting = evaluate(blank, data=data, scope=scope)["counting"]
     sizes = np.cumsum([len(row) for row in rows_of(data, "train")])
     # Whole files of ten examples each are read at a time.
     examples = 10 * (1 + int(np.argmax(sizes[9::10] >= 150)))
-    assert counting["examples"] == examples
-    assert counting["tokens"] == sizes[examples - 1] < sizes[-1]
+    assert result["counting"]["examples"] == examples
+    assert result["counting"]["tokens"] == sizes[examples - 1] < sizes[-1]
 
 
-def test_without_words_nothing_is_counted(blank, data):
-    result = evaluate(blank, data=data, scope=Scope(words=0, vocabulary=WORDS))
-    assert {"counting", "bits_per_character", "minimal_pairs"}.isdisjoint(result)
+def test_there_are_no_more_words_than_asked_for(blank, data):
+    result = evaluate(blank, data=data, scope=Scope(words=4, vocabulary=WORDS))
+    assert result["bits_per_character"]["words"] == 4
 
 
 def test_pairs_are_scored_by_paradigm_and_in_all(run, data):
