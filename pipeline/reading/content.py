@@ -5,7 +5,7 @@ import re
 from pipeline.reading.formats import FORMATS, Kind, loaded
 from pipeline.reading.head import HEAD_BYTES, Head, UnusableFile
 from pipeline.reading.marked_text import is_tokenized
-from pipeline.reading.plain_text import has_marker, recognise_text
+from pipeline.reading.plain_text import has_marker, recognise_text, split_at_markers
 from pipeline.reading.refusals import (
     SHOWN_LINES,
     as_it_stands,
@@ -21,16 +21,20 @@ _GUTENBERG_HEAD = 2000
 # The index that Wikimedia publishes beside a multistream dump. Its first numbers are
 # places after the description of the wiki, which have three digits or more.
 _DUMP_INDEX = re.compile(rb"(?:\d{3,}:\d+:(?!\d\d?[.,]\d)[^\n]+\n){1,3}")
+# No comma of a sentence has a letter right after it.
 _COLUMN_NAMES = re.compile(
-    rb"(?i)(?=.*\b(?:text|content|body|sentence|label|title|id)\b)"
-    rb'"?\w+"?([,;|])(?:"?\w+"?\1)*"?\w+"?'
+    rb'(?i)"?(?:[a-z_][\w #/().-]*)?"?([,;])(?:"?[a-z_][\w #/().-]*"?\1)*"?[a-z_]'
+    rb'(?:[\w #/().-]*[\w#)])?"?'
 )
 # Text that was damaged has fewer zero bytes, or a smaller share of them.
 _FEW_ZEROS, _MOST_ZEROS = 64, 0.02
 # A tag, or nothing, in the last column of a table of tokens that spaces divide.
 _TAG = re.compile(rb"O|_|[BIESL]-[\w-]+|[A-Z]{2,5}\$?|[.,:]")
 # The mark of an item, or of who speaks, before a tab is part of the text.
-_ITEM = re.compile(rb"(?:\(?\w{1,4}[.)]|[-*\xe2\x80\xa2\xc2\xb7]+|[\w. -]{1,30}:)\t[^\t]*")
+_ITEM = re.compile(
+    rb"(?:\(?\w{1,4}[.)]|\d{1,3}(?:\.\d{1,3})+\.?|(?:\xc2\xa7)+ ?\d+\w?"
+    rb"|[-*\xe2\x80\xa2\xc2\xb7]+|[\w. -]{1,30}:)\t[^\t]*"
+)
 # Most signs show within this many bytes; more of a hostile line would take time without end.
 _START_BYTES = 1000
 # A token has less than this, a sentence more.
@@ -139,10 +143,12 @@ def recognise(kind: Kind, data: bytes, *, path: str) -> str:
         )
     ending = unpacked_name(path).rpartition(".")[2].encode("utf-8", "surrogateescape")
     refuse_named("name", ending, path=path, otherwise=otherwise)
-    refuse_columns(kind, data, path=path)
-    if found := _format_told_by("text", head):
+    refuse_columns(kind, head.start, path=path)
+    found = _format_told_by("text", head)
+    if found in ("", "marked"):
+        refuse_lines(kind, b"\n".join(split_at_markers(head.whole_lines)), path=path)
+    if found:
         return found
-    refuse_lines(kind, head.whole_lines, path=path)
     if kind == "text":
         return recognise_text(head.lines, is_whole=head.is_whole)
     is_endless = not head.is_whole and "" not in head.lines

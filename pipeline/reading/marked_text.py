@@ -18,7 +18,6 @@ from pipeline.core.documents import NO_TEXT, Document, Documents, Dropped, Readi
 from pipeline.core.writing_systems import ends_sentence
 from pipeline.reading.head import Head
 from pipeline.reading.plain_text import as_prose, is_marker, prose_document, read_prose
-from pipeline.reading.refusals import WARC
 from pipeline.reading.sentences import known_language
 from pipeline.storage.lines import LINE_PREFIX_BYTES, decode, line_blocks, read_whole_lines
 
@@ -35,11 +34,9 @@ _FIRST_PAGE = re.compile(
 )
 _TOKENIZED_ENDS = (" .", " ?", " !", " ''", " ...", ' "')
 _NUMBERED = re.compile(r"\d+\t[^\t]+")
-_CUE_TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{1,2}[,.]\d{1,3}"
+_CUE_TIME = r"(?:(?:\d{1,3}:)?\d{1,2}:\d{1,2}[,.]\d{1,3}|\d+\.\d+s)"
 # As in SubRip and WebVTT, as YouTube's own (.sbv), and as Whisper prints them.
-_CUE_TIMES = rf"(?P<bracket>\[)?{_CUE_TIME}\s*(?:-->|,)\s*{_CUE_TIME}(?(bracket)\])"
-_TIMES = re.compile(_CUE_TIMES)
-_CUE = re.compile(rf"\s*(?:WEBVTT\b|(?:\d+[^\S\n]*\n)?{_CUE_TIMES})")
+_TIMES = re.compile(rf"(?P<bracket>\[)?{_CUE_TIME}\s*(?:--?>|,)\s*{_CUE_TIME}(?(bracket)\])")
 _RECORD = re.compile(r"WARC/1\.\d\s*")
 _NO_CUE = re.compile(r"(?:WEBVTT|NOTE|STYLE|REGION)(?:\s|$)")
 # Tags of looks, of positions, and what is heard and not said.
@@ -54,8 +51,9 @@ Spoken = tuple[list[str], bool]
 
 
 def is_subtitles(head: Head) -> bool:
-    """Whether a file begins as subtitles do."""
-    return _CUE.match("\n".join(head.lines[:10])) is not None
+    """Whether a file begins as subtitles do, or many of its lines are their times."""
+    times = sum(_TIMES.match(line) is not None for line in head.lines)
+    return head.start.startswith(b"WEBVTT") or 10 * times > len(head.lines)
 
 
 def read_subtitles(lines: Iterable[str]) -> Documents:
@@ -245,7 +243,7 @@ def read_marked(blocks: Iterable[bytes], *, counts: ReadingCounts | None = None)
 
 def is_wet(head: Head) -> bool:
     """Whether a file begins with a record of WARC."""
-    return WARC.match(head.start) is not None
+    return starts_page(head.start.partition(b"\n")[0])
 
 
 def starts_page(line: bytes) -> bool:

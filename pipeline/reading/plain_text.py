@@ -21,10 +21,11 @@ from pipeline.reading.head import Head
 from pipeline.reading.pages import without_furniture
 from pipeline.storage.lines import LINE_PREFIX_BYTES, cut_position, decode
 
-# What stands alone on a line between documents; so may a line of dashes.
+# What stands alone on a line between documents, but for who speaks in a chat; so may a line of
+# dashes.
 _MARKER_NAMES = (
-    rb"(?:<\|[a-z][a-z_]{1,30}\|>|</?s>|<(?:eos|bos|sep|doc|eod)>|</doc>"
-    rb"|\[(?:EOS|BOS|SEP|CLS|EOD)\])"
+    rb"(?:<\|(?!(?:user|assistant|system|human|bot)\b)[a-z][a-z_]{1,30}\|>|</?s>"
+    rb"|<(?:eos|bos|sep|doc|eod)>|</doc>|\[(?:EOS|BOS|SEP|CLS|EOD)\])"
 )
 _NAMED_MARKER = re.compile(_MARKER_NAMES, re.IGNORECASE)
 # A name that is hardly ever text ends a document inside a line too. Each alternative
@@ -79,9 +80,8 @@ def is_title(line: bytes) -> bool:
 
 
 def is_marked(head: Head) -> bool:
-    """Whether the first of a file names the end of a document, or begins with a title."""
-    first_line = next(filter(bytes.strip, head.data.split(b"\n")), b"")
-    return has_marker(head.whole_lines) or is_title(first_line)
+    """Whether the first of a file names the end of a document, or has a title."""
+    return has_marker(head.whole_lines) or any(map(is_title, head.data.split(b"\n")))
 
 
 def is_short_marker(line: bytes) -> bool:
@@ -317,6 +317,8 @@ _UNMARKED = re.compile(f"[{UNMARKED}]")
 # Lines of a block of an unwrapped file that are paragraphs: where it is the only one,
 # and where it is one of several.
 _FEWEST_IN_BLOCK, _MOST_IN_STANZA = 5, 21
+# Paragraphs that show whether they are lines.
+_LOOKED_AT = 200
 
 # Other characters at which a line or a paragraph of a record ends, and those of any
 # text; in a file form feeds are white space, and U+0085 is most often a misread "…".
@@ -324,14 +326,20 @@ _LINE_FEEDS = str.maketrans(dict.fromkeys("\x0b\x0c\x85\u2028\u2029", "\n"))
 # What is seen by nobody: zero-width spaces alone in lines, and how DOS ended a file.
 _STRAY = ("\u200b", "\x1a")
 _STRAY_LINES = re.compile("(?m)^[^\\S\n]*\u200b[\u200b \t]*$|\x1a")
-_ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|nbsp|[mn]dash|#39|#34);")
+_ENTITY = re.compile(
+    r"&(?:amp|lt|gt|quot|apos|nbsp|[mn]dash|hellip|[lr][sd]quo|szlig|[ao]elig"
+    r"|[a-z](?:acute|grave|uml|circ|cedil|tilde|slash|ring|caron)"
+    r"|#(?:3[2-9]|[4-9]\d|\d{3,6})|#x(?:[2-9a-f][\da-f]|[\da-f]{3,5}));",
+    re.IGNORECASE,
+)
 _SEPARATORS = str.maketrans({"\u2028": "\n", "\u2029": "\n\n"})
 
 
 # A paragraph most likely ends within this much text.
 _END_BYTES = 1 << 18
 _BLANK = b"\n\n"
-_BLANK_LINES = re.compile(r"\n[^\S\n]*\n")
+# Between paragraphs: a blank line, or a rule.
+_BLANK_LINES = re.compile(r"\n[^\S\n]*+(?:%|[*=~#_-]{3,})?+[^\S\n]*+\n")
 # A full stop with more text after it. "He came." she said is one sentence, and so is a
 # quotation with a full stop in it.
 _INNER_STOP = re.compile(rf"\. (?=.)|[{SURE_ENDS}]\s*+(?=[^\s{re.escape(CLOSING_MARKS)}])")
@@ -421,6 +429,21 @@ def is_wrapped(lines: list[str], *, width: int = 0) -> bool:
     taken = (3 if is_unspaced(b[0]) else 1 + len(b.split(" ", 1)[0]) for _, b in ends)
     full = sum(len(a) + n > least for (a, _), n in zip(ends, taken, strict=True))
     return full >= _FULL_LINES * len(ends) and inner >= _INNER_ENDS * len(ends)
+
+
+def _single_spaced(paragraphs: list[str]) -> list[str]:
+    r"""Paragraphs; where they are the lines of a wrapped text with blank ones between, its own.
+
+    >>> lines = ["It was late when the miller came", "home. No one knew why he was"] * 20
+    >>> len(_single_spaced([*lines, "", *lines])), len(_single_spaced(["Rain.\nSnow."] * 40))
+    (2, 40)
+    """
+    lines = [paragraph.strip() for paragraph in paragraphs]
+    first = lines[:_LOOKED_AT]
+    are_lines = 20 * sum("\n" in line for line in first) < len(first) > _MOST_IN_STANZA
+    if not are_lines or not is_wrapped(first):
+        return paragraphs
+    return ["\n".join(block) for block in _blocks_of(lines)]
 
 
 def with_characters(text: str) -> str:
@@ -564,6 +587,7 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> tuple[list[str], 
     # Titles and contents at the start of a book are not wrapped.
     middle = max(0, len(text) - _MIDDLE_CHARACTERS) // 2
     sample = "" if is_record or are_lines else text[middle : middle + _MIDDLE_CHARACTERS]
+    sample = _BLANK_LINES.sub("\n\n", sample)
     if not are_lines and (is_record or not is_wrapped(_spaced(sample))):
         raw = list[str]()
         spaced = _spaced(text)
@@ -574,6 +598,8 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> tuple[list[str], 
         for block in blocks:
             is_whole = len(block) < least or is_wrapped(block, width=width)
             raw += ["\n".join(block)] if is_whole else block
+    if not are_lines:
+        raw = _single_spaced(raw)
     paragraphs, lines = [], 0
     for part in raw:
         paragraph = unwrapped(part)

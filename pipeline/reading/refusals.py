@@ -43,7 +43,7 @@ _SEVEN_BITS = (
 )
 # Encodings told by the letters that words have in them, where no language is given.
 _CYRILLIC = "windows-1251 koi8-r cp866 iso8859-5"
-_CANDIDATES = "cp1250 iso8859-2 cp1257 cp1254 cp850 mac_roman cp852"
+_CANDIDATES = "iso8859-15 cp1250 iso8859-2 cp1257 cp1254 cp850 mac_roman cp852"
 # Characters of Windows-1252 that stand between letters of a word.
 _WITHIN_WORDS = "\u2019\xad\xb7\u2013\u2014\xb4\u2026\xa0\u2022"
 # In real text of Windows-1252 a smaller share of what is beyond ASCII is no letter
@@ -143,7 +143,8 @@ def refuse_foreign_bytes(head: bytes, *, language: str, path: str, has_flag: boo
             f"({language}); convert it, for example with iconv -f {encoding} -t UTF-8."
         )
     strange = _strange_within_words(text, "cp1252")
-    if strange >= max(_FEWEST, _MOST_WITHIN_WORDS * len(text.translate(None, _ASCII))):
+    is_most = strange >= _MOST_WITHIN_WORDS * len(text.translate(None, _ASCII))
+    if strange >= _FEWEST and (is_most or not _strange_within_words(text, "iso8859-15")):
         likely = min(_CANDIDATES.split(), key=lambda name: _strange_within_words(text, name))
         raise AlbertError(
             f"{path} is neither UTF-8 nor Windows-1252; convert it, for example with "
@@ -202,36 +203,42 @@ def _strange_within_words(text: bytes, encoding: str) -> int:
     return strange
 
 
-PAGE = re.compile(rb"<page[\s>]")
-WARC = re.compile(rb"WARC/1\.\d\r?\n")
-
 # A mark that is no word. Expressions with brackets and bars of their own, as verbose.
 _ODD = re.compile(
     r"""(?x)
     \\(?:u[0-9a-f]{4}|[^\W\d_]+\d?)                       # \v \u0414
-    | </?(?!unk>)[^\W\d_][^<>]{0,200}>                     # <range>
+    | </?(?!unk>)[^\W\d_][^<>]{0,200}> | <\|[^<>|\s]{1,40}\|>   # <range>
     | (?<=\S)\|(?=\S) | \|{3,} | ¶ | ~~                     # 1|2|
-    | (?<=\w)@@(?=\s|$) | \u2581 | (?:^|(?<=\s))\#\#(?=\w)  # of pieces of words
+    | (?<=\w)@@(?=\s|$) | \u2581 | (?:^|(?<=\s))(?:\#\#|@@)(?=\w)  # of pieces of words
     | \{\{ | \}\} | \[\[ | \]\] | ''' | \[\*\* | \*\*\]
     | (?<=[\w=])=[0-9A-F]{2} | (?<=\w)=$ | %[0-9A-F]{2}(?=\w|%)
+    | \ufffd | (?<=[^\W\d_])\?(?=[^\W\d_]) | (?<!\S)\?\?+(?!\S)  # letters that were lost
     | ^\s*[A-Z][A-Z0-9]{1,3}(?:(?:[ ]{2})?-[ ](?!-)|[ ]{2,4}(?=\S))   # AB  -
     | (?<=[^\W\d])[/_][A-Z]{2,5}\$?(?=\s|$)      # It/PRP
+    | (?<!\S)(?:[^\s/_]++[/_](?![A-Z]{2,5}\$?\s)[^\W\d_][\w$*+-]{0,8}\s+){4}   # The/at mill/nn
     | \((?:[A-Z][-A-Z]*+)?[ ]\( | \([A-Z]{1,4}[ ]\w+\)\)   # (S (NP
     | ^(?:\[|\((?=.*['"],[ ]?(?:[rb]?['"\d]|\)$)))[rb]?(['"]).*(?:['"]|\d|(?<=,))[\])],?$  # ['So.']
     | [\x01-\x08\x0e-\x1f]                 # characters that control
-    | ^\W*[A-Z]+_OF_[A-Z]+ | (?<!=)={2,}+[ ](?=\w) | ^=[ ]=[ ]=[ ] | \[/[a-z]{1,8}\]
-    | ^\[\w+[ ]".*"\]$ | ^\[\w+\]$(?=\n\w+=) | ^[*%@][A-Za-z]{2,6}:\t | ^\#META | ^>\w+\|
+    | ^\W*[A-Z]+_OF_[A-Z]+ | (?<!=)={2,}+[ ](?=\w) | \[/[A-Za-z]{1,10}\]
+    | ^\[\w+[ ]".*"\]$ | ^[*%@][A-Za-z]{2,6}:\t | ^\#META | ^>\w+\|
     | ^(?=\S*\d)(?=\S*[A-Za-z])[A-Za-z0-9+/_-]{40,}={0,2}$ | ^(?:[0-9a-f]{8,}+\s?)+$
+    # utt_001 It was
+    | ^(?:(?!(?:19|20)\d{6}\b)\d{7,}|\d+-\d{3,}-\d{3,}|[A-Za-z][\w-]*\d{3}[\w-]*)(?=\s+\S)
     | ^\d[ ](?:@\w+@[ ])?[A-Z_]{3,5}(?=\s|$) | ^[-+]?\d+\.\d+[ ]+\S+[ ]+[-+]?\d+\.\d+$
     | [ ]-[ ]-[ ]\[\d
     """
 )
 # Nearly all lines of a text have nothing of this; the pattern alone takes several times longer.
 _MAY_BE_ODD = re.compile(
-    r"[\\<|¶~@\u2581#{}\[\]=%_/\x01-\x08\x0e-\x1f]"
+    r"[\\<|¶~@\u2581\ufffd#{}\[\]=%_/\x01-\x08\x0e-\x1f]"
     r"|'''|\( ?[A-Z(\'\"]|^\W*[A-Z\d]{2}|^[-+\d]|^\S{40}|^[0-9a-f]{8}"
+    r"|\w\?\w|\?\?|^[A-Za-z][\w-]*\d{3}"
 )
-_ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+|(?<!\S)[^\s@]++@\S+\.\S+")
+# Addresses, and the bars that people type for a danda, are no such marks.
+_NO_MARK = re.compile(
+    r"\b(?:https?://|www\.)\S+|(?<!\S)[^\s@]++@\S+\.\S+"
+    r"|\|\|\s?[\d.,-]+\s?\|\||(?<=[\u0900-\u0dff])\s?\|+(?=[\s\u0900-\u0dff]|$)"
+)
 # Shares of the lines that have any such mark, or the same one, and of lines that are
 # nothing else.
 _MOST_ODD, _MOST_SAME, _MOST_ALONE = 0.6, 0.4, 0.04
@@ -289,12 +296,23 @@ def refuse_lines(kind: Kind, text: bytes, *, path: str) -> None:
 
 
 def refuse_odd_marks(lines: list[str], *, path: str, otherwise: str) -> None:
-    """Refuse lines of which most have marks that are no words."""
-    if len(lines) >= _FEWEST_LINES and (found := odd_mark(lines)):
-        mark, number = found
+    """Refuse lines of which most have marks that are no words, naming the commonest."""
+    if len(lines) < _FEWEST_LINES:
+        return
+    each = [dict.fromkeys(_marks_of(line)) for line in lines]
+    marks = Counter(mark for found in each for mark in found)
+    mark, number = next(iter(marks.most_common(1)), ("", 0))
+    odd = sum(map(bool, each))
+    alone = sum(
+        not _ODD.sub("", line).strip() and any(map(str.isalpha, line))
+        for line, found in zip(lines, each, strict=True)
+        if found
+    )
+    is_most = odd >= _MOST_ODD * len(lines) or number >= _MOST_SAME * len(lines)
+    if is_most or alone >= max(_FEWEST_MARKED, _MOST_ALONE * len(lines)):
         mark = mark if mark.isprintable() else repr(mark)[1:-1]
         raise UnusableFile(
-            f"{path} has marks that are no words in {number} of {len(lines)} lines, most often "
+            f"{path} has marks that are no words in {odd} of {len(lines)} lines, most often "
             f'"{mark:.40}"; give its text without them, or {otherwise}.'
         )
 
@@ -326,7 +344,7 @@ def odd_marks(line: str) -> Iterator[str]:
     (['\\v', '\\f', '\\fr'], [])
     """
     if _MAY_BE_ODD.search(line):
-        for found in _ODD.finditer(_ADDRESS.sub("", line)):
+        for found in _ODD.finditer(_NO_MARK.sub("", line)):
             yield found[0].strip()
 
 
@@ -347,30 +365,6 @@ def _marks_of(line: str) -> list[str]:
         line.lstrip().startswith(found[0]) or len(line) <= _CHARACTERS_A_MARK * len(found)
     )
     return found if is_marked else []
-
-
-def odd_mark(lines: list[str]) -> tuple[str, int] | None:
-    """The commonest mark that is no word, and how many lines have any, where most do.
-
-    >>> odd_mark(["It/PRP was/VBD late/JJ ./.", "He/PRP came/VBD ./."])
-    ('/PRP', 2)
-    >>> odd_mark(["#rain http://a.b/%20c @Ada It rains.", "He came, late."]) is None
-    True
-    """
-    each = [dict.fromkeys(_marks_of(line)) for line in lines]
-    marks = Counter(mark for found in each for mark in found)
-    if not marks:
-        return None
-    mark, number = marks.most_common(1)[0]
-    odd = sum(map(bool, each))
-    alone = sum(
-        not _ODD.sub("", line).strip() and any(map(str.isalpha, line))
-        for line, found in zip(lines, each, strict=True)
-        if found
-    )
-    is_most = odd >= _MOST_ODD * len(lines) or number >= _MOST_SAME * len(lines)
-    is_alone = alone >= max(_FEWEST_MARKED, _MOST_ALONE * len(lines))
-    return (mark, odd) if is_most or is_alone else None
 
 
 def as_it_stands(kind: Kind) -> str:

@@ -241,10 +241,11 @@ def known_language(name: str) -> str:
 
     >>> [known_language(name) for name in ("DE", "ger", "nds_NL", "zh-Hans-CN", "gsw")]
     ['de', 'de', 'nds-nl', 'zh', 'gsw']
-    >>> [known_language(name) for name in ("Portuguese", "klingonese", "n/a")]
-    ['pt', '', '']
+    >>> [known_language(name) for name in ("Portuguese", "__label__deu_Latn", "klingonese", "n/a")]
+    ['pt', 'de', '', '']
     """
-    name = re.split("[.@]", name.strip(), maxsplit=1)[0].lower().replace("_", "-")
+    name = name.strip().removeprefix("__label__")
+    name = re.split("[.@]", name, maxsplit=1)[0].lower().replace("_", "-")
     if (not _CODE.fullmatch(name) and name not in _CODES) or name in _NO_LANGUAGE.split():
         return ""
     while name not in _CODES:
@@ -320,11 +321,13 @@ _INNER_END = re.compile(
 _INNER_SPACED_END = re.compile(_SPACED_END)
 _HAS_OTHER_ENDS = re.compile(f"[{SURE_ENDS}{_PHRASED}]")
 
-# The Greek question mark; a doubled Ethiopic space between words, also as people type it.
+# The Greek question mark; a doubled Ethiopic space between words, and the danda of India, also as
+# people type them.
 _ENDS_OF_SCRIPTS = {
     "\u037e": "\u037e",
     "\u1361\u1361": "\u1361\u1361",
     "::": "(?<=[\u1200-\u135a])::",
+    "|": r"(?<=[\u0900-\u0dff])\s?\|++(?!\s?\d)",
 }
 
 # Where a clause of Thai or Lao ends: not before a number or a mark, or "ๆ", which
@@ -335,7 +338,7 @@ _LEAST_OF_CLAUSES = 60
 
 # What begins an item or a paragraph of a law and is no sentence: (1), (a), (iv), 1., a).
 _ITEM = re.compile(
-    r"(?:(?:\((?:\d{1,3}|[^\W\d_]|[ivxlc]{1,6})\)|\d{1,3}[.)]|[^\W\d_]\)|[ivx]{1,5}[.)])\s+)+(?=\S)"
+    r"(?:(?:\((?:\d{1,3}|[^\W\d_]|[ivxlc]{1,6}|[IVXLC]{1,6})\)|•|\d{1,3}[.)]|[^\W\d_]\)|[ivx]{1,5}[.)])\s+)+(?=\S)"
 )
 
 _ITEM_CHARACTERS = 5
@@ -462,7 +465,7 @@ def with_whole_numbers(found: list[str]) -> list[str]:
 
 @functools.cache
 def _missed_ends() -> tuple[str, ...]:
-    """What ends a sentence for Unicode, or in Greek and Ethiopic, but not for the segmenter."""
+    """What ends a sentence for Unicode, or in some scripts, but not for the segmenter."""
     missed = [mark for mark in SURE_ENDS if len(sentencex.segment("en", f"A{mark} B")) == 1]
     return (*missed, *_ENDS_OF_SCRIPTS)
 

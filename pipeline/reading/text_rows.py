@@ -368,9 +368,9 @@ def inspect_jsonl(
     file: InputFile, head: Head, *, text_key: str | None, is_forced: bool
 ) -> InputFile:
     """Find where the records of a file have their text."""
-    parsed = map(parse_record, decode(head.data).split("\n"))
-    records = [*islice(filter(None, parsed), _SAMPLE_ROWS)]
-    if not records:
+    lines = [*filter(str.strip, decode(head.data).split("\n"))][:_SAMPLE_ROWS]
+    records = [*filter(None, map(parse_record, lines))]
+    if 2 * len(records) < max(1, len(lines)):
         raise UnusableFile(
             f"{file.path} is JSON, but not one record a line; write its records as jq -c does."
         )
@@ -384,6 +384,11 @@ def inspect_jsonl(
         raise UnusableFile(
             f"{file.path} is JSON with all of a column together; write one object a "
             'line, as to_json of pandas does with orient="records", lines=True.'
+        )
+    if len(records) == 1 < len(columns) and all(find_text(each, "text") for each in columns):
+        raise UnusableFile(
+            f"{file.path} is JSON with its records under names; write one object a line, for "
+            "example with jq -c '.[]'."
         )
     keys = sorted({key for record in records for key in list_keys(record)})
     key = _choose_key(file, keys, text_key, name="key")

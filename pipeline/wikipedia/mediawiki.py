@@ -30,7 +30,7 @@ DISAMBIGUATION = Dropped("disambiguation")
 _MAX_PAGE_BYTES = 32 << 20
 _MAX_HEAD_BYTES = 4 << 20
 
-_PAGE_START = re.compile(rb"<page[\s>]")
+PAGE_START = re.compile(rb"<page[\s>]")
 _PAGE_END = b"</page>"
 _NAMESPACE_NAME = re.compile(r"<namespace\s(?>[^<>]*?key=\"(-?\d{1,9})\")[^<>/]*+>([^<]+)<")
 
@@ -69,9 +69,9 @@ def read_siteinfo(blocks: Iterable[bytes]) -> SiteInfo:
     for block in blocks:
         searched = max(0, len(head) - len(b"<page"))
         head += block
-        if len(head) >= _MAX_HEAD_BYTES or _PAGE_START.search(head, searched):
+        if len(head) >= _MAX_HEAD_BYTES or PAGE_START.search(head, searched):
             break
-    first_page = _PAGE_START.search(head)
+    first_page = PAGE_START.search(head)
     text = head[: first_page.start() if first_page else None].decode("utf-8", "replace")
     language = re.search(r"<mediawiki\b[^<>]*?\sxml:lang=[\"']([\w-]+)", text)
     names = _NAMESPACE_NAME.findall(text)
@@ -115,7 +115,7 @@ def _cut_pages(blocks: Iterable[bytes]) -> Iterator[bytes | Dropped]:
         if stretch is None:
             yield TOO_LARGE
             continue
-        starts = [match.start() for match in _PAGE_START.finditer(stretch)]
+        starts = [match.start() for match in PAGE_START.finditer(stretch)]
         for _ in starts[1:] if is_ended else starts:
             yield CUT_OFF
         if starts and is_ended:
@@ -140,7 +140,7 @@ def _stretches(blocks: Iterable[bytes]) -> Iterator[tuple[bytes | None, bool]]:
             searched = 0
         searched = max(0, len(buffer) - len(_PAGE_END) + 1)
         if len(buffer) > _MAX_PAGE_BYTES:
-            is_skipping = is_skipping or _PAGE_START.search(buffer) is not None
+            is_skipping = is_skipping or PAGE_START.search(buffer) is not None
             del buffer[:searched]
             searched = 0
     yield None if is_skipping else bytes(buffer), False

@@ -116,7 +116,7 @@ NO_TEXT = {
     "a.doc": (b"\xd0\xcf\x11\xe0\xa1\xb1", "is an old Office file"),
     "a.7z": (b"7z\xbc\xaf\x27\x1c", "is a 7z archive"),
     "a.rar": (b"Rar!\x1a\x07", "is a rar archive"),
-    "a.tar.gz": (gzip.compress(bytes(257) + b"ustar"), "is a tar archive"),
+    "a.tar.gz": (gzip.compress(bytes(257) + b"ustar\0"), "is a tar archive"),
     "a.db": (b"SQLite format 3\0", "is an SQLite database"),
     "page": (b"\n<!DOCTYPE html>\n<html><body>Ada.</body></html>\n", "is HTML"),
     "a.md": (b"# Ada\n", "is named like Markdown"),

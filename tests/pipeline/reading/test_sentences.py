@@ -257,6 +257,8 @@ def test_thai_is_divided_at_spaces_into_sentences_of_several_clauses():
         ("en", "1. Heat the oven. Grease a tin.", ["1. Heat the oven.", "Grease a tin."]),
         ("fr", "(1) (a) Il pleut. Il vient.", ["(1) (a) Il pleut.", "Il vient."]),
         ("ru", "б) Он пришёл. Она ушла.", ["б) Он пришёл.", "Она ушла."]),
+        ("en", "(IV) It runs. It stops.", ["(IV) It runs.", "It stops."]),
+        ("en", "• It runs. It stops.", ["• It runs.", "It stops."]),
         ("ja", "(2) 雨が降る。彼は来た。", ["(2) 雨が降る。", "彼は来た。"]),
         ("en", "12)", ["12)"]),
         ("en", "1914. He came.", ["1914.", "He came."]),
@@ -267,7 +269,10 @@ def test_thai_is_divided_at_spaces_into_sentences_of_several_clauses():
         ("am", "ዝናብ፡ዘነበ፡፡ ልጁ፡ሄደ::እናቱ", ["ዝናብ፡ዘነበ፡፡", "ልጁ፡ሄደ::", "እናቱ"]),
         ("en", "It is std::vector. So.", ["It is std::vector.", "So."]),
         ("el", "Πού πας\u037e Δεν ξέρω.", ["Πού πας\u037e", "Δεν ξέρω."]),
+        ("hi", "वह आया| वह गई | वह सोया||", ["वह आया|", "वह गई |", "वह सोया||"]),
+        ("en", "News | Sport | Rain.", ["News | Sport | Rain."]),
         ("fr", "Hier, Mgr. Petit et Mlle. Roy. Oui.", ["Hier, Mgr. Petit et Mlle. Roy.", "Oui."]),
+        ("nl", "Mevr. Bakker ging. Ja.", ["Mevr. Bakker ging.", "Ja."]),
     ],
 )  # fmt: skip
 def test_what_begins_an_item_is_a_letter_or_ends_a_sentence_in_its_language(

@@ -77,6 +77,12 @@ def test_a_line_feed_in_a_record_ends_a_paragraph_unless_lines_are_wrapped(
             [["Who left the gate open?", "Not me."]],
         ),
         (
+            "b.srt",
+            "Ripped by Ada\n\n1\n00:00:01,000 --> 00:00:02,000\nWho left?\n",
+            "subtitles",
+            [["Who left?"]],
+        ),
+        (
             "a.vtt",
             "WEBVTT\n\n00:01.000 --> 00:02.000 align:start\nWer ist da?\n",
             "subtitles",
@@ -127,6 +133,7 @@ def test_a_format_is_recognised_and_read_as_it_was_meant(name, content, form, do
             "1257",
         ),
         ("Müller, schön, größer, für".encode("cp850"), None, "CP850"),
+        (("été déjà " * 9 + "cœur sœur bœuf").encode("iso8859-15"), None, "ISO8859-15"),
         ("Он пришёл домой. Было поздно.".encode("cp1251"), None, "WINDOWS-1251"),
         ("Он пришёл домой. Было поздно.".encode("koi8-r"), None, "KOI8-R"),
         ("Он пришёл домой. Было поздно.".encode("cp866"), None, "CP866"),
@@ -480,19 +487,38 @@ def test_a_form_feed_alone_is_white_space(tmp_path):
     ("content", "says"),
     [
         ('id,text\n1,He came.\n2,"She left, late."\n', "has names of columns"),
+        ("\ufeffquestion;answer\nWhy?;So it is.\nWho?;Ada.\n", "has names of columns"),
+        (",Review Text,Stars\n0,He came.,1\n1,She left.,2\n", "has names of columns"),
         ("id;title;text\n1;A;He came.\n2;B;Why?\n", "has names of columns"),
         ('{"id": [1, 2], "text": ["He came.", "Why?"]}', "is JSON with all of a column together"),
+        (
+            '{"a": {"text": "He came."}, "b": {"text": "Why?"}}',
+            "is JSON with its records under names",
+        ),
+        (
+            '{"a": [\n{"text": "He came."},\n{"text": "Why?"}\n]}\n',
+            "is JSON, but not one record a line",
+        ),
         ('<srcset setid="a">\n<doc>\n<seg id="1">He came.</seg>\n', "is XML"),
         ("<DOC>\n<DOCNO>1</DOCNO>\n<TEXT>He came.</TEXT>\n</DOC>\n", "is XML"),
         ("Message-ID: <1@b>\nFrom: a@b\n\nHe came=20\nhome.\n", "is a mail as it was"),
         ("Received: by a\n\tfor b\nFrom: a@b\n\nHe came.\n", "is a mail as it was"),
         ("From: A <a@b>\nTo: B <b@b>\nSubject: Rain\n\nHe came.\n", "is a mail as it was"),
+        ("From:\tA <a@b>\nSent:\tMonday\nTo:\tB\n\nHe came.\n", "is a mail as it was"),
+        ("Newsgroups: a.b\nPath: c!d\nFrom: a@b\n\nHe came.\n", "is a mail as it was"),
         ("From Ada Mon Jan  1 09:30:00 2024\nTo: Bob\n\nHe came.\n", "is a mailbox"),
         ("From - Mon Jan 11 09:30:00 2024\nTo: Bob\n\nHe came.\n", "is a mailbox"),
         ("<!-- of 2024 -->\n<html><p>He came.</p></html>", "is HTML;"),
         ("<div class='a'>\n<p>He came.</p>\n</div>", "is HTML or XML"),
         ('<tt xmlns="http://a.b">\n<p>He came.</p></tt>', "is HTML or XML"),
         ("% draft\n\\documentclass{article}\n", "is LaTeX"),
+        ('<http://a.b/c> <http://a.b/d> "He came."@en .\n', "is RDF"),
+        ("begin 644 a.txt\nM5&AE(&]L9\n", "is a file as uuencode writes it"),
+        ("[0][25]He came.\n[30][50]Why?\n", "is subtitles"),
+        (".SH NAME\ncp \\- copy files\n.PP\nIt copies a file.\n" * 3, "source of a manual page"),
+        ('x = {\n"id": 1,\n"text": "He came home late.",\n},\n' * 3, "looks like JSON"),
+        ("menu.file=He came.\nmenu.edit=She left.\n" * 3, "looks like messages or settings"),
+        ("the 0.418 -0.249 1e-05\nof 0.7 0.5 -0.1\n12 5 9\n" * 3, "looks like numbers"),
         ("WARC/1.0\r\nWARC-Type: metadata\r\n\r\n{}\r\n", "WARC without the text"),
         ("\n\n%PDF-1.7\n1 0 obj\n", "is a PDF"),
         ("He came.<br>\nShe <b>left</b>.\nWhy?<br/>\n" * 3, "looks like HTML"),
@@ -507,6 +533,10 @@ def test_a_form_feed_alone_is_white_space(tmp_path):
         ("1/31/24, 9:30 PM - Ada: So he came.\n" * 5, "looks like a chat"),
         ("00:12:30 So he came.\n00:12:35 Why?\n" * 3, "looks like a chat or a log"),
         ("2024-01-31 09:30:00,1 INFO he came\n" * 5, "looks like a chat or a log"),
+        ("Jan  5 10:15:32 mill sshd[9]: he came\n" * 5, "looks like a chat or a log"),
+        ("[05-Jan-24 10:15 AM] Ada\nHe came.\nWhy?\n\n" * 3, "looks like a chat or a transcript"),
+        ("Ada, [31.01.24 21:30]\nHe came.\nWhy?\n\n" * 3, "looks like a chat or a transcript"),
+        ("Speaker 1 (00:05):\nHe came.\nWhy?\n\n" * 3, "looks like a chat or a transcript"),
         ("rain\nsnow\nwell-being\n" * 3, "looks like a list of words"),
         ("the 23135\nof 13151\nand 12997\n" * 3, "looks like a list of words"),
         ("[ar:Ada]\n[00:12.00]He came\n", "is lyrics with times"),
@@ -605,6 +635,16 @@ def test_a_hyphen_that_stands_for_a_word_that_follows_stays(text, joined, tmp_pa
         ("See [[home]] of {{{{cite|{n}}}}}.", "[["),
         ("*CHI:\tplay it {n} times .\n%mor:\tv|play", "*CHI:"),
         ("¶ He came home {n} times.", "¶"),
+        ("The/at miller/nn-tl came/vbd home/nr late/rb ./.", "The/at miller"),
+        ("19980101-01-001-00{n}/m 迈向/v 充满/v 希望/n 的/u 新/a 世纪/n", "19980101-01-001-001/m"),
+        ("84-121123-000{n} GO DO YOU HEAR", "84-121123-000"),
+        ("utt_00{n} go do you hear", "utt_00"),
+        ("Pr\ufffdsident und K\ufffdnig kamen {n} mal.", "\ufffd"),
+        ("Pr?sident und K?nig kamen {n} mal.", "?"),
+        ("@@400{n} He came home.", "@@"),
+        ("<|user|>\nHe came {n} times.\n<|assistant|>\nWhy?", "<|user|>"),
+        ("[INST] Who came? [/INST] Ada {n}.", "[/INST]"),
+        ("<DOC id={n}>\n<TEXT>\nHe came.\nWhy?\nSo.\nNo.\n</TEXT>\n</DOC>", "<TEXT>"),
         ("<pb:{n}> He came home.", "<pb:"),
         ("START_OF_RECORD={n}\n\nHe came.\n\nEND_OF_RECORD", "START_OF_RECORD"),
         ("He came.\n\nShe left.\n\n<range>\n\nIt rained.\n\nWhy?", "<range>"),
@@ -656,6 +696,9 @@ def test_marks_that_people_write_are_text(line, tmp_path):
         "".join(f"# Chapter {n}\n\nHe came.\n\n" for n in range(1, 9)),
         "(1)\tThe ferry leaves at eight.\n(2)\tIt comes back.\n(3)\tIt may rain.\n",
         "A:\tWell, I think so.\nB:\tUh, yeah.\nA:\tIt has been raining.\n",
+        "1.1\tThe Seller delivers.\n1.2\tThe Buyer pays.\n2.10.\tIt may rain.\n",
+        "- 9:30 The doors open.\n- 10:00 A talk begins.\n- 11:15 Tea is served.\n" * 2,
+        "धर्मक्षेत्रे कुरुक्षेत्रे समवेता युयुत्सवः|\nमामकाः पाण्डवाश्चैव किमकुर्वत सञ्जय||1||\n" * 3,
         "\n".join(
             f"[{c}:{v}] And he said unto them, it is late." for c in "12" for v in range(1, 32)
         ),
@@ -698,6 +741,11 @@ def test_a_book_of_aozora_is_read_without_its_readings_and_notes(tmp_path):
     name, documents = read(written(tmp_path, "a.txt", text))
     assert name == "aozora"
     assert documents == [["川の話", "見本作者", "一", "山道を三人兄弟が行く。"]]
+
+
+def test_a_part_of_wikitext_may_begin_inside_an_article(tmp_path):
+    name, documents = read(written(tmp_path, "a.tokens", f" Ada left . \n{WIKITEXT}"))
+    assert (name, documents[0], len(documents)) == ("marked", ["Ada left ."], 3)
 
 
 def test_titles_of_babylm_divide_articles(tmp_path):
@@ -824,6 +872,9 @@ def test_a_few_lines_between_blank_ones_are_a_stanza(tmp_path):
         ("It rained.\n\u200b\nHe came.", ["It rained.", "He came."]),
         ("It rained in the valley.\n\n\x1a", ["It rained in the valley."]),
         ("Rain &amp; snow &lt; &quot;hail&quot;.", ['Rain & snow < "hail".']),
+        ("It&#8217;s caf&eacute; &#x27;Rain&#x27;.", ["It’s café 'Rain'."]),
+        (f"{WRAPPED}\n***\n{WRAPPED}", [" ".join(WRAPPED.split())] * 2),
+        ("\n\n".join(WRAPPED.split("\n") * 6), [" ".join(WRAPPED.split() * 6)]),
         ("AT&T; R&D &c. and &copy;", ["AT&T; R&D &c. and &copy;"]),
         ("Die groſ⸗\nſe Stube war be⸗\nkannt.", ["Die groſſe Stube war bekannt."]),
     ],
