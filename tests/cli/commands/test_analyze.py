@@ -24,11 +24,11 @@ MEASURED = {
 
 
 @pytest.fixture(scope="module")
-def runs(models, small, tmp_path_factory):
+def runs(encoder, small, tmp_path_factory):
     """Two runs of different depths and the data they fit."""
     folder = tmp_path_factory.mktemp("analyze") / "one"
-    write_run(folder, dataclasses.replace(SMALL_RUN, num_hidden_layers=3), small)
-    return folder, models / "run", small / "data"
+    write_run(folder, dataclasses.replace(SMALL_RUN, num_hidden_layers=2), small)
+    return folder, encoder, small / "data"
 
 
 def test_programs_get_every_layer_of_both_models_and_the_figure(runs, tmp_path):
@@ -41,7 +41,7 @@ def test_programs_get_every_layer_of_both_models_and_the_figure(runs, tmp_path):
     )
     assert answer["examples"] == 3
     assert [m["model"] for m in answer["models"]] == [str(one), str(two)]
-    for model, depth in zip(answer["models"], (3, 4), strict=True):
+    for model, depth in zip(answer["models"], (2, 1), strict=True):
         assert [row["layer"] for row in model["layers"]] == [*range(1, depth + 1)]
         assert list(model["layers"][0]) == [
             *("layer", "l2_distance", "cosine_similarity", "degrees")
@@ -53,8 +53,8 @@ def test_a_person_reads_a_table_and_what_it_is_over(runs):
     one, _, data = runs
     said = run("analyze", "layers", one, "--data", data, "--eval-examples", 3)
     lines = said.splitlines()
-    assert [line[:5].strip() for line in lines[2:5]] == ["1", "2", "3"]
-    assert lines[5:] == [f"3 held-out examples of {data}"]
+    assert [line[:5].strip() for line in lines[2:4]] == ["1", "2"]
+    assert lines[4:] == [f"3 held-out examples of {data}"]
 
 
 def test_data_on_storage_are_measured_as_here(runs, memory, tmp_path, monkeypatch):
