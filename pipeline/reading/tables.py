@@ -72,7 +72,7 @@ def divide_lines(
     of_rows = RowLines(
         itertools.chain([header], lines),
         delimiter,
-        is_spaced=is_spaced and not is_strict,
+        is_spaced=is_spaced,
         escape="\\" if quoting == "escaped" else None,
     )
     yield from quoted_rows(of_rows, start, is_strict=is_strict)

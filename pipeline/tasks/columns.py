@@ -87,6 +87,9 @@ NAMES = dict(_ROWS)
 _MANY_PARTS, _MANY_NAMES = 12, 20
 _OPTION = re.compile(r"(?i)(?:ending|option|choice|answer)[ _]?(?:[0-9]{1,2}|[a-j])|[a-j]")
 
+# What columns are called in which pandas writes the numbers of rows.
+_ROW_NUMBERS = {"", "Unnamed: 0", "__index_level_0__"}
+
 # What some kinds read beside the columns that are told, where a file has it.
 _KIND_OTHERS = {"answer": ("is_impossible", "answer_start"), "tag": ("text",)}
 _FLAGS = {"text": "--text-column", "pair": "--pair-column", "label": "--label-column"}
@@ -106,27 +109,26 @@ def find_columns(table: Table, kind: Kind, *, given: Columns, is_labelled: bool)
     """
     _require(table, given.text, flag=_FLAGS["text"])
     _require(table, given.pair, flag=_FLAGS["pair"])
-    if kind != "embed":
-        _require(table, *given.options)
     label = given.label
     if label is None or not set(label_names(table.columns, label)) <= {*table.columns}:
         if label is not None and is_labelled:
             _require(table, *label_names(table.columns, label), flag=_FLAGS["label"])
         label = _first(table, NAMES[f"{kind} label"])
-    options = given.options or _options(table) if kind == "choose" else ()
-    if kind == "embed":
-        negative = _first(table, NAMES["negative"])
-        options = (negative,) if negative else ()
+    options = given.options
+    if kind == "choose":
+        _require(table, *options)
+        options = options or _options(table)
+    elif kind == "embed" and (negative := _first(table, NAMES["negative"])):
+        options = (negative,)
     found = dataclasses.replace(
         given, label=label, options=options, id=given.id or _first(table, NAMES["id"])
     )
-    if found.text is None:
-        found = _with_texts(table, kind, found)
+    found = _with_texts(table, kind, found)
     if kind == "embed" and found.pair is None and is_labelled:
         raise _unclear(table, "pair", kind=kind)
     if found.label is None and is_labelled and kind != "embed":
         rest = _others(table, found)
-        if len(rest) != 1 or kind == "answer":
+        if len(rest) != 1 or kind == "answer" or _NO_NAME.fullmatch(rest[0]):
             raise _unclear(table, "label", kind=kind)
         found = dataclasses.replace(found, label=rest[0])
     if kind == "choose" and not options:
@@ -172,21 +174,22 @@ def label_names(columns: Container[str], label: str) -> list[str]:
 
 def _with_texts(table: Table, kind: Kind, found: Columns) -> Columns:
     """The same with the text, and with the second text if there is one."""
-    text, pair = None, found.pair
+    text, pair = found.text, found.pair
     if names := NAMES.get(f"{kind} text"):
-        text = _first(table, names, without=pair)
+        text = text or _first(table, names, without=pair)
         if kind != "tag" and pair is None:
             pair = _first(table, NAMES["question"])
-    else:
+    elif text is None:
         labels = label_names(table.columns, found.label or "")
         for first, second in _PAIRS:
-            is_label = second in labels or (second == "positive" and kind != "embed")
+            # Labels of the latter are no degrees of likeness.
+            is_other = second == ("hypothesis" if kind == "embed" else "positive")
             is_there = _first(table, (first,)) and _first(table, (second,))
-            if pair is None and is_there and not is_label:
+            if pair is None and is_there and not is_other and second not in labels:
                 text, pair = _first(table, (first,)), _first(table, (second,))
         text = text or _first(table, NAMES["text"], without=pair)
         rest = _others(table, found)
-        if text is None and len(rest) == 1:
+        if text is None and len(rest) == 1 and not _NO_NAME.fullmatch(rest[0]):
             (text,) = rest
     if text is None:
         raise _unclear(table, "text", kind=kind)
@@ -204,8 +207,8 @@ def _options(table: Table) -> tuple[str, ...]:
 
 
 def _others(table: Table, found: Columns) -> list[str]:
-    """The columns that nothing is known of; one of row numbers may have no name."""
-    known = {"", found.text, found.pair, found.id, *found.options}
+    """The columns that nothing is known of, those of pandas' row numbers left out."""
+    known = {*_ROW_NUMBERS, found.text, found.pair, found.id, *found.options}
     if found.label is not None:
         known |= set(label_names(table.columns, found.label))
     return [name for name in table.columns if name not in known]
@@ -214,7 +217,7 @@ def _others(table: Table, found: Columns) -> list[str]:
 def _first(table: Table, names: Sequence[str], *, without: str | None = None) -> str | None:
     """The first column with one of these names, as the table spells it, except one."""
     columns = {name.strip().lower(): name for name in reversed(table.columns)}
-    found = (columns[name] for name in names if name in columns)
+    found = (columns.get(name, without) for name in names)
     return next((name for name in found if name != without), None)
 
 

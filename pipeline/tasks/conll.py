@@ -30,7 +30,7 @@ _UD_NAMED = re.compile(r"# *global\.columns *= *(.+)")
 _UD_EXTRA = re.compile(r"[0-9]+[-.][0-9]+")
 
 # How CoNLL-2012 (OntoNotes) begins a document, and its columns of words and entities.
-_ONTONOTES = re.compile("(?m)#begin document")
+_ONTONOTES = "#begin document"
 _ONTONOTES_PLACES = (3, 10)
 
 # What WikiANN has before each word.
@@ -73,14 +73,14 @@ def read_conll(
     """
     lines, names = _lines(text, columns, has_tags=has_tags, path=path)
     blocks = [*_blocks(lines, names, counts=counts)]
+    if not blocks:
+        return [], ()
     if not names and _is_universal(blocks):
         names = tuple(_UD_COLUMNS.split())
         del counts[COMMENT]
     if "id" in names and "form" in names:
         place = names.index("id")
         blocks = [[line for line in b if not _UD_EXTRA.fullmatch(line[1][place])] for b in blocks]
-    if not blocks:
-        return [], ()
     width = len(blocks[0][0][1])
     is_running = not names and width > 1 and "\t" not in text and {*map(len, blocks)} == {1}
     if not has_tags and is_running:
@@ -88,9 +88,9 @@ def read_conll(
             f"{path} has no sentence of two lines; give one word a line, or send running text to "
             "standard input, one text a line."
         )
-    is_ontonotes = _ONTONOTES.search(text) is not None
+    is_ontonotes = _ONTONOTES in text
     word, tag = _places(blocks, columns, names, path=path, is_ontonotes=is_ontonotes)
-    if not has_tags or (tag == word and columns.label is None):
+    if not has_tags:
         tag = word
     is_equal = not names and columns.label is None
     _check_lines(blocks, (word, tag), is_equal=is_equal, path=path)
@@ -119,12 +119,16 @@ def read_conll(
 def names_words(cells: Sequence[str], columns: Columns, *, has_tags: bool = True) -> bool:
     """Whether a line names columns: a flag names one of them, or all that are read are known.
 
+    A number is that of a column, and may be anything in a line.
+
     >>> names_words(["Word", "NER"], Columns()), names_words(["Ada", "B-PER"], Columns())
     (True, False)
     >>> names_words(["Word", "Kind"], Columns(label="Kind"))
     True
+    >>> names_words(["1", "Ada", "2"], Columns(text="2"))
+    False
     """
-    if not {columns.text, columns.label}.isdisjoint(cells):
+    if any(cell in (columns.text, columns.label) and not cell.isdecimal() for cell in cells):
         return True
     names = {cell.strip().lower() for cell in cells}
     is_named = not names.isdisjoint(NAMES["tag text"])
@@ -148,7 +152,7 @@ def _lines(
             break
         rows = dict(divide_rows(text))
         read = {
-            *NAMES["words"],
+            *NAMES["tag text"],
             *_TAGS,
             *map(str.lower, filter(None, (columns.text, columns.label))),
         }
@@ -179,7 +183,7 @@ def _lines(
 def _is_universal(blocks: Sequence[_Block]) -> bool:
     """Whether it is CoNLL-U: ten columns, of which the first counts the words of each sentence."""
     lines = [*itertools.chain.from_iterable(blocks)]
-    if not lines or any(len(cells) != len(_UD_COLUMNS.split()) for _, cells in lines):
+    if any(len(cells) != len(_UD_COLUMNS.split()) for _, cells in lines):
         return False
     ids = ([cells[0] for _, cells in block] for block in blocks)
     words = ([each for each in own if not _UD_EXTRA.fullmatch(each)] for own in ids)
@@ -261,7 +265,7 @@ def _places(
     if names:
         of_tags = [p for p, name in enumerate(names) if name.rpartition(":")[2] in _TAGS]
         word = next((place for place, name in enumerate(names) if name in NAMES["tag text"]), 0)
-        tag = max(of_tags) if of_tags else names.index("upos") if "upos" in names else -1
+        tag = max(of_tags) if of_tags else names.index("upos") if "upos" in names else tag
     elif is_ontonotes and width > max(_ONTONOTES_PLACES):
         word, tag = _ONTONOTES_PLACES
     else:
@@ -377,9 +381,10 @@ def _check_words(blocks: Sequence[_Block], places: _Places, *, path: str) -> Non
     words, tags = zip(*((c[word], c[tag]) for block in blocks for _, c in block), strict=True)
     if len(words) < _FEW_WORDS or len(blocks[0][0][1]) < 2:
         return
-    odd = sum(not any(map(str.isalpha, each)) for each in words)
+    # In Weibo's files each character has its place in a word after it.
+    odd = sum(not any(map(str.isalpha, each)) or each[1:] in [*"0123"] for each in words)
     same = Counter(words).most_common(1)[0][1]
-    what = "numbers" if odd >= same else "hardly any different words"
+    what = "numbers, or one after each character," if odd >= same else "hardly any different words"
     if word != tag and len(set(tags)) > max(_FEW_WORDS, len(set(words))):
         odd, what = len(words), "fewer different words than there are tags"
     if max(odd, same) >= _MOST_ODD * len(words):

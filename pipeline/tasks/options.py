@@ -24,7 +24,7 @@ class Options(NamedTuple):
     """The options of a row.
 
     Attributes:
-        names: What they are called, if the row says so.
+        names: What they are called, if the row or its columns say so.
     """
 
     texts: tuple[str, ...]
@@ -43,7 +43,7 @@ def with_options(table: Table, columns: Columns, *, are_all: bool = False) -> Ta
         while cells and cells[-1] in (None, "") and not are_all:
             cells.pop()
         texts = ("" if cell is None else text_of_part(cell, place=row.place) for cell in cells)
-        options = Options(tuple(texts), [*map(str, names)])
+        options = Options(tuple(texts), [*map(str, names)][: len(cells)])
         if len(options.texts) < 2:
             raise AlbertError(f"{row.place} has fewer than two options; give two or more.")
         rows.append(row._replace(cells={**row.cells, _OPTIONS: options}))
@@ -57,9 +57,9 @@ def options_in(row: Row) -> Options:
 
 
 def _named_options(row: Row, columns: Columns) -> tuple[list[Any], list[Any]]:
-    """The options of a row, in one column or in one each, and their names if it says so."""
+    """The options of a row, in one column or in one each, and what they are called."""
     if len(columns.options) != 1:
-        return [row.cells.get(name) for name in columns.options], []
+        return [row.cells.get(name) for name in columns.options], [*columns.options]
     cell = row.cells.get(columns.options[0])
     value = parsed(cell)
     if isinstance(value, dict) and isinstance(value.get("text"), list):
@@ -87,12 +87,10 @@ def first_option_of(table: Table, columns: Columns) -> int | None:
     Args:
         table: As `with_options` makes it.
     """
-    if columns.label is None:
-        return None
     numbers, last_from_one, most = list[int](), None, 0
     are_places = answers_are_places(table, columns)
     for row in table.rows:
-        answer = row.cells.get(columns.label)
+        answer = row.cells.get(columns.label or "")
         options, names = options_in(row)
         number = _number(answer)
         is_text = str(answer) in names or (answer in options and not are_places)
@@ -118,11 +116,9 @@ def answers_are_places(table: Table, columns: Columns) -> bool:
     options: "1" is the number of an option beside 10, 20 and 30, and so it is beside 1,
     2 and 3 in another row of that file.
     """
-    if columns.label is None:
-        return False
     is_other = False
     for row in table.rows:
-        answer, options = row.cells.get(columns.label), options_in(row).texts
+        answer, options = row.cells.get(columns.label or ""), options_in(row).texts
         number = _number(answer)
         if number is not None and not -1 <= number <= len(options):
             return False
@@ -139,34 +135,36 @@ def _is_place(answer: Any, options: Sequence[str]) -> bool:
 def _letter(answer: Any) -> int | None:
     """The place of a letter, from 0.
 
-    >>> _letter("b"), _letter("ab")
-    (1, None)
+    >>> _letter("b"), _letter("(B)"), _letter("ab")
+    (1, 1, None)
     """
-    letter = str(answer).strip().upper()
+    letter = str(answer).strip(" ().").upper()
     return _LETTERS.index(letter) if letter in [*_LETTERS] else None
 
 
-def choice_of(
-    answer: Any,
-    options: Sequence[str],
-    *,
-    place: str,
-    first: int | None = None,
-    are_places: bool = False,
-) -> int | None:
-    """The number of the right option: given as a letter, a number or its text.
+def choice_of(row: Row, columns: Columns, *, are_places: bool) -> int | None:
+    """The number of the right option, given as its name, a letter, a number or its text.
+
+    None where it is withheld.
 
     Args:
-        answer: As the file has it; None or empty where it is withheld.
-        first: What the files of the task count from, if they show it.
         are_places: As of `answers_are_places`.
 
-    >>> [choice_of(a, ("red", "blue"), place="") for a in ("B", 1, "1", "blue", None)]
-    [1, 1, 1, 1, None]
+    >>> from collections import Counter
+    >>> columns = Columns(label="label", options=("choice1", "choice2"))
+    >>> row = {"choice1": "red", "choice2": "blue"}
+    >>> answers = ("choice2", "B", 1, "1", "blue", None)
+    >>> rows = [Row("", {**row, "label": answer}, 0) for answer in answers]
+    >>> table = with_options(Table("", (), rows, Counter()), columns)
+    >>> [choice_of(row, columns, are_places=False) for row in table.rows]
+    [1, 1, 1, 1, 1, None]
     """
+    answer, (options, names) = row.cells.get(columns.label or ""), options_in(row)
     if answer is None or answer == "":
         return None
-    number = _number(answer)
+    if str(answer) in names:
+        return names.index(str(answer))
+    number, first = _number(answer), columns.first_option
     if answer in options and not (are_places and _is_place(answer, options)):
         return options.index(answer)  # the first of some that are the same, as in C3
     if number is not None and 0 <= number - (first or 0) < len(options):
@@ -178,21 +176,20 @@ def choice_of(
         return letter
     if first is not None and number in (0, len(options)):
         raise AlbertError(
-            f"{place}: the right answer {number} counts the options from {1 - first}, "
+            f"{row.place}: the right answer {number} counts the options from {1 - first}, "
             f"and the other files of the task count from {first}; correct one of them."
         )
     raise AlbertError(
-        f"{place}: the right answer {str(answer)!r:.60} is none of the {len(options)} "
+        f"{row.place}: the right answer {str(answer)!r:.60} is none of the {len(options)} "
         "options; correct it."
     )
 
 
 def _number(value: Any) -> int | None:
-    """A whole number, also one that is written as text or as 1.0."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.strip().lstrip("-").isdecimal():
-        return int(value)
-    return None
+    """A whole number, also one that is written as text or as 1.0.
+
+    >>> _number(2.0), _number("2.0"), _number("2.5"), _number(True)
+    (2, 2, None, None)
+    """
+    text = str(value).strip().removesuffix(".0")
+    return int(text) if text.removeprefix("-").isdecimal() else None

@@ -60,12 +60,11 @@ def _rows_of_squad(articles: Any, path: str) -> Iterator[Row]:
                     )
                 ids.add(identity)
                 own = {"text": text, "question": question, "id": identity}
-                label = qa.get("answer", qa.get("answers"))
+                label = qa.get("answers", qa.get("answer"))
                 yield Row(f"{path}, question {identity:.60}", {**qa, **own, "label": label}, 0)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         is_missing = isinstance(error, KeyError)
-        missing = f"{error.args[0]!r} is missing" if is_missing else ""
-        what = missing or "a value is of the wrong kind"
+        what = f"{error.args[0]!r} is missing" if is_missing else "a value is of the wrong kind"
         raise AlbertError(
             f"{path} is not in the form of SQuAD: {what}; correct the file."
         ) from None
@@ -84,6 +83,8 @@ def answers_of(record: dict[str, Any], key: str = "answers") -> tuple[Answer, ..
     ((Answer(text='Ada', start=-1),), None, ())
     >>> answers_of({"answer": "Ada", "answer_start": 14}, "answer")
     (Answer(text='Ada', start=14),)
+    >>> answers_of({"answers": ["Ada"], "answer_start": [14]})
+    (Answer(text='Ada', start=14),)
     >>> answers_of({"answers": [{"text": "", "answer_start": 0}]})
     ()
     """
@@ -96,9 +97,11 @@ def answers_of(record: dict[str, Any], key: str = "answers") -> tuple[Answer, ..
     if isinstance(found, str) and found.lstrip()[:1] in ("[", "{"):
         raise ValueError(f"{found!r:.60} cannot be read")
     # In a column of its own, which is empty where there is no answer.
-    start = str(record.get("answer_start")).removesuffix(".0")
-    if isinstance(found, str) and start.isdecimal():
-        found = {"text": found, "answer_start": start}
+    start = parsed(record.get("answer_start"))
+    if isinstance(start, list) and isinstance(found, str | list):
+        found = {"text": [found] if isinstance(found, str) else found, "answer_start": start}
+    elif isinstance(found, str) and (number := str(start).removesuffix(".0")).isdecimal():
+        found = {"text": found, "answer_start": number}
     if isinstance(found, dict) and isinstance(found["text"], list):
         starts = found["answer_start"]
         pairs = list(zip(found["text"], starts, strict=True))
@@ -119,9 +122,8 @@ def located(examples: Sequence[TaskExample], counts: Counter[str]) -> list[TaskE
     """
     if not any(example.answers for example in examples):
         return [dataclasses.replace(example, answers=None) for example in examples]
-    before = counts[MOVED]
     result = [_located(example, counts) for example in examples]
-    moved = counts[MOVED] - before
+    moved = counts[MOVED]
     total = sum(len(example.answers or ()) for example in examples)
     if moved > _MAX_MOVED * total:
         first = next(old for old, new in zip(examples, result, strict=True) if old != new)
@@ -157,8 +159,8 @@ def nearest(text: str, answer: Answer) -> int:
     """
     before = text.rfind(answer.text, 0, max(0, answer.start) + len(answer.text))
     after = text.find(answer.text, max(0, answer.start))
-    if before < 0 or after < 0 or not answer.text:
-        return max(before, after) if answer.text else -1
+    if before < 0 or after < 0:
+        return max(before, after)
     return before if answer.start - before <= after - answer.start else after
 
 

@@ -2,7 +2,8 @@
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+import unicodedata
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from pipeline.core.writing_systems import is_unspaced
@@ -26,9 +27,9 @@ UNSETTLED = "row that annotators did not settle, left out"
 
 # What tools say of a row in a column of one of these names: what of it counts, and what
 # does not.
-_STATUS = re.compile(r"(?i)answer|status|.+\.status")
-_SETTLED = re.compile("|accept|validated|submitted|completed|done")
-_NOT_SETTLED = re.compile("reject|ignore|discarded|default|draft|pending")
+_STATUS = re.compile(r"(?i)answer|(?:annotation|assignment|review|label)?[ _]?status|.+\.status")
+_SETTLED = re.compile("|accept(?:ed)?|approved?|validated|submitted|completed|done")
+_NOT_SETTLED = re.compile("reject(?:ed)?|ignored?|skip(?:ped)?|discarded|default|draft|pending")
 
 # How SNLI and sets like it mark an example that annotators did not agree on, and how files
 # mark one of a test set, or the Hugging Face Hub one without a label.
@@ -93,7 +94,7 @@ def examples_of_table(
         ids = [str(row.number) for row in table.rows]
     examples = []
     for identity, row in zip(ids, table.rows, strict=True):
-        if target and row.cells.get(columns.text or "") is None:
+        if target and any(row.cells.get(n) is None for n in (columns.text, columns.pair) if n):
             table.counts[NO_TEXT] += 1
             continue
         known = {"id": identity, **_texts(row, kind, columns)}
@@ -127,7 +128,7 @@ def _target_of(table: Table, kind: Kind, columns: Columns, reader: SpanReader) -
             return lambda row, _: {"labels": tuple(n for n in names if _is_marked(row, n))}
         return lambda row, _: {"labels": _labels(row, name, columns.divider or "")}
     if kind in ("regress", "embed"):
-        return lambda row, _: {"score": _score(row, name)}
+        return lambda row, _: {"score": _score(row, name, kind)}
     if kind == "answer":
         return lambda row, _: {"answers": _answers(row, name)}
     if kind == "tag" and any(map(are_spans, map(marked_value, cells))):
@@ -135,7 +136,7 @@ def _target_of(table: Table, kind: Kind, columns: Columns, reader: SpanReader) -
     if kind == "tag":
         return lambda row, _: {"tags": tags_of_row(row, name)}
     are_places = answers_are_places(table, columns)
-    return lambda row, known: {"choice": _choice(row, known["options"], columns, are_places)}
+    return lambda row, _: {"choice": choice_of(row, columns, are_places=are_places)}
 
 
 def _texts(row: Row, kind: Kind, columns: Columns) -> Known:
@@ -145,9 +146,13 @@ def _texts(row: Row, kind: Kind, columns: Columns) -> Known:
         marked = marked_value(row.cells.get(columns.label or ""))
         if isinstance(listed := parsed(value), list):
             words = tuple(text_of_part(each, place=row.place) for each in listed)
-            # Spans count the characters of a text that stands beside the words.
-            text = row.cells.get("text") if are_spans(marked) else None
-            return {"words": words, "text": text if text and str(text) == text else " ".join(words)}
+            text = row.cells.get("text") if are_spans(marked) else " ".join(words)
+            if not isinstance(text, str):
+                raise AlbertError(
+                    f"{row.place}: spans are beside words, and no 'text' is there whose characters "
+                    f"they count{wanted(kind)}"
+                )
+            return {"words": words, "text": text}
         if not isinstance(value, str):
             raise AlbertError(
                 f"{row.place}: {columns.text!r} is neither a list of words nor a text; "
@@ -158,27 +163,27 @@ def _texts(row: Row, kind: Kind, columns: Columns) -> Known:
             "words": tuple(value) if isinstance(marked, dict) else words_of(value),
             "text": value,
         }
-    texts: Known = {"text": _text(row, columns.text)}
+    texts: Known = {"text": _text(row, columns.text, kind)}
     if kind == "choose":
         texts["options"] = options_in(row).texts
     if columns.pair is not None:
-        texts["text_pair"] = _text(row, columns.pair)
+        texts["text_pair"] = _text(row, columns.pair, kind, may_be_list=kind != "embed")
     if kind == "embed" and columns.options and row.cells.get(columns.options[0]):
-        texts["options"] = (_text(row, columns.options[0]),)
+        texts["options"] = (_text(row, columns.options[0], kind, may_be_list=False),)
     return texts
 
 
-def _text(row: Row, name: str | None) -> str:
+def _text(row: Row, name: str | None, kind: Kind, *, may_be_list: bool = True) -> str:
     value = _cell(row, name)
-    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+    if may_be_list and isinstance(value, list) and all(isinstance(part, str) for part in value):
         return "\n".join(value)
-    if isinstance(value, dict):
-        raise AlbertError(f"{row.place}: {name!r} is no text; correct the row.")
+    if isinstance(value, list | dict):
+        raise AlbertError(f"{row.place}: {name!r} is not one text; correct the row{wanted(kind)}")
     return str(value)
 
 
 def _cell(row: Row, name: str | None) -> Any:
-    value = None if name is None else row.cells.get(name)
+    value = row.cells.get(name or "")
     if value is None:
         raise AlbertError(f"{row.place} has no {name!r}; correct the row.")
     return value
@@ -198,15 +203,14 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def label_text(value: Any) -> str | None:
-    """A label as text, the same from every format; None if there is none.
+    r"""A label as text, the same from every format; None if there is none.
 
-    >>> [label_text(value) for value in (1, 1.0, " 1 ", "1.0", True, "True", math.nan, None)]
-    ['1', '1', '1', '1', 'true', 'true', None, None]
+    >>> [label_text(value) for value in (1, 1.0, " 1 ", "1.0", True, "True", "a\xa0 b", None)]
+    ['1', '1', '1', '1', 'true', 'true', 'a b', None]
     """
-    # Missing in a column of numbers.
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if value is None:
         return None
-    text = str(value).strip()
+    text = " ".join(unicodedata.normalize("NFC", str(value)).split())
     if text.lower() in ("true", "false"):
         return text.lower()
     whole = _NUMBER.fullmatch(text)
@@ -323,7 +327,7 @@ def _is_marked(row: Row, name: str) -> bool:
     return value in ("1", "true")
 
 
-def _score(row: Row, name: str) -> float | None:
+def _score(row: Row, name: str, kind: Kind) -> float | None:
     value = row.cells.get(name)
     if _NO_SCORES.fullmatch(str("" if value is None else value).strip()):
         return None
@@ -334,7 +338,7 @@ def _score(row: Row, name: str) -> float | None:
     if not math.isfinite(score):
         raise AlbertError(
             f"{row.place}: the score {value!r:.60} is not a number; write numbers as 1234.5, "
-            f"without signs and commas{wanted('regress')}"
+            f"without signs and commas{wanted(kind)}"
         )
     return score
 
@@ -347,12 +351,3 @@ def _answers(row: Row, name: str) -> Any:
             f"{row.place}: the answers are not in the form of SQuAD (text and "
             f"answer_start){wanted('answer')}"
         ) from None
-
-
-def _choice(row: Row, options: Sequence[str], columns: Columns, are_places: bool) -> int | None:
-    answer, called = row.cells.get(columns.label or ""), options_in(row).names
-    if str(answer) in called:
-        return called.index(str(answer))
-    return choice_of(
-        answer, options, place=row.place, first=columns.first_option, are_places=are_places
-    )

@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -30,9 +31,6 @@ from pipeline.tasks.named_tasks import wanted
 from schemas.errors import AlbertError
 from schemas.task import Kind
 
-# In how many rows of JSON lines the names of the columns are looked for.
-_SAMPLE_ROWS = 100
-
 # A file of rows is read whole. It may unpack to so many times its bytes, or to so many
 # bytes: text packs to a quarter, and never to a fiftieth.
 _HIGHEST_RATIO, _ALWAYS_READ = 50, 64 << 20
@@ -40,6 +38,7 @@ _HIGHEST_RATIO, _ALWAYS_READ = 50, 64 << 20
 # What is counted of rows that are not read as they stand.
 TOO_FEW_CELLS = "row with too few cells, left out"
 TOO_MANY_CELLS = "row with too many cells, left out"
+NAMES_AGAIN = "line of names below the first, left out"
 
 
 class Row(NamedTuple):
@@ -154,6 +153,9 @@ def parse_table(
         if are_too_many or len(cells) < len(columns):
             counts[TOO_MANY_CELLS if are_too_many else TOO_FEW_CELLS] += 1
             continue
+        if tuple(map(str.strip, cells[: len(columns)])) == columns:
+            counts[NAMES_AGAIN] += 1
+            continue
         rows.append(Row(place, dict(zip(columns, cells, strict=False)), number))
     if counts[TOO_MANY_CELLS] and longer == next(numbers) and not header:
         raise longer_rows(path)
@@ -261,8 +263,7 @@ def json_records(text: str, path: str) -> Any:
         try:
             return cleaned(json.loads(text))
         except (ValueError, RecursionError) as error:
-            is_deep = isinstance(error, RecursionError)
-            reason = "nested too deeply" if is_deep else str(error)
+            reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
             raise AlbertError(f"{path} is not valid JSON: {reason}; correct the file.") from None
     rows: list[Row] = []
     for number, line in lines:
@@ -293,9 +294,11 @@ def by_rows(value: Any, *, kind: Kind) -> Any:
         return value
     if all(map(str.isdecimal, value)):
         return list(value.values())
-    # The words and the tags of one sentence are lists as well.
-    of_texts = sum(all(isinstance(each, str) for each in column) for column in columns)
-    if kind == "tag" and of_texts > 1:
+    # The words and the tags of one sentence are lists as well; no word has a space.
+    texts = [each for each in columns if all(isinstance(cell, str) for cell in each)]
+    has_lists = any(isinstance(cell, list) for each in columns for cell in each)
+    has_spaces = any(" " in cell for each in texts for cell in each)
+    if kind == "tag" and len(texts) > has_lists and not has_spaces:
         return value
     return [dict(zip(value, cells, strict=True)) for cells in zip(*columns, strict=True)]
 
@@ -311,15 +314,15 @@ def table_of_records(value: Any, *, path: str, kind: Kind) -> Table:
     for row in rows:
         if not isinstance(row.cells, dict):
             raise AlbertError(f"{row.place} is not a JSON object{wanted(kind)}")
-    names = dict.fromkeys(name for row in rows[:_SAMPLE_ROWS] for name in row.cells)
+    names = dict.fromkeys(name for row in rows for name in row.cells)
     return Table(path, tuple(names), rows, Counter())
 
 
 def cleaned(value: Any) -> Any:
-    r"""A JSON value whose texts have no zero characters and no half surrogates.
+    r"""A JSON value without NaN, whose texts have no zero characters and no half surrogates.
 
-    >>> cleaned({"a": ["b\0", 1]})
-    {'a': ['b', 1]}
+    >>> cleaned({"a": ["b\0", 1, float("nan")]})
+    {'a': ['b', 1, None]}
     """
     if isinstance(value, str):
         return clean_text(value)
@@ -327,4 +330,5 @@ def cleaned(value: Any) -> Any:
         return {key: cleaned(item) for key, item in value.items()}
     if isinstance(value, list):
         return [cleaned(item) for item in value]
-    return value
+    # As pandas has what is missing.
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -44,7 +44,10 @@ _BRACKETED = re.compile(r"(?:\(([^()*\s]+))?(\*?)(\)?)")
 
 # A tag among others, as in CoNLL-U's last column, and one of an entity in small letters.
 _KEYED = re.compile(r"([^|=]+)=([^|]*)")
-_SMALL = re.compile(r"o|[biesluw]-.+")
+_SMALL = re.compile(r"o|[bieslumw][-_].+")
+
+# What some files have in the place of O.
+_OUTSIDE = {"_", "-", "0"}
 
 # A letter of a script in which other words are written onto a name: Hebrew, Arabic, Korean.
 _WITH_PARTICLES = re.compile("[\u0590-\u06ff가-힣]")
@@ -53,7 +56,8 @@ _WITH_PARTICLES = re.compile("[\u0590-\u06ff가-힣]")
 def entity_forms(tags: Collection[str]) -> dict[str, str] | None:
     """Tags of entities by what each is in its file; None if they are no entities.
 
-    They may stand behind a key, as in CoNLL-U, or be written in small letters.
+    They may stand behind a key, as in CoNLL-U, or be written in small letters, or have
+    another sign in the place of O.
 
     >>> entity_forms({"O", "B-PER"}), entity_forms({"NOUN"})
     ({'O': 'O', 'B-PER': 'B-PER'}, None)
@@ -61,12 +65,15 @@ def entity_forms(tags: Collection[str]) -> dict[str, str] | None:
     ['B-PER', 'O']
     >>> sorted(entity_forms({"b-per", "O"}).values())
     ['B-per', 'O']
+    >>> sorted(entity_forms({"B-PER", "_"}).values())
+    ['B-PER', 'O']
     """
     different = sorted(set(tags), reverse=True)
-    small = [t[0].upper() + t[1:] if _SMALL.fullmatch(t) else t for t in different]
+    meant = ["O" if tag in _OUTSIDE else tag for tag in different]
+    meant = [t[0].upper() + t[1:] if _SMALL.fullmatch(t) else t for t in meant]
     keyed = [dict(_KEYED.findall(tag)) for tag in different]
     keys = sorted(set(keyed[0]).intersection(*keyed)) if keyed else []
-    for forms in (different, small, *([own[key] for own in keyed] for key in keys)):
+    for forms in (different, meant, *([own[key] for own in keyed] for key in keys)):
         if are_entities(set(forms)):
             return dict(zip(different, forms, strict=True))
     return None
@@ -242,7 +249,7 @@ class SpanReader:
     def tags(self, row: Row, name: str, words: Sequence[str], text: str) -> tuple[str, ...]:
         """The tags of the words of a row."""
         value = marked_value(row.cells.get(name))
-        if value is None:
+        if value in (None, ""):
             self._counts[NO_SPANS] += 1
         try:
             spans = [*spans_of(value or [])]

@@ -243,15 +243,18 @@ def _unlabelled(example: TaskExample) -> TaskExample:
 
 
 # What names the part of a task that a file is of. Such a word begins there: medieval names
-# no evaluation, nor do values.
+# no evaluation, nor do values. CoNLL-2003 chooses by eng.testa.
 _PARTS = {
     "train": re.compile(r"(?i)(?<![a-z])train"),
-    "evaluation": re.compile(r"(?i)(?<![a-z])(?:dev|val(?![a-z])|valid|eval)"),
-    "test": re.compile(r"(?i)(?<![a-z])test"),
+    "evaluation": re.compile(r"(?i)(?<![a-z])(?:dev|val(?![a-z])|valid|eval|testa(?![a-z]))"),
+    "test": re.compile(r"(?i)(?<![a-z])test(?!a(?![a-z]))"),
 }
 _RACE_FOLDERS = ("train", "dev", "test")
+# Not what the library `datasets` writes beside its data.
 _DATA_NAME = re.compile(
-    r"(?i)\.(tsv|csv|jsonl?|parquet|arrow|txt|conllu?p?|bio|iob2?|annotated|all)"
+    r"(?i)(?!cache-|dataset_(dict|infos?)\.json|state\.json).*\."
+    r"(tsv|csv|jsonl?|ndjson|parquet|arrow|feather|txt|conllu?p?|bio|iob2?|"
+    r"bmes|bioes|iobes|ner|annotated|all|train|dev|test[ab]?)"
     r"(\.(gz|bz2|xz|zst))?$"
 )
 
@@ -296,10 +299,11 @@ def find_task_files(folder: str, task: TaskSpec) -> TaskPaths:
         raise SettingError(f"{folder} is not a folder.")
     named = NAMED_TASKS.get(task.name)
     pattern = re.compile((named and named.files) or ".*")
-    paths = sorted([*Path(folder).glob("*"), *Path(folder).glob("*/*")])
+    # Not the copies and other hidden files of Jupyter, macOS and version control.
+    paths = sorted([*Path(folder).glob("[!.]*"), *Path(folder).glob("[!._]*/[!.]*")])
     chosen = [path for path in paths if path.is_dir() and path.name in _RACE_FOLDERS]
     if task.kind != "choose" or not chosen:
-        data = [path for path in paths if _DATA_NAME.search(path.name)]
+        data = [path for path in paths if _DATA_NAME.match(path.name)]
         chosen = [p for p in data if pattern.fullmatch(p.name) and p.is_file()]
     found = by_parts(chosen, folder=Path(folder))
     if not any(found[:3]):
@@ -308,4 +312,6 @@ def find_task_files(folder: str, task: TaskSpec) -> TaskPaths:
             f"{folder} has no files of {task.name} whose names, or folders, say train, dev or "
             f"test{others}; name the files with --train, --eval and --test."
         )
-    return found
+    passed = sorted({path for path in paths if path.is_file()} - {*chosen})
+    rest = by_parts(passed, folder=Path(folder))[:3]
+    return found._replace(others=[*found.others, *itertools.chain(*rest)])

@@ -139,6 +139,12 @@ def check_examples(task: TaskSpec, train: Examples, *, evaluation: Examples) -> 
             "multilabel (pandas: df.groupby('text')['label'].agg(list)), or give what tells the "
             "rows apart as --pair-column."
         )
+    scores = {example.score for example in evaluation}
+    if task.kind == "embed" and task.metrics != ("spearman",) and scores - {1.0}:
+        raise AlbertError(
+            f"{evaluation[0].place}: pairs to measure on have scores, and those to train on have "
+            "none; give both scores, or leave out pairs that do not belong together."
+        )
     known = sum(bool(example.answers) for example in train)
     lost = _without_their_answers(train)
     if len(lost) > _MAX_LOST_ANSWERS * known:
@@ -230,6 +236,12 @@ def _about_labels(task: TaskSpec, train: Examples) -> Iterator[str]:
         yield (
             "The labels are numbers, and predictions and exports show these; to see "
             "names, give the labels by name."
+        )
+    elif task.kind == "tag" and "O" in task.labels and not are_entities(task.labels):
+        odd = [label for label in task.labels if label != "O" and not are_entities({label})]
+        yield (
+            f"Tags that are none of entities, such as B-PER: {listed(odd, most=_MOST_RARE)}; so "
+            "words are measured and no entities."
         )
 
 

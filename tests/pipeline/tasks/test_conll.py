@@ -199,6 +199,14 @@ WORLD = {
         '{"id": [7, 8], "text": ["Ada ran", "Bo"], "tags": [["B-P", "O"], ["O"]]}',
         [("Ada ran", "B-P O"), ("Bo", "O")],
     ),
+    "texts and tags of JSON with spaces between, all of a column together": (
+        '{"text": ["Ada ran", "Bo"], "tags": ["B-P O", "O"]}',
+        [("Ada ran", "B-P O"), ("Bo", "O")],
+    ),
+    "one sentence of JSON whose tags are numbers": (
+        '{"tokens": ["Ada", "ran"], "ner_tags": [1, 0]}',
+        [("Ada ran", "1 0")],
+    ),
     "lists of JSON beside a list of lists": (
         '{"tokens": ["Ada", "ran"], "places": [[0, 3], [4, 7]], "tags": ["B-P", "O"]}',
         [("Ada ran", "B-P O")],
@@ -222,6 +230,10 @@ WORLD = {
     "a line of names": (
         "word pos ner\nAda N B-P\nran V O\n\nBo N O\n",
         [("Ada ran", "B-P O"), ("Bo", "O")],
+    ),
+    "a line of names as CoNLL-2003 has columns": (
+        "word pos chunk ne\nAda N B-NP B-P\nran V O O\n",
+        [("Ada ran", "B-P O")],
     ),
     "a line of names with a bar in one": (
         "word ner a|b\nAda B-P x|y\nran O x|y\n\nBo O x|y\n",

@@ -105,17 +105,6 @@ WORDS = TEXT.split()
 WORD_SPANS = [(0, 2, "PER"), (3, 4, "PER"), (5, 7, "LOC")]
 BYTES = "bytes, UTF-16 or another text"
 WRONG_SPANS = {
-    "words, the last one included": (
-        {"tokens": WORDS, "ner": [[a, b - 1, k] for a, b, k in WORD_SPANS]},
-        "words",
-    ),
-    "words, as SpERT": (
-        {
-            "tokens": WORDS,
-            "entities": [{"start": a, "end": b, "label": k} for a, b, k in WORD_SPANS],
-        },
-        "words",
-    ),
     "words of a text": ({"text": TEXT, "spans": [[a, b, k] for a, b, k in WORD_SPANS]}, "words"),
     "bytes": (
         {
@@ -267,6 +256,7 @@ COLUMNS = {
     "a spreadsheet": ("Word,Tag\n{w},{t}\n", None, ",\n"),
     "a spreadsheet with numbers": (",Word,Tag\n{n},{w},{t}\n", None, "9,,\n"),
     "a spreadsheet with semicolons": ("Word;POS;Tag\n{w};X;{t}\n", None, ";;\n"),
+    "a number that is in the first line too": ("{n}\t{w}\t_\t{t}\t4\t_\n", "4", ""),
     "a key before each tag": ("{n}\t{w}\t_\tX\t_\t_\t0\t_\t_\tname={t}\n", "misc", ""),
     "a key after others": ("{n}\t{w}\t_\tX\t_\t_\t0\t_\t_\tA=1|NER={t}\n", "misc", ""),
 }
@@ -284,16 +274,27 @@ def test_words_and_tags_are_found_in_their_columns(tmp_path, kind):
 
 
 @pytest.mark.parametrize(
-    ("small", "expected"), [("b-per", "B-per"), ("b-PER", "B-PER"), ("s-loc", "B-loc")]
+    ("tag", "outside", "expected", "said"),
+    [
+        ("b-per", "o", "B-per", "b-per as B-per"),
+        ("b-PER", "o", "B-PER", "b-PER as B-PER"),
+        ("s-loc", "o", "B-loc", "s-loc as S-loc"),
+        ("m_loc", "o", "B-loc", "m_loc as M_loc"),
+        ("B-PER", "_", "B-PER", "_ as O"),
+        ("B-PER", "0", "B-PER", "0 as O"),
+        ("b-per", "-", "B-per", "b-per as B-per"),
+    ],
 )
-def test_tags_in_small_letters_are_those_of_entities_which_is_said(tmp_path, small, expected):
-    file = read(tmp_path, f"Ada {small}\nran o\n", task="tag")
+def test_tags_in_another_form_are_those_of_entities_which_is_said(
+    tmp_path, tag, outside, expected, said
+):
+    file = read(tmp_path, f"Ada {tag}\nran {outside}\n", task="tag")
     assert file.examples[0].tags == (expected, "O")
-    large = small[0].upper() + small[1:]
-    assert file.remarks[-1] == f"tags are read as those of entities: {small} as {large}"
+    assert file.remarks[-1] == f"tags are read as those of entities: {said}"
 
 
 REFUSED = {
+    "words with their places": ("科0 O\n技1 O\n" * 10, "one after each character, where the words"),
     "WebAnno": (
         "#FORMAT=WebAnno TSV 3.3\n\n1-1\t0-3\tAda\tPER[1]\t\n1-2\t4-7\tran\t_\t\n",
         "the number of its span",
@@ -305,6 +306,7 @@ REFUSED = {
     "PubTator": ("7|t|Ada ran\n7\t0\t3\tAda\tPER\tD1\n", "line 2 ends before column 2"),
     "names without a known one": (LONG_NAMES + rows_of(TEN), "looks like names, TOKEN, COARSE"),
     "a word without a tag": ("Word,Tag\nAda,\nran,O\n", "'' in column 2 is no tag"),
+    "a text without a tag": ("text,tag\nAda,\nran,O\n", "'' in column 2 is no tag"),
     "pairs of spaCy": ('[["Ada ran", {"entities": [[0, 3, "PER"]]}]]', "is not a JSON object"),
     "labels first": (
         '{"text": "Ada ran", "label": [["PER", 0, 3]]}',
@@ -315,6 +317,14 @@ REFUSED = {
         "and one type",
     ),
     "texts alone": ('{"text": "Ada", "label": [{"text": "Ada", "label": "P"}]}', "not of the form"),
+    "words counted, as GLiNER": (
+        '{"tokens": ["在", "北", "京"], "ner": [[1, 2, "LOC"]]}',
+        "no 'text' is there whose characters",
+    ),
+    "words counted, as SpERT": (
+        '{"tokens": ["Ada", "ran"], "entities": [{"start": 0, "end": 1, "label": "P"}]}',
+        "no 'text' is there whose characters",
+    ),
     "Label Studio's own": ('[{"id": 1, "annotations": [], "data": {}}]', "do not show which one"),
     "NumPy": ("tokens,tags\n\"['a' 'b']\",\"['O' 'O']\"\n", "as NumPy or PyTorch writes it"),
     "tensors": ('tokens,tags\n"tensor([1, 2])","tensor([0, 0])"\n', "as NumPy or PyTorch"),
@@ -349,6 +359,18 @@ FOLDERS = {
         *("Train.CSV", "VAL.csv", "", "values.csv"),
     ),
     "names before folders": ("train/dev.txt train/a.txt", "train/a.txt", "train/dev.txt", "", ""),
+    "as the library datasets saves them": (
+        "dataset_dict.json train/data-0.arrow train/cache-1.arrow train/dataset_info.json "
+        "train/state.json test/data-0.arrow",
+        *("train/data-0.arrow", "", "test/data-0.arrow"),
+        "train/cache-1.arrow train/dataset_info.json train/state.json",
+    ),
+    "CoNLL-2003": ("eng.train eng.testa eng.testb", "eng.train", "eng.testa", "eng.testb", ""),
+    "hidden copies": (
+        "train.csv ._train.csv .ipynb_checkpoints/train-checkpoint.csv __MACOSX/train.csv",
+        *("train.csv", "", "", ""),
+    ),
+    "another ending": ("train.csv dev.xlsx notes.xlsx", "train.csv", "", "", "dev.xlsx"),
 }
 
 
@@ -400,6 +422,13 @@ UNSETTLED_ROWS = {
         [{"label": "x", "status": "draft"}, {"label": "y", "status": "completed"}],
         *("y", UNSETTLED),
     ),
+    "Mechanical Turk": (
+        [
+            {"label": "x", "AssignmentStatus": "Rejected"},
+            {"label": "y", "AssignmentStatus": "Approved"},
+        ],
+        *("y", UNSETTLED),
+    ),
     "nobody answered": ([{"label": []}, {"label": ["y"]}], "y", NO_LABEL),
 }
 
@@ -440,6 +469,8 @@ def test_texts_that_come_again_with_other_labels_are_refused_if_they_are_most(tm
         ([["spam"], "spam", '["spam"]', " spam "], "spam"),
         (["1.5", 1.5], "1.5"),
         (["v1.0", ["v1.0"]], "v1.0"),
+        (["caf\xe9", "cafe\u0301"], "caf\xe9"),
+        (["so so", "so\xa0so", " so  so"], "so so"),
     ],
 )
 def test_a_label_has_one_form_in_every_format(tmp_path, values, expected):
@@ -447,12 +478,20 @@ def test_a_label_has_one_form_in_every_format(tmp_path, values, expected):
     assert {example.label for example in read(tmp_path, rows).examples} == {expected}
 
 
-@pytest.mark.parametrize("empty", ["", "N/A", "nan", None, "-"])
+@pytest.mark.parametrize("empty", ["", "N/A", "nan", None, "-", float("nan")])
 def test_empty_scores_and_texts_are_left_out_and_counted(tmp_path, empty):
     rows = [{"text": "a", "score": 1.5}, {"text": "b", "score": empty}, {"text": None, "score": 1}]
     file = read(tmp_path, lines(rows), task="regress")
     assert [(example.text, example.score) for example in file.examples] == [("a", 1.5)]
     assert file.counts == {NO_LABEL: 1, NO_TEXT: 1}
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_pairs_of_which_a_text_is_missing_are_left_out_and_counted(tmp_path, missing):
+    rows = [{"sentence1": a, "sentence2": b, "label": 1} for a, b in ("ab", ("a", missing))]
+    file = read(tmp_path, lines([*rows, {**rows[0], "sentence1": missing}]))
+    assert [(example.text, example.text_pair) for example in file.examples] == [("a", "b")]
+    assert file.counts == {NO_TEXT: 2}
 
 
 @pytest.mark.parametrize("score", ["0,5", "40%", "1,000", "$5", "high", {"label": 1}])
@@ -470,6 +509,67 @@ def test_options_in_any_columns_are_named(tmp_path):
     row = {"context": "g", "answers": ["red", "blue"], "label": 1}
     (example,) = read(tmp_path, lines([row]), task="choose", options=("answers",)).examples
     assert example.options == ("red", "blue")
+
+
+@pytest.mark.parametrize(
+    ("label", "choice"), [("choice2", 1), ("choice1", 0), ("blue", 1), (1, 1), ("A", 0)]
+)
+def test_an_option_is_called_by_its_column_its_text_its_number_or_its_letter(
+    tmp_path, label, choice
+):
+    row = {"premise": "g", "choice1": "red", "choice2": "blue", "label": label}
+    (example,) = read(tmp_path, lines([row]), task="choose").examples
+    assert example.choice == choice
+
+
+@pytest.mark.parametrize(
+    ("kind", "own"),
+    [("choose", {"options": ["a", "b"], "answer": "b"}), ("answer", {"answers": ["It"]})],
+)
+def test_a_question_is_read_beside_a_text_that_is_named(tmp_path, kind, own):
+    row = {"story": "It is.", "question": "What?", **own}
+    (example,) = read(tmp_path, lines([row]), task=kind, text="story").examples
+    assert (example.text, example.text_pair) == ("It is.", "What?")
+
+
+ALIKE = {
+    "QQP": [{"question1": "a", "question2": "b", "is_duplicate": n} for n in (1, 0)],
+    "MRPC": [{"Quality": n, "#1 String": "a", "#2 String": "b"} for n in (1, 0)],
+    "relevance": [{"query": "a", "passage": "b", "relevance": n} for n in ("1", "0")],
+    "STS-B in many languages": [
+        {"sentence1": "a", "sentence2": "b", "similarity_score": n} for n in (1, 0)
+    ],
+    "pairs without scores": [{"anchor": "a", "positive": "b"}] * 2,
+}
+
+
+@pytest.mark.parametrize("kind", ALIKE)
+def test_how_alike_texts_are_is_not_passed_over(tmp_path, kind):
+    examples = read(tmp_path, lines(ALIKE[kind]), task="embed").examples
+    assert [(e.text, e.text_pair) for e in examples] == [("a", "b")] * 2
+    assert [e.score for e in examples] == ([1.0, 1.0] if "pairs" in kind else [1.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"premise": "a", "hypothesis": "b", "label": 2}, "do not show which one is the text"),
+        ({"sentence1": "a", "sentence2": "b", "gold_label": "neutral"}, "'neutral' is not a num"),
+        ({"anchor": "a", "positive": ["b", "c"]}, "'positive' is not one text"),
+        ({"anchor": "a", "positive": "b", "negative": ["c", "d"]}, "'negative' is not one text"),
+    ],
+)
+def test_what_does_not_say_how_alike_two_texts_are_is_refused(tmp_path, row, said):
+    with pytest.raises(AlbertError, match=said) as error:
+        read(tmp_path, lines([row]), task="embed")
+    assert str(error.value).endswith(wanted("embed"))
+
+
+def test_other_pairs_need_not_have_what_does_not_belong_to_a_text(tmp_path):
+    rows = lines([{"anchor": "a", "positive": "b"}])
+    found = {"text": "anchor", "pair": "positive", "options": ("negative",)}
+    (example,) = read(tmp_path, rows, task="embed", **found).examples
+    assert (example.text_pair, example.options) == ("b", ())
 
 
 @pytest.mark.parametrize(

@@ -130,11 +130,22 @@ def test_sentences_of_json_may_be_rows_of_pandas(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", ["tokens\n\"['Ada', 'ran']\"\n\"['Bo', 'sat']\"\n", "text\nAda ran\nBo sat\n"]
+    "content",
+    [
+        "tokens\n\"['Ada', 'ran']\"\n\"['Bo', 'sat']\"\n",
+        "text\nAda ran\nBo sat\n",
+        '{"tokens": ["Ada", "ran"]}\n{"tokens": ["Bo", "sat"]}\n',
+        '{"tokens": [["Ada", "ran"], ["Bo", "sat"]]}',
+    ],
 )
 def test_a_table_to_tag_may_be_one_column(tmp_path, content):
     file = read(tmp_path, content, task="tag", is_labelled=False)
     assert [e.words for e in file.examples] == [("Ada", "ran"), ("Bo", "sat")]
+
+
+def test_one_sentence_of_json_may_be_words_alone(tmp_path):
+    file = read(tmp_path, '{"tokens": ["Ada", "ran"]}', task="tag", is_labelled=False)
+    assert [e.words for e in file.examples] == [("Ada", "ran")]
 
 
 def test_a_word_a_line_is_no_table_because_its_first_is_a_name(tmp_path):

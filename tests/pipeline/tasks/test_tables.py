@@ -88,6 +88,18 @@ TABLES = {
         ",phrase,label\n0,Good.,1\n1,Bad.,0\n",
         [("Good.", "1"), ("Bad.", "0")],
     ),
+    "a column of row numbers of pandas is none": (
+        "Unnamed: 0,phrase,label\n0,Good.,1\n1,Bad.,0\n",
+        [("Good.", "1"), ("Bad.", "0")],
+    ),
+    "a space after each comma is no part of a cell": (
+        'label, text\npos, "Good, so."\nneg, Bad.\n',
+        [("Good, so.", "pos"), ("Bad.", "neg")],
+    ),
+    "names stand again where files were put together": (
+        "text,label\nGood.,1\ntext,label\nBad.,0\n",
+        [("Good.", "1"), ("Bad.", "0")],
+    ),
     "of two columns either": ("text,mood\nGood.,glad\n", [("Good.", "glad")]),
 }
 
@@ -118,7 +130,10 @@ def test_the_second_text_is_not_taken_for_the_first(tmp_path):
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [("question", "passage"), ("question", "context"), ("query", "passage"), ("query", "text")],
+    [
+        *(("question", each) for each in ("passage", "context", "paragraph")),
+        *(("query", "passage"), ("query", "text")),
+    ],
 )
 def test_a_question_and_a_passage_are_a_pair(tmp_path, first, second):
     file = read(tmp_path, f"{second},{first},label\nIt is.,Is it?,1\n")
@@ -349,7 +364,7 @@ def test_options_are_columns_and_the_right_one_a_number(tmp_path):
 
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
-    [("A", "C", [0, 2]), (0, 2, [0, 2]), (1.0, 3.0, [0, 2]), ("red", "ray", [0, 2])],
+    [("A", "(C)", [0, 2]), (0, 2, [0, 2]), (1.0, "3.0", [0, 2]), ("red", "ray", [0, 2])],
     ids=["letters", "from 0", "from 1", "texts"],
 )
 def test_the_right_option_is_a_letter_a_number_or_a_text(tmp_path, first, second, expected):
@@ -383,6 +398,11 @@ def test_the_right_option_is_a_letter_a_number_or_a_text(tmp_path, first, second
             "name it with --text-column; if these are no names, put a line of names "
             "above the first row; the form that is read:",
         ),
+        (
+            "classify",
+            "question,How do I sort these rows?\nanswer,You sort them like this.\n",
+            "which one is the label; name it with --label-column; if these are no names, put",
+        ),
         ("classify", "text,text,label\na,b,c\n", "has 2 columns 'text'; rename all but"),
         ("classify", 'text,label\n"a,b\n', "line 2: the quotation marks do not fit"),
         ("classify", "", "holds no examples."),
@@ -395,6 +415,8 @@ def test_the_right_option_is_a_letter_a_number_or_a_text(tmp_path, first, second
             "holds no examples (2 x row without a label, left out).",
         ),
         ("classify", '{"text": "a", "label": ["b", "c"]}', "give one label a row, or"),
+        ("classify", '{"text": [["a", ["b"]]], "label": "c"}', "'text' is not one text"),
+        ("answer", '{"context": [1, 2], "question": "q", "answers": []}', "is not one text"),
         ("regress", "text;score\na;1,5\n", "line 2: the score '1,5' is not a number; write"),
         ("regress", "text,score\na,high\n", "line 2: the score 'high' is not a number"),
         (

@@ -238,3 +238,30 @@ def test_labels_that_differ_in_capital_letters_alone_are_told():
     assert [*warnings_about(spec, examples, evaluation=[])] == [
         "Labels that differ in capital letters alone: HAM, ham."
     ]
+
+
+@pytest.mark.parametrize(
+    ("labels", "odd"),
+    [
+        (("LOC", "O", "PER"), "LOC, PER"),
+        (("B-PER", "I-PER", "O", "tag"), "tag"),
+        (("B-PER", "I-PER", "O"), None),
+        (("NOUN", "VERB"), None),
+    ],
+)
+def test_tags_that_are_measured_by_the_word_for_some_of_them_are_told(labels, odd):
+    examples = texts(("a b", labels), field="tags")
+    spec = TaskSpec(name="tag", kind="tag", labels=labels)
+    said = [x for x in warnings_about(spec, examples * 20, evaluation=[]) if "entities" in x]
+    told = "Tags that are none of entities, such as B-PER: {}; so words are measured and no "
+    assert said == ([f"{told.format(odd)}entities."] if odd else [])
+
+
+def test_pairs_are_measured_by_scores_only_where_scores_are_learned():
+    pairs = texts(("a", 1.0), ("b", 1.0), field="score")
+    scored = texts(("a", 0.5), ("b", 1.0), field="score")
+    task = with_labels(task_called("embed"), pairs)
+    check_examples(task, pairs, evaluation=pairs)
+    with pytest.raises(AlbertError, match="have scores, and those to train on have none"):
+        check_examples(task, pairs, evaluation=scored)
+    check_examples(with_labels(task_called("embed"), scored), scored, evaluation=pairs)
