@@ -7,6 +7,7 @@ import pytest
 
 from albert_tf.evaluation.held_out import never
 from albert_tf.model.unpadding import unpadded
+from albert_tf.runs.checkpoints import assign_arrays
 from albert_tf.runs.metrics import Sums
 from albert_tf.training import steps as of_steps
 from albert_tf.training.run import training_steps
@@ -18,15 +19,37 @@ from tests.huggingface_albert import (
     huggingface_losses,
     huggingface_model,
     lively_model,
+    lively_weights,
     to_huggingface,
 )
 
 # Compiled in less time than four layers are.
 SHALLOW = dataclasses.replace(SMALL, num_hidden_layers=1, num_hidden_groups=1)
+CONSISTENT = dataclasses.replace(SMALL, num_hidden_layers=2, layer_consistency_weight=2.0)
 
 
 def make_steps(config=SHALLOW, **settings):
     return training_steps(lively_model(config), TrainConfig(**settings))
+
+
+@pytest.fixture(scope="module")
+def steps():
+    """Steps that are compiled once."""
+    return make_steps()
+
+
+@pytest.fixture(scope="module")
+def of_whole_batches():
+    """The same of a model with a loss of layer consistency."""
+    return make_steps(CONSISTENT)
+
+
+def restarted(steps):
+    """Steps that are compiled, before the first of them."""
+    assign_arrays(steps.model.weights_by_path, lively_weights(steps.model))
+    for moment in steps.optimizer_state.values():
+        moment.assign(0 * moment)
+    return steps
 
 
 def accumulate(steps, batch, *, step=0, micro_batches=1):
@@ -62,12 +85,16 @@ def assert_same_weights(ours, theirs, *, tolerance):
             assert difference < tolerance, path
 
 
-def test_four_micro_batches_make_the_step_of_one_big_batch():
-    config = dataclasses.replace(SMALL, layer_consistency_weight=2.0)
-    batch = random_batch(config, rows=8)
-    whole, parts = make_steps(config), make_steps(config)
+def test_three_micro_batches_make_the_step_of_one_big_batch(of_whole_batches):
+    """Also where the last of them is not full."""
+    batch = random_batch(CONSISTENT, rows=8)
+    filled = {
+        name: np.concatenate([values, np.full_like(values[:1], -(name == "sentence_order_labels"))])
+        for name, values in batch.items()
+    }
+    whole, parts = restarted(of_whole_batches), make_steps(CONSISTENT)
     sums = accumulate(whole, batch)
-    assert accumulate(parts, batch, micro_batches=4) == pytest.approx(sums, rel=1e-5)
+    assert accumulate(parts, filled, micro_batches=3) == pytest.approx(sums, rel=1e-5)
     norms = [float(steps.apply(0.00176, step=0)) for steps in (whole, parts)]
     assert norms[1] == pytest.approx(norms[0], rel=1e-5)
     assert_same_weights(parts, whole, tolerance=1e-6)
@@ -79,30 +106,13 @@ def test_four_micro_batches_make_the_step_of_one_big_batch():
             assert relative_difference(*gradients) < 1e-5, path
 
 
-def test_a_micro_batch_that_is_not_full_changes_only_rounding():
-    batch = random_batch(SMALL, rows=7)
-    whole, parts = make_steps(), make_steps()
-    sums = accumulate(whole, batch)
-    filled = {
-        name: np.concatenate([values, np.full_like(values[:2], -(name == "sentence_order_labels"))])
-        for name, values in batch.items()
-    }
-    assert accumulate(parts, filled, micro_batches=3) == pytest.approx(sums, rel=1e-5)
-    norms = [steps.apply(0.00176, step=0) for steps in (whole, parts)]
-    assert norms[1] == pytest.approx(norms[0], rel=1e-5)
-    assert_same_weights(parts, whole, tolerance=1e-6)
-
-
 @pytest.mark.parametrize(
-    ("changes", "settings"),
-    [
-        ({"layer_consistency_weight": 2.0}, {}),
-        pytest.param({}, {"xla": True}, marks=pytest.mark.slow),
-    ],
+    ("config", "settings"),
+    [(CONSISTENT, {}), pytest.param(SMALL, {"xla": True}, marks=pytest.mark.slow)],
 )
-def test_twenty_steps_without_padding_change_only_rounding(changes, settings):
-    config = dataclasses.replace(SMALL, **changes)
-    plain, alone = make_steps(config), make_steps(config, **settings)
+def test_twenty_steps_without_padding_change_only_rounding(config, settings, of_whole_batches):
+    plain = restarted(of_whole_batches) if config is CONSISTENT else make_steps(config)
+    alone = make_steps(config, **settings)
     for step in range(20):
         batch = micro_batched(random_batch(config, rows=8, seed=step), 1)
         if not step:
@@ -121,36 +131,35 @@ def graphs_of(steps):
     return [steps._accumulate[is_first] for is_first in (True, False)]
 
 
-def test_batches_of_all_sizes_are_one_graph():
-    steps = make_steps()
-    batches = [micro_batched(random_batch(SMALL, rows=40, seed=s), 1) for s in (0, 1)]
-    batches[1]["input_mask"][:, :, 5:] = 0
-    alone = [unpadded(batch) for batch in batches]
-    assert [batch["row_places"].shape for batch in alone] == [(1, 384), (1, 256)]
-    steps.compile(alone, should_stop=never)
-    counts = [each.experimental_get_tracing_count() for each in graphs_of(steps)]
-    assert counts == [1, 1]
+def widened(batch, length):
+    """A batch whose rows end in so much more padding."""
+    names = ("input_ids", "input_mask", "segment_ids")
+    more = [(0, 0), (0, length - batch["input_ids"].shape[1])]
+    return batch | {name: np.pad(batch[name], more) for name in names}
 
 
-def test_a_longer_batch_has_a_graph_of_its_own_and_loses_nothing_without_padding():
+def test_batches_of_all_sizes_are_one_graph_and_longer_ones_another_without_padding():
     plain, alone = make_steps(), make_steps()
-    short, long = (
-        micro_batched(random_batch(SMALL, rows=8, length=length), 1) for length in (8, 12)
-    )
-    for batch in (short, long, short):
+    batches = [
+        micro_batched(widened(random_batch(SMALL, rows=40, length=length), width), 1)
+        for length, width in ((12, 12), (8, 12), (16, 16))
+    ]
+    without = [unpadded(batch) for batch in batches]
+    assert [batch["row_places"].shape for batch in without[:2]] == [(1, 384), (1, 256)]
+    alone.compile(without[:1], should_stop=never)
+    for batch, part, number in zip(batches, without, (0, 1, 2), strict=True):
         counts = {"counts": pretraining_counts(batch), "step": 0, "micro": 0}
         plain.accumulate(batch, **counts)
-        alone.accumulate(unpadded(batch), **counts)
-    # The first micro-batch of a step replaces what was added up before.
-    counts = [each.experimental_get_tracing_count() for each in graphs_of(alone)]
-    assert counts == [1, 2]
+        alone.accumulate(part, **counts)
+        # The first micro-batch of a step replaces what was added up before; it may be the only one.
+        assert [one.experimental_get_tracing_count() for one in graphs_of(alone)] == [1, number]
     assert alone.sums() == pytest.approx(plain.sums(), rel=1e-5)
     norm = plain.apply(0.01, step=0)
     assert alone.apply(0.01, step=0) == pytest.approx(norm, rel=1e-5)
 
 
-def test_apply_clips_the_sum_to_norm_one_and_forgets_it():
-    steps = make_steps()
+def test_apply_clips_the_sum_to_norm_one_and_forgets_it(steps):
+    restarted(steps)
     accumulate(steps, random_batch(SMALL))
     norm = float(steps.apply(0.0, step=0))
     assert norm > 1
@@ -159,12 +168,6 @@ def test_apply_clips_the_sum_to_norm_one_and_forgets_it():
     assert clipped == pytest.approx(1.0, rel=1e-4)
     accumulate(steps, random_batch(SMALL))
     assert float(steps.apply(0.0, step=1)) == norm
-
-
-@pytest.fixture(scope="module")
-def steps():
-    """Steps that are compiled once; with rate zero they keep their weights."""
-    return make_steps()
 
 
 def test_rate_zero_changes_no_weight(steps):
@@ -193,13 +196,14 @@ def test_discard_forgets_what_was_accumulated(steps):
     assert steps.apply(0.0, step=0) == expected
 
 
-def test_two_micro_batches_tell_how_long_a_step_of_many_sizes_takes(monkeypatch):
-    steps, computed, now = make_steps(), [], [100.0]
+def test_two_micro_batches_tell_how_long_a_step_of_many_sizes_takes(steps, monkeypatch):
+    computed, now = [], [100.0]
 
     def accumulate(self, batch, **_):
         computed.append(batch["input_ids"].shape[2])
         now[0] += 7.0 if len(computed) == 1 else 1.0
 
+    monkeypatch.setattr(type(steps), "_trace", lambda *_, **__: None)
     monkeypatch.setattr(type(steps), "accumulate", accumulate)
     monkeypatch.setattr(of_steps.time, "perf_counter", lambda: now[0])
     parts = [
@@ -211,21 +215,17 @@ def test_two_micro_batches_tell_how_long_a_step_of_many_sizes_takes(monkeypatch)
     assert seconds == pytest.approx(60 / 12)
 
 
-@pytest.mark.parametrize("asked", range(4))
-def test_compiling_ends_after_at_most_a_micro_batch(asked):
-    steps, answers = make_steps(), iter([False] * asked + [True] * 9)
-    parts = [micro_batched(random_batch(SMALL, rows=2), 1)] * 2
-    assert steps.compile(parts, should_stop=lambda: next(answers)) is None
-    assert not steps.sums().any()
+def test_compiling_ends_after_at_most_a_micro_batch(steps):
+    parts = [micro_batched(random_batch(SMALL), 1)] * 2
+    for asked in range(4):
+        answers = iter([False] * asked + [True] * 9)
+        assert steps.compile(parts, should_stop=lambda answers=answers: next(answers)) is None
+        assert not steps.sums().any()
 
 
-def test_compiling_changes_nothing():
-    steps = make_steps()
-    before = weights_of(steps)
+def test_compiling_changes_nothing(steps):
+    before = weights_of(restarted(steps))
     assert steps.compile([micro_batched(random_batch(SMALL), 1)], should_stop=never) > 0
-    # A step of one micro-batch has one graph.
-    counts = [each.experimental_get_tracing_count() for each in graphs_of(steps)]
-    assert counts == [1, 0]
     assert not steps.sums().any()
     assert not any(v.numpy().any() for v in steps.optimizer_state.values())
     assert all((before[p] == after).all() for p, after in weights_of(steps).items())
@@ -239,7 +239,7 @@ def test_dropout_depends_on_seed_step_and_micro_batch():
         for key in dropout_keys(seed, step, 0, number=2).tolist()
     }
     assert len(keys) == 8
-    config = dataclasses.replace(SMALL, hidden_dropout_prob=0.5)
+    config = dataclasses.replace(SHALLOW, hidden_dropout_prob=0.5)
     batch = random_batch(config)
     steps = make_steps(config)
     losses = []
@@ -249,13 +249,15 @@ def test_dropout_depends_on_seed_step_and_micro_batch():
     assert losses[0] == losses[2] != losses[1]
 
 
-def test_optimizers_take_different_steps():
+def test_optimizers_take_different_steps(steps):
+    lamb, adamw = restarted(steps), make_steps(optimizer="adamw")
+    accumulate(lamb, random_batch(SMALL))
+    for path, total in lamb._replicas[0].totals.items():
+        adamw._replicas[0].totals[path].assign(total)
     results = []
-    for optimizer in ("lamb", "adamw"):
-        steps = make_steps(optimizer=optimizer)
-        accumulate(steps, random_batch(SMALL))
-        steps.apply(0.01, step=0)
-        results.append(weights_of(steps))
+    for each in (lamb, adamw):
+        each.apply(0.01, step=0)
+        results.append(weights_of(each))
     kernel = next(path for path in results[0] if path.endswith("pooler/kernel"))
     bias = next(path for path in results[0] if path.endswith("pooler/bias"))
     assert (results[0][kernel] != results[1][kernel]).any()
