@@ -1,5 +1,6 @@
 """The same ALBERT in transformers: its configuration, its weights, its inputs."""
 
+import functools
 import math
 import re
 
@@ -84,6 +85,12 @@ def lively_weights(model, *, scale=0.3, seed=7):
         + np.float32(path.endswith("gamma"))
         for path, weight in model.weights_by_path.items()
     }
+
+
+@functools.cache
+def lively_arrays(config):
+    """Those of a model of pretraining, to be read."""
+    return lively_weights(AlbertPretrainer(config))
 
 
 def lively_model(config=SMALL, *, seed=7, **settings):

@@ -1,6 +1,7 @@
 """ONNX graphs compute what the model does, with each weight once."""
 
 import dataclasses
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -46,19 +47,24 @@ def trained(kind, config=SMALL_RUN):
     )
 
 
+@functools.cache
+def with_graph(kind, config):
+    """A model and its graph, both to be read."""
+    model = trained(kind, config)
+    return model, onnx_graph(model)
+
+
 @pytest.mark.parametrize("config", [SMALL_RUN, OTHER], ids=["gelu", "relu"])
 @pytest.mark.parametrize("kind", OUTPUTS)
 def test_onnxruntime_computes_what_the_model_does(kind, config):
-    model = trained(kind, config)
-    graph = onnx_graph(model)
+    model, graph = with_graph(kind, config)
     assert check_graph(model, graph) < 1e-5
     assert Session(graph).names == OUTPUTS[kind]
 
 
 @pytest.mark.parametrize("kind", OUTPUTS)
 def test_a_graph_has_each_weight_once(kind):
-    model = trained(kind)
-    graph = onnx_graph(model)
+    model, graph = with_graph(kind, SMALL_RUN)
     sizes = sum(len(each.raw_data) for each in graph.graph.initializer)
     weights = sum(array.nbytes for array in model.weights.values())
     # Neither of them is asked for `logits` of pieces.

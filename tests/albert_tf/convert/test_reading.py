@@ -10,14 +10,13 @@ import tensorflow as tf
 
 from albert_tf.convert.huggingface import huggingface_config, huggingface_tensors, write_tensors
 from albert_tf.convert.reading import is_google, read_google
-from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, run_checkpoint, save_checkpoint
 from schemas.errors import AlbertError
 from schemas.files import write_json
 from tests.albert_tf.convert.test_huggingface import VARIANTS, logits
 from tests.exported_runs import load_pretrainer
 from tests.google_albert import save_google
-from tests.huggingface_albert import SMALL, lively_weights
+from tests.huggingface_albert import SMALL, lively_arrays
 from tests.training_data import TINY, save_run
 
 # As the published checkpoints have them, with the shapes of this small model.
@@ -64,7 +63,7 @@ PUBLISHED = {
 
 
 def save(folder, config=SMALL):
-    weights = lively_weights(AlbertPretrainer(config))
+    weights = lively_arrays(config)
     save_google(folder, weights, config)
     return weights
 
