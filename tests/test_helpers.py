@@ -27,7 +27,7 @@ IDEAS = {
     "one of several alike, or the pair of another": "checks._check_length checks._check_masks "
     "initial_weights.set_heads initial_weights.set_positions masking._search "
     "masking._try_places encoder.of_layer tensorflow_operations._split_gradients "
-    "refusals.refuse_lines marked_text.starts_sentence_document",
+    "marked_text.starts_sentence_document",
     "a format of somebody else's": "checkpoints._bfloat16 column_files._buffers "
     "export.sentence_files column_files._groups_of_parquet column_files._next_batch_bytes "
     "compression.give_back huggingface._architecture tokenizer.of_unspaced_text",
