@@ -338,8 +338,9 @@ _SEPARATORS = str.maketrans({"\u2028": "\n", "\u2029": "\n\n"})
 # A paragraph most likely ends within this much text.
 _END_BYTES = 1 << 18
 _BLANK = b"\n\n"
-# Between paragraphs: a blank line, or a rule.
-_BLANK_LINES = re.compile(r"\n[^\S\n]*+(?:%|[*=~#_-]{3,})?+[^\S\n]*+\n")
+# Between paragraphs: a blank line, or a rule; a longer one below a short line is of a heading.
+_RULE = r"%|[*=~#_-]{3}|(?<=[^\n]{40}\n)[*=~#_-]{4,}"
+_BLANK_LINES = re.compile(rf"\n[^\S\n]*+(?:{_RULE})?+[^\S\n]*+\n")
 # A full stop with more text after it. "He came." she said is one sentence, and so is a
 # quotation with a full stop in it.
 _INNER_STOP = re.compile(rf"\. (?=.)|[{SURE_ENDS}]\s*+(?=[^\s{re.escape(CLOSING_MARKS)}])")
