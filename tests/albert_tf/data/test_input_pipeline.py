@@ -132,7 +132,7 @@ def test_a_batch_is_filled_up_with_rows_without_weight(tmp_path, devices, shape)
     assert rows == training_rows(tmp_path, manifest, 3)[:14]
 
 
-@pytest.mark.parametrize(("num_hosts", "devices"), [(2, 1), (3, 1), (2, 2), (5, 1)])
+@pytest.mark.parametrize(("num_hosts", "devices"), [(2, 1), (2, 2), (5, 1)])
 def test_hosts_read_the_stream_between_them(tmp_path, num_hosts, devices):
     manifest = write_dataset(tmp_path)
     steps = []
@@ -170,11 +170,11 @@ def test_a_pass_reads_every_example_of_a_copy_once(tmp_path):
     assert rows[60:90] != rows[:30] != stored["copy-00"]
 
 
-@pytest.mark.parametrize("start", [6, 18, 30, 60, 66])
-def test_resuming_at_a_position_continues_the_stream(tmp_path, start):
+def test_resuming_at_a_position_continues_the_stream(tmp_path):
     manifest = write_dataset(tmp_path)
     whole = training_rows(tmp_path, manifest, 16)
-    assert training_rows(tmp_path, manifest, 4, start=start) == whole[start : start + 24]
+    for start in (6, 18, 30, 60, 66):
+        assert training_rows(tmp_path, manifest, 4, start=start) == whole[start : start + 24]
 
 
 def test_seed_decides_the_order(tmp_path):
