@@ -68,7 +68,7 @@ LIMIT = (
 )
 NO_MEMORY = (
     "There is not enough memory, or not enough threads are allowed; give the command "
-    "more, or fewer --workers."
+    "more, or fewer --workers (vocab, make-data) or a smaller --micro-batch-size."
 )
 
 

@@ -42,8 +42,8 @@ def whole(small, tmp_path_factory):
 def test_the_next_command_is_said_quoted_for_the_shell(whole):
     folder, said = whole
     assert said.splitlines()[-2:] == [
-        "Without --budget the next command trains ALBERT base as its authors did, on "
-        "gigabytes of text and many GPUs; on a CPU that takes months to years.",
+        "Without --budget the next command would train ALBERT base as its authors did, on "
+        "gigabytes of text and many GPUs; on a CPU that takes months to years, and needs --yes.",
         f"next: albert pretrain --data '{folder}' --output run --budget 1h",
     ]
 
