@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.support.console import Console, Say
-from cli.support.options import UserPath, column_options, debug_option, quiet_option
+from cli.support.options import UserPath, check_output, column_options, debug_option, quiet_option
 from cli.support.trained_model import checkpoint_option, open_model
 from schemas.errors import SettingError
 from schemas.files import whole_file
@@ -79,8 +79,7 @@ def embed(model: Path, source: str, quiet: bool, debug: bool, **values: Any) -> 
         )
     if source == _STANDARD_INPUT and column is not None:
         raise SettingError("--text-column names a column of FILE; give that too.")
-    if output is not None and output.resolve() == Path(source).resolve():
-        raise SettingError(f"--output: {output} is the file to read; give another one.")
+    check_output(output, source)
     found = open_model(model, which=values["checkpoint"], say=console.say)
     examples = read_texts(source, column, say=console.say)
     texts = [example.text for example in examples]

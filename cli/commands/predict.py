@@ -13,6 +13,7 @@ import click
 from cli.support.console import Console, silent_stderr
 from cli.support.options import (
     UserPath,
+    check_output,
     column_options,
     debug_option,
     is_given,
@@ -82,8 +83,7 @@ def predict(model: Path, first: str | None, second: str | None, quiet: bool, **v
         raise SettingError(
             "Give either a TEXT (and --option where the model chooses) or --input, not both."
         )
-    if source is not None and output is not None and output.resolve() == Path(source).resolve():
-        raise SettingError(f"--output: {output} is the file to read; give another one.")
+    check_output(output, source)
     if output is not None and output.suffix not in _WRITTEN:
         raise SettingError(
             f"--output: {output} would be CSV or JSON lines; give a name that ends with "

@@ -356,6 +356,12 @@ def column_options(*names: str) -> Callable[[Command], Command]:
     )
 
 
+def check_output(output: Path | None, source: str | None) -> None:
+    """Refuse to write over the file that is read."""
+    if source is not None and output is not None and output.resolve() == Path(source).resolve():
+        raise SettingError(f"--output: {output} is the file to read; give another one.")
+
+
 def is_given(name: str) -> bool:
     """Whether the command line, or the file of --config, has this flag."""
     source = click.get_current_context().get_parameter_source(name)

@@ -439,12 +439,11 @@ def _single_spaced(paragraphs: list[str]) -> list[str]:
     >>> len(_single_spaced([*lines, "", *lines])), len(_single_spaced(["Rain.\nSnow."] * 40))
     (2, 40)
     """
-    lines = [paragraph.strip() for paragraph in paragraphs]
-    first = lines[:_LOOKED_AT]
+    first = [paragraph.strip() for paragraph in paragraphs[:_LOOKED_AT]]
     are_lines = 20 * sum("\n" in line for line in first) < len(first) > _MOST_IN_STANZA
     if not are_lines or not is_wrapped(first):
         return paragraphs
-    return ["\n".join(block) for block in _blocks_of(lines)]
+    return ["\n".join(block) for block in _blocks_of([each.strip() for each in paragraphs])]
 
 
 def with_characters(text: str) -> str:
