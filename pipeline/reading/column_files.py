@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 from pipeline.core.protobuf import read_varint
+from pipeline.reading.tables import cleaned
 from pipeline.storage.lines import decode
 from schemas.errors import AlbertError
 
@@ -120,7 +121,7 @@ class ColumnTable:
                         "lists, more than any text would; write a document in each row."
                     )
                 for record in batch.to_pylist():
-                    yield {name: self._text(name, v) for name, v in record.items()}
+                    yield {name: self._value(name, v) for name, v in record.items()}
         except self._damage as error:
             raise DamagedTable(f"{self._path} is damaged; copy it again.") from error
 
@@ -182,10 +183,10 @@ class ColumnTable:
                 "parquet."
             )
 
-    def _text(self, column: str, value: Any) -> Any:
-        """A value; bytes are text."""
+    def _value(self, column: str, value: Any) -> Any:
+        """A value as one of JSON would be; bytes are text."""
         if not isinstance(value, bytes):
-            return value
+            return cleaned(value)
         if b"\0" in value and column in self.text_columns:
             raise AlbertError(
                 f'{self._path}: column "{column}" has bytes that are not UTF-8, '

@@ -1,12 +1,17 @@
-"""Tables, of texts and of tasks alike: the rows of CSV and JSON lines."""
+"""Rows of tables, of texts and of tasks alike: their cells by the names of their columns.
+
+Each row of CSV, TSV and JSON lines comes with the number of its line; those of parquet and
+Arrow are read in `column_files`.
+"""
 
 import csv
 import io
 import itertools
 import json
+import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from pipeline.core.documents import Dropped, ReadingCounts
@@ -14,7 +19,13 @@ from pipeline.reading.quoted_rows import Cells, RowLines, hold_together, quoted_
 from pipeline.storage.lines import MAX_RECORD_BYTES, TOO_LONG, decode, line_blocks
 from schemas.errors import AlbertError
 
+# A row by the number of its first line, from 1: its cells, or why it is left out.
+NumberedRow = tuple[int, dict[str, Any] | Dropped]
+
 MORE_CELLS = Dropped("row with more cells than the header")
+FEWER_CELLS = Dropped("row with fewer cells than the header")
+NAMES_AGAIN = Dropped("line of names below the first")
+NOT_JSON = Dropped("line is not a JSON record")
 
 # The first line by which Excel is told what divides the cells.
 _SEPARATOR_LINE = re.compile(r"(?i)sep=([\t,;|])\n?")
@@ -106,62 +117,96 @@ def _with_closed_cells(lines: Iterable[str], number: int, *, delimiter: str) -> 
         yield _BACKSLASH.sub(r"\\\\\1", line)
 
 
-def column_names(header: Cells | csv.Error, *, path: str = "") -> tuple[str, ...]:
-    """The names of columns, without white space around them.
+def named_cells(
+    rows: Iterable[tuple[int, Cells | csv.Error]], names: Sequence[str], *, are_whole: bool = False
+) -> Iterator[NumberedRow | tuple[int, csv.Error]]:
+    """The cells of rows by the names of their columns, each with the number of its line.
 
     Args:
-        path: Of the file, to refuse one that has a name twice.
+        are_whole: Whether a row that lacks cells is left out.
 
-    >>> column_names(["id", " text"])
-    ('id', 'text')
+    >>> rows = [(2, ["1", "He came."]), (3, ["2"]), (4, ["3", "He came", " late."])]
+    >>> for row in named_cells(rows, ["id", "text"]): print(row)
+    (2, {'id': '1', 'text': 'He came.'})
+    (3, {'id': '2'})
+    (4, Dropped(reason='row with more cells than the header'))
     """
-    names = () if isinstance(header, csv.Error) else tuple(map(str.strip, header))
-    for name, count in Counter(names if path else ()).items():
-        if count > 1 and name:
-            raise AlbertError(f"{path} has {count} columns {name!r:.60}; rename all but one.")
-    return names
+    names = tuple(names)
+    for number, cells in rows:
+        if isinstance(cells, csv.Error):
+            yield number, cells
+        elif any(map(str.strip, cells[len(names) :])):
+            # Which of them are one text with a delimiter in it cannot be told.
+            yield number, MORE_CELLS
+        elif are_whole and len(cells) < len(names):
+            yield number, FEWER_CELLS
+        elif tuple(map(str.strip, cells[: len(names)])) == names:
+            yield number, NAMES_AGAIN
+        else:
+            yield number, dict(zip(names, cells, strict=False))
 
 
-def read_csv(
+def csv_rows(
     blocks: Iterable[bytes],
     *,
+    key: str,
     counts: ReadingCounts | None = None,
     quoting: Quoting = "doubled",
-    key: str = "",
-) -> Iterator[dict[str, str] | Dropped]:
-    r"""The cells of each row of CSV or TSV by the names of their columns.
+) -> Iterator[NumberedRow]:
+    r"""The rows of CSV or TSV.
 
     Args:
         key: What is looked for. If it is a number that no column has for its name, the
             table has no header, and its columns are counted from 1.
 
-    >>> table = b'id, text\n1,"Ada\nwrote."\n2\n3,He came, late.\n'
-    >>> for row in read_csv([table]): print(row)
-    {'id': '1', 'text': 'Ada\nwrote.'}
-    {'id': '2'}
-    Dropped(reason='row with more cells than the header')
-    >>> list(read_csv([b"1\tHe came.\n"], key="2"))
-    [{'1': '1', '2': 'He came.'}]
+    >>> list(csv_rows([b'id, text\n1,"Ada\nwrote."\n'], key="text"))
+    [(2, {'id': '1', 'text': 'Ada\nwrote.'})]
+    >>> list(csv_rows([b"1\tHe came.\n"], key="2"))
+    [(1, {'1': '1', '2': 'He came.'})]
     """
-    rows = divide_lines(_csv_lines(blocks, counts=counts), quoting=quoting)
-    first = next(rows, (0, []))
-    names = column_names(first[1])
-    if key.isdecimal() and key not in names:
-        names = tuple(str(n) for n in range(1, len(names) + 1))
-        rows = itertools.chain([first], rows)
-    for _, cells in rows:
-        if isinstance(cells, csv.Error):
-            yield TOO_LONG
-        elif any(cells[len(names) :]):
-            # Which of them are one text with a delimiter in it cannot be told.
-            yield MORE_CELLS
-        else:
-            yield dict(zip(names, cells, strict=False))
+    rows = divide_lines(csv_lines(blocks, counts=counts), quoting=quoting)
+    number, header = next(rows, (0, []))
+    names = names_of(header)
+    if key.isdecimal() and key not in names and isinstance(header, list):
+        names = tuple(str(n) for n in range(1, len(header) + 1))
+        rows = itertools.chain([(number, header)], rows)
+    for number, cells in named_cells(rows, names):
+        yield number, TOO_LONG if isinstance(cells, csv.Error) else cells
 
 
-def _csv_lines(blocks: Iterable[bytes], *, counts: ReadingCounts | None = None) -> Iterator[str]:
+def csv_lines(blocks: Iterable[bytes], *, counts: ReadingCounts | None = None) -> Iterator[str]:
+    """The lines of a table with their line feeds."""
     for block in line_blocks(blocks, limit=MAX_RECORD_BYTES):
         yield from io.StringIO(decode(block, counts=counts), newline="\n")
+
+
+def names_of(
+    header: Cells | csv.Error, *, path: str = "", rows: Iterable[Cells | csv.Error] = ()
+) -> tuple[str, ...]:
+    """The names of columns, without white space around them and without empty ones at the end.
+
+    Args:
+        path: Of the file, to refuse one that has a name twice, or whose `rows` all have one
+            cell more, as R writes them: which name is whose cannot be told.
+
+    >>> names_of(["id", " text", ""])
+    ('id', 'text')
+    """
+    names = () if isinstance(header, csv.Error) else tuple(map(str.strip, header))
+    # A spreadsheet ends its rows with columns in which there is nothing.
+    names = names[: max((n for n, name in enumerate(names, 1) if name), default=None)]
+    for name, count in Counter(names if path else ()).items():
+        if count > 1 and name:
+            raise AlbertError(f"{path} has {count} columns {name!r:.60}; rename all but one.")
+    known = [cells for cells in rows if not isinstance(cells, csv.Error)]
+    are_longer = all(len(cells) == len(names) + 1 for cells in known)
+    if are_longer and any(cells[-1].strip() for cells in known):
+        raise AlbertError(
+            f"{path} has one cell more in each row than names in its header; if it has row "
+            "names of R, give write.table row.names=FALSE, and if its texts have in them "
+            "what divides cells, put these in quotation marks."
+        )
+    return names
 
 
 def read_header(head: bytes, *, path: str, quoting: Quoting = "doubled") -> tuple[str, ...]:
@@ -170,27 +215,10 @@ def read_header(head: bytes, *, path: str, quoting: Quoting = "doubled") -> tupl
     >>> read_header(b"id;text\n1;Ada\n", path="a.csv")
     ('id', 'text')
     """
-    rows = divide_lines(_csv_lines([head]), quoting=quoting)
-    names = column_names(next(rows, (1, []))[1], path=path)
-    found = [cells for _, cells in rows if not isinstance(cells, csv.Error)]
+    header, *rows = [cells for _, cells in divide_lines(csv_lines([head]), quoting=quoting)] or [[]]
     # The last row may be cut.
-    known = found if head.endswith(b"\n") else found[:-1] or found
-    are_longer = all(len(cells) == len(names) + 1 for cells in known)
-    if are_longer and any(cells[-1].strip() for cells in known):
-        raise longer_rows(path)
-    return names
-
-
-def longer_rows(path: str) -> AlbertError:
-    """Of a table whose rows all have one cell more than its header, as R writes them.
-
-    Where the last cells are not blank, which name is whose cannot be told.
-    """
-    return AlbertError(
-        f"{path} has one cell more in each row than names in its header; if it has row "
-        "names of R, give write.table row.names=FALSE, and if its texts have in them "
-        "what divides cells, put these in quotation marks."
-    )
+    known = rows if head.endswith(b"\n") else rows[:-1] or rows
+    return names_of(header, path=path, rows=known)
 
 
 def find_quoting(head: bytes, *, is_whole: bool) -> Quoting:
@@ -210,7 +238,7 @@ def find_quoting(head: bytes, *, is_whole: bool) -> Quoting:
     'escaped'
     """
     whole = head if is_whole else head[: head.rfind(b"\n") + 1]
-    rows = [line for line in _csv_lines([whole]) if line != "\n"]
+    rows = [line for line in csv_lines([whole]) if line != "\n"]
     delimiter = _delimiter_of(rows[0]) if rows else ","
     number = rows[0].count(delimiter) if delimiter in "\t|" else 0
     if not number or any(row.count(delimiter) != number for row in rows):
@@ -248,6 +276,21 @@ def _has_cells(line: str, number: int, delimiter: str, *, escape: str | None = N
         return False
 
 
+def json_rows(lines: Iterable[str | Dropped]) -> Iterator[NumberedRow]:
+    """The records of JSON lines that are not blank, each with the number of its line.
+
+    >>> for row in json_rows(['{"text": "One."}', "", '{"text": ']): print(row)
+    (1, {'text': 'One.'})
+    (3, Dropped(reason='line is not a JSON record'))
+    """
+    for number, line in enumerate(lines, 1):
+        if isinstance(line, Dropped):
+            yield number, line
+        elif line and not line.isspace():
+            record = parse_record(line)
+            yield number, NOT_JSON if record is None else record
+
+
 def parse_record(line: str) -> dict[str, Any] | None:
     """The record in a line of JSON; None if it is not a record.
 
@@ -258,18 +301,26 @@ def parse_record(line: str) -> dict[str, Any] | None:
         record = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return record if isinstance(record, dict) else None
+    if not isinstance(record, dict):
+        return None
+    return cleaned(record) if "\\u" in line or "NaN" in line else record
 
 
-def clean_text(text: str) -> str:
-    r"""A text without zero characters and half surrogates.
+def cleaned(value: Any) -> Any:
+    r"""A value without NaN, whose texts have no zero characters and no half surrogates.
 
-    >>> clean_text("a\0b\ud800")
-    'ab?'
+    >>> cleaned({"a": ["b\0\ud800", 1, float("nan")]})
+    {'a': ['b?', 1, None]}
     """
-    text = text.replace("\0", "")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        text = text.encode("utf-8", errors="replace").decode()
-    return text
+    if isinstance(value, str):
+        value = value.replace("\0", "")
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            value = value.encode("utf-8", errors="replace").decode()
+    if isinstance(value, dict):
+        return {key: cleaned(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [cleaned(item) for item in value]
+    # As pandas has what is missing.
+    return None if isinstance(value, float) and math.isnan(value) else value

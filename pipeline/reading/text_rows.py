@@ -18,14 +18,7 @@ from pipeline.reading.marked_text import read_bookcorpus, starts_document
 from pipeline.reading.plain_text import book_document, find_footer, prose_document
 from pipeline.reading.refusals import SHOWN_LINES, refuse_odd_marks
 from pipeline.reading.sentences import DEFAULT_LANGUAGE, LANGUAGE_FIELDS, language_of_record
-from pipeline.reading.tables import (
-    Quoting,
-    clean_text,
-    find_quoting,
-    parse_record,
-    read_csv,
-    read_header,
-)
+from pipeline.reading.tables import csv_rows, find_quoting, json_rows, parse_record, read_header
 from pipeline.storage import files
 from pipeline.storage.files import open_binary
 from pipeline.storage.lines import MAX_RECORD_BYTES, TOO_LONG, decode, read_whole_lines
@@ -155,7 +148,6 @@ _SAMPLE_ROWS = 100
 # How many keys a refusal shows, and how many characters of each.
 _SHOWN_KEYS, _SHOWN_KEY_CHARACTERS = 10, 60
 
-NOT_JSON = Dropped("line is not a JSON record")
 DAMAGED_GROUP = Dropped("damaged row group")
 
 # Where the text is unless --text-key says; the second is json-wikipedia's.
@@ -225,50 +217,19 @@ def read_sentence_rows(rows: Rows) -> Documents:
 
 
 def row_of(record: Any, key: str) -> TextRow | Dropped:
-    """The row that a record holds; dropped if it has no text."""
+    """The row that a record holds; dropped if it has no text, or was already."""
+    if isinstance(record, Dropped):
+        return record
     if not (text := find_text(record, key)):
         return NO_TEXT
+    if 4 * len(text) > MAX_RECORD_BYTES and len(text.encode()) > MAX_RECORD_BYTES:
+        return TOO_LONG
     if "\r" in text:
         # As the line ends of a file of text.
         text = text.replace("\r\r\n", "\n").replace("\r\n", "\n").replace("\r", "\n")
     if "\\n" in text:
         text = with_line_ends(text)
     return TextRow(text, find_text(record, "title") or "", language_of_record(record))
-
-
-def csv_rows(
-    blocks: Iterable[bytes],
-    *,
-    key: str,
-    counts: ReadingCounts | None = None,
-    quoting: Quoting = "doubled",
-) -> Rows:
-    """The rows of a file of CSV."""
-    for record in read_csv(blocks, counts=counts, quoting=quoting, key=key):
-        yield record if isinstance(record, Dropped) else row_of(record, key)
-
-
-def json_rows(blocks: Iterable[bytes], *, key: str, counts: ReadingCounts | None = None) -> Rows:
-    r"""The rows of JSON lines.
-
-    >>> lines = [b'{"text": "One."}\n{"text": \n', b'{"title": "T", "text": "Two."}']
-    >>> for row in json_rows(lines, key="text"): print(row)
-    TextRow(text='One.', title='', language='')
-    Dropped(reason='line is not a JSON record')
-    TextRow(text='Two.', title='T', language='')
-    """
-    for line in read_whole_lines(blocks, counts=counts):
-        yield line if isinstance(line, Dropped) else _json_row(line, key)
-
-
-def _json_row(line: str, key: str) -> TextRow | Dropped:
-    record = parse_record(line)
-    if record is None:
-        return NOT_JSON
-    row = row_of(record, key)
-    if isinstance(row, TextRow) and "\\u" in line:
-        return row._replace(text=clean_text(row.text))
-    return row
 
 
 def starts_record(line: bytes, **_: str) -> bool:
@@ -278,7 +239,7 @@ def starts_record(line: bytes, **_: str) -> bool:
 
 def starts_sentence_record(line: bytes, *, key: str) -> bool:
     """Whether a document begins with a line of JSON that holds a sentence."""
-    return _starts(_json_row(decode(line), key))
+    return _starts(row_of(parse_record(decode(line)), key))
 
 
 def _starts(row: TextRow | Dropped) -> bool:
@@ -302,13 +263,7 @@ def group_rows(table: ColumnTable, group: int, *, key: str) -> Rows:
     ]
     try:
         for record in table.records(group, columns=[key, *beside]):
-            row = row_of(record, key)
-            if isinstance(row, TextRow):
-                # As a row of JSON lines would be.
-                text = clean_text(row.text)
-                is_short = len(text.encode()) <= MAX_RECORD_BYTES
-                row = row._replace(text=text) if is_short else TOO_LONG
-            yield row
+            yield row_of(record, key)
     except DamagedTable:
         yield DAMAGED_GROUP
 
@@ -337,10 +292,14 @@ def read_records(part: FilePart, blocks: Iterable[bytes], *, counts: ReadingCoun
     """The documents of a part of a file of JSON lines, CSV, parquet or Arrow."""
     file, start, end, _size = part
     key, name = file.text_key, file.format.removesuffix("-sentences")
-    if name == "jsonl":
-        rows = json_rows(blocks, key=key, counts=counts)
-    elif name == "csv":
-        rows = csv_rows(blocks, key=key, counts=counts, quoting=file.quoting)
+    rows: Rows
+    if name in ("jsonl", "csv"):
+        numbered = (
+            json_rows(read_whole_lines(blocks, counts=counts))
+            if name == "jsonl"
+            else csv_rows(blocks, key=key, counts=counts, quoting=file.quoting)
+        )
+        rows = (row_of(cells, key) for _, cells in numbered)
     else:
         of_file = parquet_rows if name == file.format else parquet_sentence_rows
         rows = of_file(file.path, key=key, start=start, end=end)
@@ -408,7 +367,7 @@ def inspect_csv(file: InputFile, head: Head, *, text_key: str | None, is_forced:
             f"{len(columns)} cells; say with --text-key which has the text, by its number from 1."
         )
     key = _choose_key(file, columns, text_key, name="column")
-    rows = csv_rows([head.data], key=key, quoting=quoting)
+    rows = (row_of(cells, key) for _, cells in csv_rows([head.data], key=key, quoting=quoting))
     return _with_rows(file._replace(quoting=quoting), rows, key=key, is_forced=is_forced)
 
 

@@ -6,23 +6,23 @@ import csv
 import io
 import itertools
 import json
-import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from pipeline.core.documents import ReadingCounts
+from pipeline.core.documents import Dropped, ReadingCounts
 from pipeline.reading.column_files import ColumnTable
 from pipeline.reading.content import refuse_binary
 from pipeline.reading.head import HEAD_BYTES
 from pipeline.reading.quoted_rows import Cells
 from pipeline.reading.refusals import refuse_foreign_bytes
 from pipeline.reading.tables import (
-    clean_text,
-    column_names,
+    cleaned,
     divide_lines,
     find_quoting,
-    longer_rows,
+    json_rows,
+    named_cells,
+    names_of,
     parse_record,
 )
 from pipeline.storage.files import read_whole
@@ -34,11 +34,6 @@ from schemas.task import Kind
 # A file of rows is read whole. It may unpack to so many times its bytes, or to so many
 # bytes: text packs to a quarter, and never to a fiftieth.
 _HIGHEST_RATIO, _ALWAYS_READ = 50, 64 << 20
-
-# What is counted of rows that are not read as they stand.
-TOO_FEW_CELLS = "row with too few cells, left out"
-TOO_MANY_CELLS = "row with too many cells, left out"
-NAMES_AGAIN = "line of names below the first, left out"
 
 
 class Row(NamedTuple):
@@ -126,40 +121,28 @@ def parse_table(
 
     >>> table = parse_table('id\ttext\n1\tHe said "no\n2\n', path="a.tsv")
     >>> table.rows[0].cells, dict(table.counts)
-    ({'id': '1', 'text': 'He said "no'}, {'row with too few cells, left out': 1})
+    ({'id': '1', 'text': 'He said "no'}, {'row with fewer cells than the header, left out': 1})
     """
-    columns, numbers = header, itertools.count()
-    rows, counts, longer = [], Counter[str](), 0
-    width = len(columns) if "\t" not in text.partition("\n")[0] else 0
-    for line, cells in divide_rows(text, width, may_be_quoted=may_be_quoted):
+    width = len(header) if "\t" not in text.partition("\n")[0] else 0
+    divided = [*divide_rows(text, width, may_be_quoted=may_be_quoted)]
+    cells = [own for _, own in divided]
+    names = header or names_of(cells[0] if cells else [], path=path, rows=cells[1:])
+    rows, counts = [], Counter[str]()
+    of_rows = named_cells(divided if header else divided[1:], names, are_whole=True)
+    for number, (line, found) in enumerate(of_rows):
         place = f"{path}, line {line}"
-        if isinstance(cells, csv.Error):
+        if isinstance(found, csv.Error):
             remedy = "correct the row"
-            if len(columns) == 1:
-                remedy = f"if {columns[0]!r:.60} is no name, take out what is above the names"
+            if len(names) == 1:
+                remedy = f"if {names[0]!r:.60} is no name, take out what is above the names"
             raise AlbertError(
-                f"{place}: the quotation marks do not fit together ({cells}); {remedy}."
+                f"{place}: the quotation marks do not fit together ({found}); {remedy}."
             )
-        if not columns:
-            columns = column_names(cells, path=path)
-            # A spreadsheet ends its rows with columns in which there is nothing.
-            named = [n for n, name in enumerate(columns, 1) if name]
-            columns = columns[: max(named, default=None)]
-            continue
-        number = next(numbers)
-        longer += len(cells) == len(columns) + 1
-        # Mostly for a divider inside a text: all cells after it are in the next place.
-        are_too_many = any(map(str.strip, cells[len(columns) :]))
-        if are_too_many or len(cells) < len(columns):
-            counts[TOO_MANY_CELLS if are_too_many else TOO_FEW_CELLS] += 1
-            continue
-        if tuple(map(str.strip, cells[: len(columns)])) == columns:
-            counts[NAMES_AGAIN] += 1
-            continue
-        rows.append(Row(place, dict(zip(columns, cells, strict=False)), number))
-    if counts[TOO_MANY_CELLS] and longer == next(numbers) and not header:
-        raise longer_rows(path)
-    return Table(path, columns, rows, +counts)
+        if isinstance(found, Dropped):
+            counts[f"{found.reason}, left out"] += 1
+        else:
+            rows.append(Row(place, found, number))
+    return Table(path, names, rows, counts)
 
 
 def divide_rows(
@@ -198,11 +181,9 @@ def parse_parquet(data: bytes, path: str, *, are_named: bool = True) -> Table:
     names = {column: found for column, each in features.items() if (found := _names_of(each))}
     rows, size = [], 0
     for number, record in enumerate(records):
-        cells = cleaned(record)
-        for column, labels in names.items():
-            cells[column] = _named(cells.get(column), labels)
-        rows.append(Row(f"{path}, row {number + 1}", cells, number))
-        size += sum(map(_characters, cells.values()))
+        record |= {column: _named(record.get(column), each) for column, each in names.items()}
+        rows.append(Row(f"{path}, row {number + 1}", record, number))
+        size += sum(map(_characters, record.values()))
         _check_unpacked(size, packed=len(data), path=path)
     return Table(path, table.columns, rows, Counter())
 
@@ -258,20 +239,20 @@ def json_records(text: str, path: str) -> Any:
     >>> json_records('[\n1]', "a.json")
     [1]
     """
-    lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
-    if len(lines) < 2 or parse_record(lines[0][1]) is None:
+    numbered = json_rows(text.split("\n"))
+    first = [*itertools.islice(numbered, 2)]
+    if len(first) < 2 or isinstance(first[0][1], Dropped):
         try:
             return cleaned(json.loads(text))
         except (ValueError, RecursionError) as error:
             reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
             raise AlbertError(f"{path} is not valid JSON: {reason}; correct the file.") from None
     rows: list[Row] = []
-    for number, line in lines:
+    for number, record in itertools.chain(first, numbered):
         place = f"{path}, line {number}"
-        record = parse_record(line)
-        if record is None:
+        if isinstance(record, Dropped):
             raise AlbertError(f"{place} is not a JSON record; correct the line.")
-        rows.append(Row(place, cleaned(record), len(rows)))
+        rows.append(Row(place, record, len(rows)))
     return rows
 
 
@@ -316,19 +297,3 @@ def table_of_records(value: Any, *, path: str, kind: Kind) -> Table:
             raise AlbertError(f"{row.place} is not a JSON object{wanted(kind)}")
     names = dict.fromkeys(name for row in rows for name in row.cells)
     return Table(path, tuple(names), rows, Counter())
-
-
-def cleaned(value: Any) -> Any:
-    r"""A JSON value without NaN, whose texts have no zero characters and no half surrogates.
-
-    >>> cleaned({"a": ["b\0", 1, float("nan")]})
-    {'a': ['b', 1, None]}
-    """
-    if isinstance(value, str):
-        return clean_text(value)
-    if isinstance(value, dict):
-        return {key: cleaned(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [cleaned(item) for item in value]
-    # As pandas has what is missing.
-    return None if isinstance(value, float) and math.isnan(value) else value

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pipeline.core.documents import list_reasons
 from pipeline.reading.head import is_columnar
-from pipeline.reading.tables import column_names, divide_lines
+from pipeline.reading.tables import divide_lines, names_of
 from pipeline.storage.files import is_folder
 from pipeline.tasks.columns import NAMES, find_columns, label_names, parsed, remarks_on_columns
 from pipeline.tasks.conll import names_words, read_conll
@@ -160,7 +160,7 @@ def _of_words(
 
 def _first_names(text: str) -> tuple[str, ...]:
     """The cells of the first line; none if its quotation marks do not fit together."""
-    return column_names(next(divide_lines([text.partition("\n")[0]]), (1, []))[1])
+    return names_of(next(divide_lines([text.partition("\n")[0]]), (1, []))[1])
 
 
 def _is_plain(text: str, task: TaskSpec, *, path: str) -> bool:

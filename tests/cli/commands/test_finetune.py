@@ -116,7 +116,7 @@ def test_rows_to_predict_that_are_left_out_are_said(tuned, tmp_path):
     rows = tmp_path / "rows.tsv"
     rows.write_text("text\tnote\nAn object.\tone\nIts value.\nIt is.\ttwo\n")
     said = run("predict", tuned, "--input", rows, "--output", tmp_path / "said.jsonl")
-    assert f"{rows}: row with too few cells, left out: 1\n" in said
+    assert f"{rows}: row with fewer cells than the header, left out: 1\n" in said
 
 
 def test_weights_that_were_not_measured_say_so_on_their_card(tuned, tmp_path):

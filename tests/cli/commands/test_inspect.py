@@ -61,7 +61,7 @@ def test_of_a_task_it_shows_what_would_be_learned_without_a_model(tmp_path):
         "val.csv: to choose the best by",
         "notes.csv: not used",
         "train.csv: 4 examples; text from text; label from label",
-        "train.csv: row with too many cells, left out: 1",
+        "train.csv: row with more cells than the header, left out: 1",
         "val.csv: 5 examples; text from text; label from label",
         "Task classify, measured by accuracy and macro_f1.",
         "4 examples to train on, 5 to choose the best by.",

@@ -4,19 +4,27 @@ import time
 import pytest
 
 from pipeline.core.documents import NO_TEXT, Dropped
-from pipeline.reading.tables import MORE_CELLS, find_quoting, read_header
-from pipeline.reading.text_rows import TextRow, csv_rows, json_rows, starts_sentence_record
+from pipeline.reading.tables import (
+    MORE_CELLS,
+    NAMES_AGAIN,
+    csv_rows,
+    find_quoting,
+    json_rows,
+    read_header,
+)
+from pipeline.reading.text_rows import TextRow, row_of, starts_sentence_record
 from pipeline.storage import lines
-from pipeline.storage.lines import TOO_LONG
+from pipeline.storage.lines import TOO_LONG, read_whole_lines
 from schemas.errors import AlbertError
 
 
-def rows_of(*blocks):
-    return list(csv_rows(blocks, key="text"))
+def rows_of(*blocks, quoting="doubled"):
+    rows = csv_rows(blocks, key="text", quoting=quoting)
+    return [row_of(cells, "text") for _, cells in rows]
 
 
 def json_rows_of(*blocks, key="text"):
-    return list(json_rows(blocks, key=key))
+    return [row_of(cells, key) for _, cells in json_rows(read_whole_lines(blocks))]
 
 
 def test_the_header_tells_what_parts_the_cells():
@@ -38,6 +46,14 @@ TABLES = {
     "a row with more cells than the header is not cut": (
         b"id,text\n1,He came, late.\n2,Ada wrote.,\n",
         [MORE_CELLS, ADA],
+    ),
+    "a line of names that comes again is no row": (
+        b"id,text\n1,Ada wrote.\nid, text\n2,Ada wrote.\n",
+        [ADA, NAMES_AGAIN, ADA],
+    ),
+    "columns without a name at the end are none": (
+        b"id,text,,\n1,Ada wrote.,,\n2,He came, late.,\n3,Ada wrote.\n",
+        [ADA, MORE_CELLS, ADA],
     ),
     "a row without the cell has no text": (
         b"id,text\n1\n2,\n3,Ada wrote.\n",
@@ -179,8 +195,10 @@ def test_a_header_may_be_long():
 def test_names_may_be_quoted_where_texts_are_not():
     table = b'"id"\t"text"\n1\t"Ada wrote.\n2\tI read.\n'
     quoting = find_quoting(table, is_whole=True)
-    rows = csv_rows([table], key="text", quoting=quoting)
-    assert (quoting, [*rows]) == ("none", [TextRow('"Ada wrote.'), TextRow("I read.")])
+    assert (quoting, rows_of(table, quoting=quoting)) == (
+        "none",
+        [TextRow('"Ada wrote.'), TextRow("I read.")],
+    )
 
 
 def test_rows_that_are_all_longer_than_the_header_are_refused():
@@ -280,7 +298,7 @@ PANDAS = r"""id,text
 def test_what_stands_for_a_mark_in_a_cell_is_seen_in_the_first_rows(table, texts):
     data = table.encode()
     quoting = find_quoting(data, is_whole=True)
-    rows = csv_rows([data], key="text", quoting=quoting)
+    rows = rows_of(data, quoting=quoting)
     assert [row.text for row in rows] == texts
 
 

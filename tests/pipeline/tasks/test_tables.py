@@ -5,9 +5,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.tasks.table_files import TOO_FEW_CELLS, TOO_MANY_CELLS
 from schemas.errors import AlbertError, SettingError
 from tests.pipeline.tasks.task_file import read
+
+FEWER, MORE = (f"row with {n} cells than the header, left out" for n in ("fewer", "more"))
 
 
 def labelled(file):
@@ -226,7 +227,7 @@ def test_a_row_with_too_few_or_too_many_cells_is_left_out_and_counted(tmp_path):
     content = "text,text_pair,label\na,b,1\nc\nGood, but long,d,0\ne,f,0,\n"
     file = read(tmp_path, content)
     assert labelled(file) == [("a", "1"), ("e", "0")]
-    assert file.counts == {TOO_FEW_CELLS: 1, TOO_MANY_CELLS: 1}
+    assert file.counts == {FEWER: 1, MORE: 1}
     # They are called by their places in the file, those left out included.
     assert [example.id for example in file.examples] == ["0", "3"]
 
@@ -235,7 +236,7 @@ def test_columns_without_a_name_at_the_end_are_no_columns(tmp_path):
     content = "text,label,,\nSo.,pos,,\nGood, but long,pos,,\nBad.,neg\n"
     file = read(tmp_path, content)
     assert labelled(file) == [("So.", "pos"), ("Bad.", "neg")]
-    assert (file.counts, file.remarks) == ({TOO_MANY_CELLS: 1}, ())
+    assert (file.counts, file.remarks) == ({MORE: 1}, ())
 
 
 @pytest.mark.parametrize(
