@@ -10,6 +10,7 @@ import re
 import resource
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -113,7 +114,9 @@ class AlbertGroup(click.Group):
                 code = _fail(str(error), code=error.exit_code)
             elif heard:
                 # A library made another error of it.
-                code = _fail(f"Interrupted; {_AGAIN}", code=INTERRUPTED)
+                is_interrupt = heard[0] == signal.SIGINT
+                code = INTERRUPTED if is_interrupt else TERMINATED
+                _fail(f"{'Interrupted' if is_interrupt else 'Terminated'}; {_AGAIN}")
             else:
                 code = _fail(_unforeseen(error))
         os.close(shown)
@@ -208,6 +211,14 @@ def _hear_signals(shown: int) -> list[int]:
             os.write(shown, b"\nStopping ...\n")
         raise KeyboardInterrupt
 
+    def lost(unraisable: "sys.UnraisableHookArgs") -> None:
+        # Raised in the end of an object, as importing makes many, it has ended nothing.
+        if isinstance(unraisable.exc_value, KeyboardInterrupt | Terminated):
+            threading.Timer(0.05, os.kill, (os.getpid(), heard[-1])).start()
+        else:
+            sys.__unraisablehook__(unraisable)
+
+    sys.unraisablehook = lost
     for number in (*ENDING, signal.SIGINT):
         may_be_ignored = number in (signal.SIGHUP, signal.SIGINT)
         if not (may_be_ignored and signal.getsignal(number) is signal.SIG_IGN):

@@ -96,40 +96,58 @@ def test_what_the_system_refuses_is_one_sentence(error, sentence, capsys):
     assert capsys.readouterr().err == f"Error: {sentence.format(error)}\n"
 
 
-INTERRUPTED_AT = """
-import os, signal, sys
+SIGNALLED_AT = """
+import os, sys
 sys.argv[0] = "albert"
-class Interrupt:
+class Signal:
+    def __del__(self):
+        os.kill(os.getpid(), NUMBER)
+class Finder:
     def find_spec(self, name, *_):
-        if name == "NAME":
-            sys.meta_path.remove(self)
-            try:
-                os.kill(os.getpid(), signal.SIGINT)
-            except KeyboardInterrupt:
-                if HIDDEN:
-                    raise ImportError("half a library")
-                raise
-sys.meta_path.insert(0, Interrupt())
+        if name != "MODULE":
+            return
+        sys.meta_path.remove(self)
+        if HOW == "lost":
+            Signal()
+            return
+        try:
+            os.kill(os.getpid(), NUMBER)
+        except BaseException:
+            if HOW == "hidden":
+                raise ImportError("half a library")
+            raise
+sys.meta_path.insert(0, Finder())
 from cli.main import cli
 cli()
 """
+SENTENCES = {signal.SIGINT: (130, "Interrupted"), signal.SIGTERM: (143, "Terminated")}
 
 
 @pytest.mark.parametrize(
-    ("module", "hidden"),
-    [("click", False), ("cli.commands.report", False), ("keras", False), ("keras", True)],
+    ("number", "module", "how"),
+    [
+        (signal.SIGINT, "click", "raised"),
+        (signal.SIGTERM, "click", "raised"),
+        (signal.SIGINT, "cli.commands.report", "raised"),
+        (signal.SIGTERM, "keras", "raised"),
+        (signal.SIGTERM, "keras", "hidden"),
+        (signal.SIGINT, "keras", "hidden"),
+        (signal.SIGINT, "keras", "lost"),
+    ],
 )
-def test_ctrl_c_while_modules_are_imported_is_a_sentence(module, hidden):
-    code = INTERRUPTED_AT.replace("NAME", module).replace("HIDDEN", str(hidden))
+def test_a_signal_while_modules_are_imported_is_a_sentence(number, module, how):
+    code, word = SENTENCES[number]
+    program = SIGNALLED_AT.replace("NUMBER", str(int(number))).replace("MODULE", module)
+    program = program.replace("HOW", repr(how))
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code, "plan", "--model", "tiny", "--measure"],
+        [sys.executable, "-W", "ignore", "-c", program, "plan", "--model", "tiny", "--measure"],
         capture_output=True,
         text=True,
         check=False,
     )
     # click begins a new line after ^C.
     said = (done.returncode, done.stdout, done.stderr.lstrip())
-    assert said == (130, "", "Error: Interrupted; run the same command again.\n")
+    assert said == (code, "", f"Error: {word}; run the same command again.\n")
 
 
 @pytest.mark.parametrize(
