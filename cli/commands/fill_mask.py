@@ -115,7 +115,9 @@ def scored(file: Path, model: "Model", *, as_json: bool) -> Iterator[str]:
     """The surprisal of each word of a file with a text a line, in bits, as lines.
 
     A token of a word is predicted while it and the rest of its word are masked (Kauf and
-    Ivanova, 2305.10588); the surprisal of a word is the sum of its tokens'.
+    Ivanova, 2305.10588); the surprisal of a word is the sum of its tokens'. A text that is
+    longer than what the model reads is read in windows, half of one apart, and a word in
+    that where a quarter of the window or more stands on either side, but for the text's ends.
     """
     import numpy as np
 
@@ -124,23 +126,33 @@ def scored(file: Path, model: "Model", *, as_json: bool) -> Iterator[str]:
     from cli.support.task_data import decoded
     from pipeline.encoding.queries import check_length
 
-    tokenizer = model.tokenizer
+    tokenizer, room = model.tokenizer, model.trained.max_seq_length - 2
     texts = [decoded(line).strip() for line in read_bytes(file).splitlines()]
     found = list(map(tokenizer.encode_with_offsets, texts))
-    rows = [np.array([CLS_ID, *each.ids, SEP_ID], np.int32) for each in found]
-    words = []
-    for number, row in enumerate(rows):
-        check_length(texts[number], len(row), longest=model.trained.max_seq_length)
-        starts = tokenizer.starts(row[:-1])
+    half = room // 2
+    windows: dict[tuple[int, int], int] = {}
+    words, places = [], []
+    for number, (text, each) in enumerate(zip(texts, found, strict=True)):
+        starts = tokenizer.starts(np.array([CLS_ID, *each.ids], np.int32))
         starts[:2] = True
-        words += [Span(number, *bounds) for bounds in word_bounds(starts) if bounds[0]]
+        for start, end in itertools.islice(word_bounds(starts), 1, None):
+            word = text[each.starts[start - 1] : each.ends[end - 2]]
+            check_length(word, end - start + 2, longest=room + 2)
+            begin = max(0, start - 1 - half // 2) // half * half
+            begin = max(min(begin, len(each.ids) - room), end - 1 - room, 0)
+            window = windows.setdefault((number, begin), len(windows))
+            words.append(Span(window, start - begin, end - begin))
+            places.append((number + 1, word))
+    rows = [
+        np.array([CLS_ID, *found[number].ids[begin : begin + room], SEP_ID], np.int32)
+        for number, begin in windows
+    ]
     losses = WordScorer(pretrainer_of(model.trained)).losses(rows, words)
     if not as_json:
         yield "line\tword\tsurprisal"
-    for (number, start, end), bits in zip(words, losses / math.log(2), strict=True):
-        word = texts[number][found[number].starts[start - 1] : found[number].ends[end - 2]]
-        answer = {"line": number + 1, "word": word, "surprisal": float(bits)}
-        shown = f"{number + 1}\t{word}\t{bits:.4f}"
+    for (number, word), bits in zip(places, losses / math.log(2), strict=True):
+        answer = {"line": number, "word": word, "surprisal": float(bits)}
+        shown = f"{number}\t{word}\t{bits:.4f}"
         yield json.dumps(answer, ensure_ascii=False) if as_json else shown
 
 

@@ -127,13 +127,28 @@ def test_the_surprisal_of_a_word_is_that_of_its_pieces_while_the_rest_of_it_is_m
     assert [[str(line), word, f"{bits:.4f}"] for line, word, bits in words] == rows
 
 
+def test_a_word_of_a_long_text_is_scored_with_text_on_either_side(trained, tmp_path):
+    # The model reads 32 tokens: 30 of the text, in windows that begin at 0, 15, 30, ...
+    folder, model = trained
+    ids = load_tokenizer(read_model(folder)).encode(["the a " * 40])[0]
+    assert len(ids) == 80
+    (tmp_path / "text").write_text("the a " * 40, "utf-8")
+    _, *lines = run("fill-mask", folder, "--score", tmp_path / "text").splitlines()
+    assert [line.split("\t")[1] for line in lines] == ["the", "a"] * 40
+    for place, begin in ((0, 0), (21, 0), (22, 15), (37, 30), (79, 50)):
+        window = ids[begin : begin + 30]
+        window[place - begin] = MASK_ID
+        bits = -np.log2(mask_probabilities(model, [CLS_ID, *window, SEP_ID])[0][ids[place]])
+        assert float(lines[place].split("\t")[2]) == pytest.approx(bits, abs=1e-3)
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
         (b"A.\n\xff\n", "the text is not UTF-8; convert it first."),
         (
-            b"B.\n" + b"a " * 99,
-            '"' + "a " * 29 + 'a ..." has 101 tokens with [CLS] and [SEP] and the model reads 32; '
+            b"B.\n" + b"a" * 99,
+            '"' + "a" * 60 + ' ..." has 101 tokens with [CLS] and [SEP] and the model reads 32; '
             "give less text.",
         ),
     ],
