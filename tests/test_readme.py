@@ -54,6 +54,9 @@ def folder(tmp_path_factory):
     books.rename(folder / "novels")
     for name in ("reviews.csv", "more-reviews.csv"):
         (folder / name).write_text("text,label\n" + REVIEWS, encoding="utf-8")
+    (folder / "sentences.txt").write_text("The river is wide.\n", encoding="utf-8")
+    pair = {"sentence_good": "The rivers are wide.", "sentence_bad": "The rivers is wide."}
+    (folder / "pairs.jsonl").write_text(json.dumps(pair) + "\n", encoding="utf-8")
     (folder / "SST-2").mkdir()
     rows = "".join(f"a good film {n}\t1\na bad film {n}\t0\n" for n in range(20))
     for name in ("train.tsv", "dev.tsv"):
