@@ -5,6 +5,7 @@ absolute paths), so that it is byte-identical for any number of workers.
 """
 
 import dataclasses
+import fnmatch
 import hashlib
 import json
 import reprlib
@@ -201,7 +202,6 @@ def parse_manifest(values: dict[str, Any], path: str | Path) -> DatasetManifest:
             raise ValueError(
                 "fingerprint does not match its config, inputs, vocabulary and versions"
             )
-        check_type("vocabulary.size", values["vocabulary"]["size"], int)
         names = [field.name for field in dataclasses.fields(DatasetManifest)]
         given = {name: values[name] for name in names if name != "text"}
         config = values["config"]
@@ -215,7 +215,63 @@ def parse_manifest(values: dict[str, Any], path: str | Path) -> DatasetManifest:
             }
         )
         _check(manifest)
+        for name, like in _LIKE.items():
+            _check_like(name, values[name], like)
+        if values.get("text"):
+            _check_like("text", values["text"], _LOOK)
     return manifest
+
+
+# Examples of what a manifest says beside its settings and files, of all that is shown.
+_COPY = {"examples": 0, "tokens": 0, "masked_tokens": 0}
+_SPLIT = {"documents": 0, "copies": [_COPY]}
+_INPUT = {"name": "", "kind": "", "format": "", "language": "", "bytes": 0, "sha256": ""}
+_SHARES = (
+    *("short_share", "document_end_share", "fill", "masked_share", "mask_token_share"),
+    *("kept_share", "random_share", "label_1_share", "unknown_share"),
+)
+_LIKE: dict[str, Any] = {
+    "vocabulary": {"sha256": "", "size": 0},
+    "versions": {"*": ""},
+    "inputs": [_INPUT],
+    "splits": {"*": _SPLIT},
+    "statistics": {
+        **dict.fromkeys(_SHARES, 0.0),
+        "ngram_shares": {"*": 0.0},
+        "length_histogram": {"*": 0},
+    },
+    "dropped": {"*": 0},
+    "changed": {"*": 0},
+}
+_LOOK: dict[str, Any] = {
+    "sampled_documents": 0,
+    "scripts": {"*": 0.0},
+    "languages": {"*": 0.0},
+    "repeated_more_than": 0,
+    "*_share*": 0.0,
+    "*_examples": [""],
+    "repeated_lines*": [("", 0)],
+}
+
+
+def _check_like(name: str, value: Any, like: Any) -> None:
+    """Refuse a value that is not like an example.
+
+    Args:
+        like: Of a list what each item is like, a tuple if it has so many; of an object each
+            name, where one with a star stands for all such names, of which none need be there.
+    """
+    check_type(name, value, list if isinstance(like, tuple) else type(like))
+    if isinstance(like, dict):
+        for key, one in like.items():
+            for each in fnmatch.filter(value, key) if "*" in key else [key]:
+                _check_like(f"{name}.{each}", value[each], one)
+    elif isinstance(like, list | tuple):
+        examples = like * len(value) if isinstance(like, list) else like
+        for item, one in zip(value, examples, strict=True):
+            _check_like(name, item, one)
+    elif not isinstance(like, str) and not 0 <= value < 2**63:
+        raise ValueError(f"{name} is {value}")
 
 
 def _check(manifest: DatasetManifest) -> None:

@@ -394,7 +394,8 @@ def _architecture(values: Mapping[str, Any]) -> str | None:
     named = values.get("architectures")
     first = named[0] if isinstance(named, list) and named else None
     # An AlbertModel alone may be for anything.
-    return first if first in {*ARCHITECTURES.values()} - {ARCHITECTURES["embed"]} else None
+    is_of_task = first != ARCHITECTURES["embed"] and first in ARCHITECTURES.values()
+    return first if is_of_task else None
 
 
 def _task_of(

@@ -141,6 +141,6 @@ def _refused(prefix: Path) -> Iterator[None]:
     """Say in a sentence that a checkpoint cannot be read."""
     try:
         yield
-    except (ValueError, RuntimeError, tf.errors.OpError) as error:
+    except (LookupError, ValueError, RuntimeError, tf.errors.OpError) as error:
         reason = str(error).split("\n", maxsplit=1)[0].rstrip(".")
         raise AlbertError(f"{prefix} is not whole: {reason}; copy it again.") from error

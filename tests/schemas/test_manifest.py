@@ -198,6 +198,15 @@ EDITS = [
     (put("shards", 0, "examples", to="4"), "examples must be of type int, not '4'"),
     (put("shards", 0, "name", to=7), "name must be of type str, not 7"),
     (put("shards", 0, "path", to=""), "'path' is not a setting"),
+    # What is shown and read nowhere else.
+    (put(*COPY, "tokens", to=[1396]), "splits.train.copies.tokens must be of type int, not [1396]"),
+    (put("splits", "eval", "documents", to=-3), "splits.eval.documents is -3"),
+    (put("statistics", "fill", to="0.9"), "statistics.fill must be of type float, not '0.9'"),
+    (put("statistics", "fill", to=float("nan")), "statistics.fill is nan"),
+    (leave_out("statistics", "ngram_shares"), "it has no 'ngram_shares'"),
+    (put("dropped", to={"empty": None}), "dropped.empty must be of type int, not None"),
+    (put("inputs", 0, "name", to=["a.txt"]), "inputs.name must be of type str, not ['a.txt']"),
+    (put("text", to={"scripts": {}}), "it has no 'sampled_documents'"),
     # A name that is not that of a file of the data set.
     *(
         (put("shards", 0, "name", to=name), found)

@@ -88,8 +88,9 @@ def test_what_cannot_be_a_model_of_a_task_is_refused(values, sentence, tmp_path)
 
 def test_other_models_are_of_no_task(tmp_path):
     assert read_huggingface_task(tmp_path) is None
-    save(tmp_path, architectures=["AlbertForPreTraining"])
-    assert read_huggingface_task(tmp_path) is None
+    for name in ("AlbertForPreTraining", "AlbertModel", {"name": "AlbertModel"}, 7):
+        save(tmp_path, architectures=[name])
+        assert read_huggingface_task(tmp_path) is None
 
 
 @pytest.mark.slow

@@ -119,9 +119,31 @@ def test_a_published_checkpoint_is_read_without_its_optimizer(tmp_path):
         np.testing.assert_array_equal(array, model.weights[path])
 
 
-def test_a_checkpoint_without_its_data_is_refused(tmp_path):
+def without_bytes(place):
+    """Damage to the index of a checkpoint, which lacks bytes then."""
+
+    def damage(folder):
+        index = folder / "model.ckpt.index"
+        content = bytearray(index.read_bytes())
+        del content[place]
+        index.write_bytes(content)
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: (folder / "model.ckpt.data-00000-of-00001").unlink(),
+        without_bytes(slice(200, None)),
+        # TensorFlow raises an IndexError where the table is shorter than its footer says.
+        without_bytes(slice(200, -48)),
+    ],
+    ids=["without its data", "cut off", "without what its footer tells of"],
+)
+def test_a_damaged_checkpoint_is_refused(damage, tmp_path):
     save(tmp_path)
-    (tmp_path / "model.ckpt.data-00000-of-00001").unlink()
+    damage(tmp_path)
     with pytest.raises(AlbertError, match=r"model\.ckpt is not whole: .*; copy it"):
         read_google(tmp_path)
 
