@@ -271,17 +271,17 @@ _SPACES = {"Regex": " {2,}"}
 
 def _check_steps(values: dict[str, Any], *, path: Path) -> None:
     """Refuse steps that cannot be written into a SentencePiece model."""
-    for step in _steps(values, path=path):
-        kind, pattern = step.get("type"), step.get("pattern")
-        quotes = pattern.get("String") if isinstance(pattern, dict) else None
-        is_replaced = kind == "Replace" and (pattern == _SPACES or quotes in QUOTES)
-        if step and kind not in _STEPS and not is_replaced:
-            named = f"{kind} {pattern}" if pattern else f"{kind}"
-            raise AlbertError(
-                f"{path} has a normalizer with the step {named:.60}, which a "
-                "SentencePiece vocabulary cannot take; give a model without it."
-            )
     with undamaged(path, remedy="copy it again"):
+        for step in _steps(values, path=path):
+            kind, pattern = step.get("type"), step.get("pattern")
+            quotes = pattern.get("String") if isinstance(pattern, dict) else None
+            is_replaced = kind == "Replace" and (pattern == _SPACES or quotes in QUOTES)
+            if step and kind not in _STEPS and not is_replaced:
+                named = f"{kind} {pattern}" if pattern else f"{kind}"
+                raise AlbertError(
+                    f"{path} has a normalizer with the step {named:.60}, which a "
+                    "SentencePiece vocabulary cannot take; give a model without it."
+                )
         before = values.get("pre_tokenizer")
         for part in (before or {}).get("pretokenizers", [before] if before else []):
             kind, scheme = part.get("type"), part.get("prepend_scheme", "always")
@@ -318,7 +318,7 @@ def _pieces(values: dict[str, Any], *, path: Path) -> tuple[list[tuple[str, floa
                 f"{path} is a {model['type']} tokenizer, and only Unigram ones can be "
                 "read; give a model that has one."
             )
-        pieces = [(str(piece), float(score)) for piece, score in model["vocab"]]
+        pieces = [(piece, float(score)) for piece, score in model["vocab"]]
         if model.get("unk_id") not in (None, UNK_ID):
             raise ValueError(f"unk_id is {model['unk_id']} and not {UNK_ID}")
         for piece, _ in pieces:

@@ -269,11 +269,16 @@ HOSTILE = [
     (tokenizer_with(vocab=[["a", 10**400]]), "int too large to convert to float"),
     (tokenizer_with(vocab=[["a", 1e300]]), NOT_OURS),
     (tokenizer_with(vocab=[["a", float("nan")]]), NOT_OURS),
+    (tokenizer_with(vocab=[[["a"], -1.0]]), NOT_OURS),
     (tokenizer_with(vocab=[]), "piece 0 must be <pad>|is not a SentencePiece model"),
     (tokenizer_with(normalizer="NFKD"), "has a normalizer that is not a list"),
     (tokenizer_with(normalizer={"normalizers": 5}), "has a normalizer that is not"),
     (tokenizer_with(normalizer={"type": []}), "with a step that has no name"),
     (tokenizer_with(normalizer={"type": "NFC"}), "with the step NFC, which a"),
+    (
+        tokenizer_with(normalizer={"type": "Replace", "pattern": {"String": []}}),
+        "tokenizer.json is damaged: unhashable type: 'list'; copy it again",
+    ),
     (tokenizer_with(before={"type": "Digits"}), "divides text by Digits with"),
     (tokenizer_with(byte_fallback=True), "spells unknown characters in bytes"),
 ]
