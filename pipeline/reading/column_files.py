@@ -91,9 +91,11 @@ class ColumnTable:
             self.columns = tuple(self._schema.names)
             self.text_columns = list(_text_columns(self._schema))
         except self._damage as error:
-            raise DamagedTable(
-                f"{path} is damaged: the end of the file is missing; copy it again."
-            ) from error
+            file.seek(max(0, size - 6))
+            has_end = file.read().endswith((b"PAR1", b"ARROW1"))
+            is_cut = magic.startswith((b"PAR1", b"ARROW1")) and not has_end
+            what = ": the end of the file is missing" * is_cut
+            raise DamagedTable(f"{path} is damaged{what}; copy it again.") from error
         self._check_count(values)
 
     @property

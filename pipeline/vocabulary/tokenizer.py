@@ -414,8 +414,9 @@ def check_model(model: bytes, *, path: Path | str) -> None:
         compiled_normalization(model)
     except RuntimeError:
         raise AlbertError(
-            f"{path} is not a SentencePiece model (a WordPiece vocabulary or a text "
-            "file cannot be used); make one with albert vocab."
+            f"{path} is not a SentencePiece model, or not a whole one (a WordPiece "
+            "vocabulary or a text file cannot be used); copy it again, or make one with "
+            "albert vocab."
         ) from None
     except ValueError as error:
         raise AlbertError(f"{path} is damaged ({error}); copy it again.") from error

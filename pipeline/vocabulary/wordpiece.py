@@ -178,7 +178,7 @@ def read_pieces(data: bytes, *, path: str) -> list[str]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise AlbertError(f"{path} is not a vocab.txt: it is not UTF-8.") from None
+        raise AlbertError(f"{path} is not a vocab.txt: it is not UTF-8; {_REMEDY}.") from None
     # Some pieces are line ends by Unicode.
     pieces = text.removesuffix("\n").split("\n")
     pieces = [piece.removesuffix("\r") for piece in pieces]
@@ -186,7 +186,7 @@ def read_pieces(data: bytes, *, path: str) -> list[str]:
         if pieces.count(piece) != 1:
             raise AlbertError(
                 f"{path} is not a vocab.txt of BERT: {pieces.count(piece)} of its "
-                f"lines are {piece}, where there has to be one."
+                f"lines are {piece}, where there has to be one; {_REMEDY}."
             )
     return pieces
 

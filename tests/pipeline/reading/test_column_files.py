@@ -61,6 +61,20 @@ def test_an_offset_that_leads_out_of_the_text_is_damage():
         records(data)
 
 
+@pytest.mark.parametrize(
+    ("damaged", "said"),
+    [
+        (lambda data: data[:-9], "rows is damaged: the end of the file is missing; copy it again."),
+        (lambda data: data[:-40] + data[-8:], "rows is damaged; copy it again."),
+    ],
+    ids=["its end", "what its end tells of"],
+)
+def test_the_end_is_said_to_be_missing_only_where_it_is(damaged, said):
+    with pytest.raises(DamagedTable) as caught:
+        records(damaged(parquet(TABLE)))
+    assert str(caught.value) == said
+
+
 FEW_BYTES, MANY = "unpack to 1,100,000 values", 1_100_000
 OF_ONE_ROW = pa.array([0, MANY], pa.int32())
 

@@ -116,8 +116,9 @@ def test_the_wordpiece_vocabulary_of_an_import_is_named(tmp_path):
     with pytest.raises(AlbertError) as error:
         read_model(tmp_path)
     assert str(error.value) == (
-        f"{tmp_path}/vocab.txt is not a SentencePiece model (a WordPiece vocabulary or "
-        "a text file cannot be used); make one with albert vocab."
+        f"{tmp_path}/vocab.txt is not a SentencePiece model, or not a whole one (a "
+        "WordPiece vocabulary or a text file cannot be used); copy it again, or make one with "
+        "albert vocab."
     )
 
 

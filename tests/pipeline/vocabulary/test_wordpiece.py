@@ -85,9 +85,12 @@ def test_all_pieces_but_those_inside_words_start_one(wordpiece):
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (b"[PAD]\n[UNK]\n", "0 of its lines are [CLS], where there has to be one."),
-        (VOCABULARY + b"[UNK]\n", "2 of its lines are [UNK], where there has to be one."),
-        (b"\xff\xfe", "vocab.txt is not a vocab.txt: it is not UTF-8."),
+        (b"[PAD]\n[UNK]\n", "0 of its lines are [CLS], where there has to be one; copy it again."),
+        (
+            VOCABULARY + b"[UNK]\n",
+            "2 of its lines are [UNK], where there has to be one; copy it again.",
+        ),
+        (b"\xff\xfe", "vocab.txt is not a vocab.txt: it is not UTF-8; copy it again."),
     ],
     ids=["no special pieces", "one twice", "bytes"],
 )
