@@ -227,7 +227,7 @@ def architecture(
             f"{source} lacks {listed(missing)}, so it is not the configuration of an "
             "ALBERT; give the folder of one."
         )
-    known = {name: value for name, value in values.items() if name in fields}
+    known = {name: value for name, value in values.items() if name in {*fields, SENTENCE_TASK}}
     try:
         config = config_from_dict(ModelConfig, {**known, "hidden_act": activation})
     except SettingError as error:

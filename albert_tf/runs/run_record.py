@@ -10,6 +10,7 @@ import dataclasses
 import fcntl
 import itertools
 import shlex
+import typing
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
@@ -383,13 +384,16 @@ def _taken(kind: type[Taken], values: dict[str, Any]) -> Taken:
     """The fields of a dataclass in an object."""
     given = {}
     for field in dataclasses.fields(kind):  # type: ignore[arg-type]
-        value = values[field.name]
-        if isinstance(value, list):
+        value = given[field.name] = values[field.name]
+        kinds = (field.type, *typing.get_args(field.type))
+        lists = [each for each in kinds if typing.get_origin(each) is tuple]
+        if lists and (value is not None or field.type in lists):
+            check_type(field.name, value, list)
+            for item in value:
+                check_type(field.name, item, typing.get_args(lists[0])[0])
             given[field.name] = tuple(value)
-        else:
-            given[field.name] = value
-            if field.type in _PLAIN:
-                check_type(field.name, value, field.type)
+        elif field.type in _PLAIN:
+            check_type(field.name, value, field.type)
     return kind(**given)
 
 

@@ -49,6 +49,9 @@ _NOTHING = {"_", "-", ""}
 # has something else; fewer words prove nothing.
 _MOST_ODD, _FEW_WORDS = 0.9, 20
 
+# More are no columns but words of a text.
+_MOST_COLUMNS = 1000
+
 # What is counted of lines that are no words.
 COMMENT = "comment line, left out"
 
@@ -82,6 +85,11 @@ def read_conll(
         place = names.index("id")
         blocks = [[line for line in b if not _UD_EXTRA.fullmatch(line[1][place])] for b in blocks]
     width = len(blocks[0][0][1])
+    if width > _MOST_COLUMNS:
+        raise AlbertError(
+            f"{path}, line {blocks[0][0][0]} has {width:,} columns, more than any word has; write "
+            f"one word a line{wanted('tag')}"
+        )
     is_running = not names and width > 1 and "\t" not in text and {*map(len, blocks)} == {1}
     if not has_tags and is_running:
         raise AlbertError(

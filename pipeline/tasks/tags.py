@@ -43,7 +43,7 @@ _MAX_MISFITS = 0.1
 _BRACKETED = re.compile(r"(?:\(([^()*\s]+))?(\*?)(\)?)")
 
 # A tag among others, as in CoNLL-U's last column, and one of an entity in small letters.
-_KEYED = re.compile(r"([^|=]+)=([^|]*)")
+_KEYED = re.compile(r"(?<![^|])([^|=]+)=([^|]*)")
 _SMALL = re.compile(r"o|[bieslumw][-_].+")
 
 # What some files have in the place of O.

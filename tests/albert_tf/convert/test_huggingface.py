@@ -200,6 +200,7 @@ def test_relu_is_read_and_written_back(tmp_path):
             {"num_hidden_layers": 18, "num_hidden_groups": 14},
             "which of 18 layers are in which of 14 groups follows there from rounding",
         ),
+        ({"sentence_task": "SOP"}, "sentence_task must be one of sop, nsp, none, not 'SOP'."),
         ({"hidden_size": "wide"}, "hidden_size must be of type int, not 'wide'."),
         (
             {"num_attention_heads": 3},

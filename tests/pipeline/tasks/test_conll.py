@@ -114,8 +114,9 @@ def test_running_text_is_not_taken_for_columns(tmp_path):
         ("Ada B-P\n", "ner", "has no column 'ner'; name one by its number, 1 to 2."),
         ("Ada\nran\n", None, "does not say what is to be predicted."),
         ("\n\n", None, "holds no examples."),
+        ("Ada ran home. " * 400, None, "line 1 has 1,200 columns, more than any word has; write"),
     ],
-    ids=["a line without a tag", "no such column", "words alone", "nothing"],
+    ids=["a line without a tag", "no such column", "words alone", "nothing", "a text"],
 )
 def test_columns_that_do_not_fit_together_are_refused(tmp_path, content, label, sentence):
     columns = {"label": label} if label else {}

@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import gzip
 import json
+import time
 import tracemalloc
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pytest
 
 from pipeline.encoding.encoding import encode_examples
 from pipeline.tasks.named_tasks import task_called
+from pipeline.tasks.tags import entity_forms
 from pipeline.tasks.task_files import read_task_file
 from pipeline.tasks.training_data import check_examples, with_labels
 from schemas.errors import AlbertError
@@ -141,3 +143,10 @@ def test_what_unpacks_to_more_than_any_text_is_refused_in_time(tmp_path, name):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak + pa.total_allocated_bytes() - before < 250_000_000
+
+
+@pytest.mark.parametrize("word", ["x" * 40_000, "=" * 40_000, "x|" * 20_000])
+def test_a_word_of_any_length_is_looked_at_in_time(word):
+    before = time.process_time()
+    assert entity_forms({word}) is None
+    assert time.process_time() - before < 2
