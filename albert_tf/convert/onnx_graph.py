@@ -146,51 +146,65 @@ def _rounded(values: Array, *, axis: int, largest: int = 127) -> tuple[Array, Ar
     return np.round(values / scales).astype(np.int8), scales.astype("float32").squeeze(axis)
 
 
-def _encoded(graph: Graph, config: ModelConfig, *, ids: str, types: str, present: str) -> str:
-    """The rows `[B, S, H]` of the last layer.
+def _encoded(graph: Graph, config: ModelConfig, *, ids: str, types: str, mask: str) -> str:
+    """The rows `[B, S, H]` of the last layer, zeros at padding.
+
+    Only tokens have rows, `[1, T, H]`, but in attention. One Gather turns the rows of all
+    parts and heads into what a head attends with, in place of a Split and Transposes.
 
     Args:
-        present: 1 at tokens, 0 at padding, float32.
+        mask: 1 at tokens, 0 at padding, int64 `[B, S]`.
     """
-    add, epsilon = graph.add, config.layer_norm_eps
-    length = add("Slice", add("Shape", ids), graph.integers(1), graph.integers(2))
-    positions = graph.weight(f"{_EMBEDDINGS}/position_embeddings")
-    rows = add("Add", graph.table(WORDS, ids), add("Slice", positions, graph.integers(0), length))
+    add, integers, epsilon = graph.add, graph.integers, config.layer_norm_eps
+    heads, width = config.num_attention_heads, config.hidden_size
+    size = width // heads
+    flat = add("Reshape", mask, integers(-1))
+    places = add("NonZero", flat)  # of tokens in [B * S]
+    counted = add("CumSum", flat, graph.constant("axis", np.int64(0)))
+    tokens = add("Max", add("Sub", counted, integers(1)), integers(0))
+    tokens = add("Reshape", tokens, add("Shape", mask))  # at places [B, S]
+    # The rows of each head [B, A, S] in those of the tokens, [T * 3 * A, D].
+    queries = add("Unsqueeze", add("Mul", tokens, integers(3 * heads)), integers(1))
+    queries = add("Add", queries, graph.constant("heads", np.arange(heads)[:, None]))
+    keys = add("Add", queries, integers(heads))
+    values = add("Add", queries, integers(2 * heads))
+    # The rows of each token [1, T, A] in those of the heads, [B * A * S, D].
+    length = add("Slice", add("Shape", mask), integers(1), integers(2))
+    positions = add("Mod", places, length)
+    back = add("Add", add("Mul", add("Sub", places, positions), integers(heads)), positions)
+    back = add("Unsqueeze", back, integers(2))
+    back = add("Add", back, add("Mul", length, integers(*range(heads))))
+    ids, types = (
+        add("Gather", add("Reshape", each, integers(-1)), places) for each in (ids, types)
+    )
+    rows = add("Gather", graph.weight(f"{_EMBEDDINGS}/position_embeddings"), positions)
+    rows = add("Add", graph.table(WORDS, ids), rows)
     types = add("Gather", graph.weight(f"{_EMBEDDINGS}/token_type_embeddings"), types)
     rows = graph.normalize(add("Add", rows, types), _EMBEDDINGS, epsilon=epsilon)
     if config.has_projection:
         rows = graph.dense(rows, f"{_EMBEDDINGS}/projection")
+    present = add("Unsqueeze", add("Cast", mask, to=TensorProto.FLOAT), integers(2))
     absent = add("Mul", add("Sub", graph.number(1), present), graph.number(MASKED_SCORE))
-    absent = add("Unsqueeze", absent, graph.integers(1, 2))  # [B, 1, 1, S]
-    heads, width = config.num_attention_heads, config.hidden_size
+    absent = add("Reshape", absent, integers(0, 1, 1, -1))
     for part, name in sublayers(config):
         path, before = f"encoder/{name}", rows
         if part == "attention":
             names = [f"{path}/{each}" for each in ("query", "key", "value")]
             projected = graph.dense(rows, *names, rounded=True)
-            parts = [f"{each}_{len(graph.nodes)}" for each in ("query", "key", "value")]
-            graph.nodes.append(
-                helper.make_node("Split", [projected], parts, axis=-1, num_outputs=3)
-            )
-            divided = graph.integers(0, 0, heads, width // heads)
-            # [B, A, S, D], the keys [B, A, D, S]
-            query, key, value = (
-                add("Transpose", add("Reshape", each, divided), perm=order)
-                for each, order in zip(
-                    parts, ((0, 2, 1, 3), (0, 2, 3, 1), (0, 2, 1, 3)), strict=True
-                )
-            )
-            scale = graph.number((width // heads) ** -0.5)
-            scores = add("MatMul", add("Mul", query, scale), key)
+            projected = add("Reshape", projected, integers(-1, size))
+            query, key, value = (add("Gather", projected, each) for each in (queries, keys, values))
+            query = add("Mul", query, graph.number(size**-0.5))
+            scores = add("MatMul", query, add("Transpose", key, perm=(0, 1, 3, 2)))
             scores = add("Softmax", add("Add", scores, absent), axis=-1)
-            context = add("Transpose", add("MatMul", scores, value), perm=(0, 2, 1, 3))
-            context = add("Reshape", context, graph.integers(0, 0, width))
+            context = add("Reshape", add("MatMul", scores, value), integers(-1, size))
+            context = add("Reshape", add("Gather", context, back), integers(1, -1, width))
             rows = graph.dense(context, f"{path}/output", rounded=True)
         else:
             inner = graph.activate(graph.dense(rows, f"{path}/intermediate", rounded=True), config)
             rows = graph.dense(inner, f"{path}/output", rounded=True)
         rows = graph.normalize(add("Add", before, rows), path, epsilon=epsilon)
-    return rows
+    rows = add("Gather", add("Reshape", rows, integers(-1, width)), tokens)
+    return add("Mul", rows, present)
 
 
 def onnx_graph(
@@ -220,8 +234,7 @@ def onnx_graph(
         length = add("Slice", add("Shape", "input_ids"), graph.integers(2), graph.integers(3))
         flat = add("Concat", graph.integers(-1), length, axis=0)
         inputs = [add("Reshape", each, flat) for each in INPUTS]
-    present = add("Cast", inputs[1], to=TensorProto.FLOAT)
-    rows = _encoded(graph, config, ids=inputs[0], types=inputs[2], present=present)
+    rows = _encoded(graph, config, ids=inputs[0], types=inputs[2], mask=inputs[1])
     axes = ["batch", "options", "sequence"] if kind == "choose" else ["batch", "sequence"]
     outputs: dict[str, tuple[str, list[Any]]] = {}
     if kind is None:
@@ -232,9 +245,9 @@ def onnx_graph(
         logits = add("Add", logits, graph.weight(f"{head}/output_bias"))
         outputs["logits"] = (logits, [*axes, config.vocab_size])
     elif kind == "embed":
-        weights = add("Unsqueeze", present, graph.integers(2))
-        total = add("ReduceSum", add("Mul", rows, weights), graph.integers(1), keepdims=0)
-        count = add("ReduceSum", weights, graph.integers(1), keepdims=0)
+        total = add("ReduceSum", rows, graph.integers(1), keepdims=0)
+        present = add("Cast", inputs[1], to=TensorProto.FLOAT)
+        count = add("ReduceSum", present, graph.integers(1), keepdims=1)
         mean = add("Div", total, add("Max", count, graph.number(1)))
         norm = add("ReduceL2", mean, graph.integers(1), keepdims=1)
         mean = add("Div", mean, add("Max", norm, graph.number(_LEAST_NORM)))
@@ -353,6 +366,7 @@ def check_graph(model: TrainedModel, graph: onnx.ModelProto) -> float:
             "segment_ids": np.zeros(shape, np.int32),
         }
         batch["input_mask"][1:2, ..., length // 2 + 1 :] = 0
+        batch["input_mask"][2:, ..., 1 : length // 4] = 0
         batch["segment_ids"][..., length // 3 + 1 :] = 1
         tensors = {name: ops.convert_to_tensor(values) for name, values in batch.items()}
         if kind is None:
