@@ -20,6 +20,7 @@ from albert_tf.runs.checkpoints import (
     Which,
     assign_arrays,
     check_shapes,
+    newest_step,
     run_checkpoint,
     shapes_of,
 )
@@ -35,7 +36,7 @@ from schemas.architecture import ModelConfig
 from schemas.config import Initializer, Precision
 from schemas.errors import AlbertError
 from schemas.example import MASK_ID, SEP_ID
-from schemas.layout import TASK
+from schemas.layout import TASK, TASK_EVALUATION
 from schemas.task import TaskRecord, TaskSpec
 
 # What is said of the heads that a model was given untrained, by their names.
@@ -62,7 +63,7 @@ class TrainedModel:
             nothing says it, in the longest that it takes.
         initializer: The first weights that it began with.
         untrained: Of `UNTRAINED_HEADS` those that it has.
-        remarks: What a person should know of how another program's model was read.
+        remarks: What a person should know of how it was read.
     """
 
     folder: Path
@@ -111,11 +112,17 @@ def read_trained(
     config = run_config(folder)
     task = read_record(folder) if is_tuned(folder) else None
     weights: Arrays = {}
-    step, untrained = 0, ()
+    step, untrained, remarks = 0, (), tuple[str, ...]()
     if with_weights:
-        which = which or ("best" if task else "latest")
+        is_asked, which = which is not None, which or ("best" if task else "latest")
         checkpoint = run_checkpoint(folder, which=which, say=say)
         weights, step = checkpoint.weights, checkpoint.state["step"]
+        newest = newest_step(folder) or step
+        if newest > step and not (is_asked or (folder / TASK_EVALUATION).exists()):
+            remarks = (
+                f"{folder} has stopped at step {newest:,}; this is the best of what was measured, "
+                f"step {step:,} (--checkpoint latest takes the newest).",
+            )
         untrained = tuple(checkpoint.state.get("untrained", ()))
         # Before anything is built: an edited architecture may be of any size.
         shapes = weight_shapes(config)
@@ -142,6 +149,7 @@ def read_trained(
         ),
         initializer=recorded_initializer(folder),
         untrained=untrained,
+        remarks=remarks,
     )
 
 

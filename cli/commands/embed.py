@@ -83,20 +83,25 @@ def embed(model: Path, source: str, quiet: bool, debug: bool, **values: Any) -> 
     found = open_model(model, which=values["checkpoint"], say=console.say)
     examples = read_texts(source, column, say=console.say)
     texts = [example.text for example in examples]
-    given = found.rows_of(texts if similar is None else [similar, *texts])
-    say_lost(given, found.embedder.record, say=console.say)
-    vectors = []
+    if similar is not None:
+        texts = [similar, *texts]
+    lost, vectors = list[str](), []
     with console:
-        console.start("", total=len(given.rows), unit="texts")
-        for first in range(0, len(given.rows), _AT_ONCE):
-            some = given.rows[first : first + _AT_ONCE]
-            vectors.append(found.vectors_of(some, dimensions=values["dimensions"]))
-            console.advance(len(some))
+        console.start("", total=len(texts), unit="texts")
+        for first in range(0, len(texts), _AT_ONCE):
+            given = found.rows_of(texts[first : first + _AT_ONCE])
+            if not lost:
+                say_lost(given, found.embedder.record, say=lost.append)
+                for sentence in lost:
+                    console.say(sentence)
+            vectors.append(found.vectors_of(given.rows, dimensions=values["dimensions"]))
+            console.advance(len(given.rows))
     matrix = np.concatenate(vectors)
     if similar is not None:
         likeness = matrix[1:] @ matrix[0]
         for place in np.argsort(-likeness, kind="stable")[: values["top"]]:
-            click.echo(f"{likeness[place]:.4f}  {printable(' '.join(texts[place].split()))}")
+            text = " ".join(examples[place].text.split())
+            click.echo(f"{likeness[place]:.4f}  {printable(text)}")
     elif output is None:
         click.echo(_json_lines(examples, matrix).decode(), nl=False)
     else:

@@ -82,7 +82,9 @@ def write_files(
     spec = model.task.spec if model.task else None
     config = huggingface_config(model.config, spec, order=tokenizer.order)
     vocabulary = vocabulary_file(model.folder).read_bytes()
-    files: dict[str, Any] = tokenizer_files(tokenizer, vocabulary, max_length=length_of(model))
+    files: dict[str, Any] = tokenizer_files(
+        tokenizer, vocabulary, max_length=length_of(model), has_masks=spec is None
+    )
     if target == SENTENCES:
         files |= sentence_files(model)
     for name, values in {CONFIG: config, **files}.items():

@@ -56,10 +56,17 @@ _POST_PROCESSOR = {
 }
 
 
+# Less than any pieces of a text have together in place of a special token.
+_NEVER = -1000.0
+
+
 def tokenizer_json(model: bytes) -> dict[str, Any]:
     """`tokenizer.json` for a SentencePiece model made by `albert vocab`."""
     tokenizer, is_unspaced = load_tokenizer(model), is_of_unspaced_text(model)
     pieces = [[tokenizer.piece(i), tokenizer.score(i)] for i in range(tokenizer.vocab_size)]
+    # Where they are no added tokens (`split_special_tokens`) they are no pieces of a text.
+    for special in range(len(SPECIAL_TOKENS)):
+        pieces[special][1] = _NEVER
     charsmap = base64.b64encode(compiled_normalization(model)).decode("ascii")
     steps = [
         # The compiled rules are applied there a character at a time, so that the two
@@ -120,22 +127,26 @@ def tokenizer_config(*, max_length: int = MAX_LENGTH) -> dict[str, Any]:
 
 
 def tokenizer_files(
-    tokenizer: Tokenizer, model: bytes, *, max_length: int = MAX_LENGTH
+    tokenizer: Tokenizer, model: bytes, *, max_length: int = MAX_LENGTH, has_masks: bool = True
 ) -> dict[str, dict[str, Any]]:
     """What AutoTokenizer reads beside a vocabulary: the JSON of each file by its name.
 
     BertTokenizer loads a `vocab.txt` by its rules.
+
+    Args:
+        has_masks: Whether [MASK] in a text is a token, and so are other special ones.
     """
+    typed = {} if has_masks else {"split_special_tokens": True}
     if isinstance(tokenizer, WordPiece):
         config = {
             "tokenizer_class": "BertTokenizer",
             **tokenizer.config,
             "model_max_length": max_length,
         }
-        return {HF_TOKENIZER_CONFIG: config}
+        return {HF_TOKENIZER_CONFIG: config | typed}
     return {
         HF_TOKENIZER: tokenizer_json(model),
-        HF_TOKENIZER_CONFIG: tokenizer_config(max_length=max_length),
+        HF_TOKENIZER_CONFIG: tokenizer_config(max_length=max_length) | typed,
     }
 
 

@@ -1,6 +1,7 @@
 """A model from Python: what the commands say, in the form of values."""
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -62,6 +63,8 @@ def test_what_a_model_cannot_do_is_said(model):
         model.predict(["it is"])
     with pytest.raises(AlbertError, match="'it is' is one text; give a list of texts"):
         model.encode("it is")
+    with pytest.raises(AlbertError, match="is not UTF-8; convert it first"):
+        model.encode(["half \ud83d"])
 
 
 def test_an_encoder_without_a_head_gives_vectors_and_fills_no_mask(models, tmp_path):
@@ -86,6 +89,21 @@ def test_what_a_model_did_not_learn_from_is_refused(models):
         albert_tf.load(models / "run").fill_mask("[MASK]" + " ." * 40)
     with pytest.raises(AlbertError, match="does not choose; leave it out"):
         albert_tf.load(models / "tuned").predict([{"text": "a", "options": ("b", "c")}])
+
+
+def test_a_training_that_was_stopped_gives_its_best_checkpoint_and_it_is_said(models, tmp_path):
+    """Not in silence: the newest one, which nothing has measured, may be far better."""
+    stopped = tmp_path / "stopped"
+    shutil.copytree(models / "tuned", stopped)
+    (stopped / "eval.json").unlink()
+    (stopped / "checkpoints" / "step-90000000").mkdir()
+    step = albert_tf.load(models / "tuned").trained.step
+    said = run("predict", stopped, "it is")
+    assert (
+        f"{stopped} has stopped at step 90,000,000; this is the best of what was measured, step "
+        f"{step} (--checkpoint latest takes the newest).\n"
+    ) in said
+    assert "has stopped" not in run("predict", stopped, "it is", "--checkpoint", "best")
 
 
 @pytest.mark.parametrize("name", ["pipeline.py", "pipeline/__init__.py"])
