@@ -95,7 +95,6 @@ def test_a_training_that_was_stopped_gives_its_best_checkpoint_and_it_is_said(mo
     """Not in silence: the newest one, which nothing has measured, may be far better."""
     stopped = tmp_path / "stopped"
     shutil.copytree(models / "tuned", stopped)
-    (stopped / "eval.json").unlink()
     (stopped / "checkpoints" / "step-90000000").mkdir()
     step = albert_tf.load(models / "tuned").trained.step
     said = run("predict", stopped, "it is")
@@ -104,6 +103,8 @@ def test_a_training_that_was_stopped_gives_its_best_checkpoint_and_it_is_said(mo
         f"{step} (--checkpoint latest takes the newest).\n"
     ) in said
     assert "has stopped" not in run("predict", stopped, "it is", "--checkpoint", "best")
+    (stopped / "eval.json").write_text("{}")
+    assert "has stopped" not in run("predict", stopped, "it is")
 
 
 @pytest.mark.parametrize("name", ["pipeline.py", "pipeline/__init__.py"])
