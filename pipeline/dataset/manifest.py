@@ -37,7 +37,7 @@ from schemas.config import ResolvedDataConfig, SentenceTask
 from schemas.errors import AlbertError
 from schemas.example import MASK, SEP_ID, SPACE
 from schemas.files import json_text, read_bytes
-from schemas.layout import DATA_CARD, DOCUMENTS, EVAL, MANIFEST, SPM_MODEL, TRAIN
+from schemas.layout import DATA_CARD, DOCUMENTS, EVAL, MANIFEST, SPM_MODEL, TRAIN, copy_directory
 from schemas.manifest import DatasetManifest, ShardFile, inputs_table, recorded, splits_table
 from schemas.readable import counted, percent
 from schemas.report import Example, Section, Table, Token, as_markdown
@@ -315,20 +315,35 @@ def verify(
 ) -> Iterator[str]:
     """Every way in which the files differ from the manifest, one sentence each.
 
-    The vocabulary and every shard are hashed again, and every record is decoded and
-    checked against the feature table; documents are divided into the sequences of the
-    first epoch. `progress` is told the bytes of the shards that are done.
+    The vocabulary and every shard are hashed again, every record is decoded and checked
+    against the feature table, and tokens are counted; documents are divided into the sequences
+    of the first epoch. `progress` is told the bytes of the shards that are done.
     """
     if problem := vocabulary_problem(dataset, manifest):
         yield problem
     done = 0
-    for shard in manifest.shards:
-        yield from _verify_shard(dataset, shard, manifest)
-        done += shard.bytes
-        progress(done)
+    # In the order of the names of the files.
+    for split in sorted(manifest.splits):
+        for copy, said in enumerate(manifest.splits[split]["copies"]):
+            counts, is_whole = Counter[str](), True
+            for shard in manifest.shard_files(split, copy):
+                for problem in _verify_shard(dataset, shard, manifest, counts=counts):
+                    is_whole = False
+                    yield problem
+                done += shard.bytes
+                progress(done)
+            for name, number in counts.items():
+                if is_whole and number != said[name]:
+                    yield (
+                        f"{copy_directory(split, copy)} has {number:,} {name.replace('_', ' ')}, "
+                        f"and {MANIFEST} says {said[name]:,}."
+                    )
 
 
-def _verify_shard(dataset: Path, shard: ShardFile, manifest: DatasetManifest) -> Iterator[str]:
+def _verify_shard(
+    dataset: Path, shard: ShardFile, manifest: DatasetManifest, *, counts: Counter[str]
+) -> Iterator[str]:
+    """As `verify`, for one file; `counts` gets the tokens of its examples."""
     path = dataset / shard.name
     if not path.exists():
         yield f"{shard.name} is missing."
@@ -336,12 +351,12 @@ def _verify_shard(dataset: Path, shard: ShardFile, manifest: DatasetManifest) ->
     is_of_its_size = path.stat().st_size == shard.bytes
     if path.is_file() and not (is_of_its_size and sha256_of(path) == shard.sha256):
         yield f"{shard.name} is not the file that the manifest describes."
+    batches: Iterable[list[Item]] = []
     if shard.name.startswith(f"{DOCUMENTS}/"):
         tokens = read_tokens(dataset, shard, manifest, config=manifest.config)
         if isinstance(tokens, CorruptRecord):
-            items: Iterable[Item] = [tokens]
+            batches = [[tokens]]
         else:
-            items = []
             examples = len(sequences_of_epoch(tokens, 0, config=manifest.config))
             if examples != shard.examples:
                 yield (
@@ -349,10 +364,16 @@ def _verify_shard(dataset: Path, shard: ShardFile, manifest: DatasetManifest) ->
                     f"{MANIFEST} says {shard.examples:,}."
                 )
     else:
-        items = itertools.chain.from_iterable(read_shard(dataset, shard, manifest))
-    for item in items:
-        if isinstance(item, CorruptRecord) and item.number is not None:
-            yield f"{shard.name}: {item.sentence}."
+        batches = read_shard(dataset, shard, manifest)
+    for items in batches:
+        records = [item for item in items if isinstance(item, bytes)]
+        for item in items:
+            if isinstance(item, CorruptRecord) and item.number is not None:
+                yield f"{shard.name}: {item.sentence}."
+        if records:
+            columns = decode_columns(records, manifest.config.record_layout)
+            counts["tokens"] += len(columns["input_ids"].values)
+            counts["masked_tokens"] += len(columns["masked_lm_ids"].values)
 
 
 LABELS: dict[SentenceTask, tuple[str, str]] = {

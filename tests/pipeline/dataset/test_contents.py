@@ -64,6 +64,19 @@ def test_progress_reaches_the_bytes_of_all_shards(small):
     assert seen[-1] == sum(shard.bytes for shard in manifest.shards)
 
 
+def test_tokens_that_the_manifest_counts_otherwise_are_found(small, tmp_path):
+    data = shutil.copytree(small / "data", tmp_path / "data")
+    said = read_manifest(data).splits["train"]["copies"][1]
+    edit_manifest(
+        data / "manifest.json",
+        lambda values: values["splits"]["train"]["copies"][1].update(tokens=7, masked_tokens=0),
+    )
+    assert problems(data) == [
+        f"train/copy-01 has {said['tokens']:,} tokens, and manifest.json says 7.",
+        f"train/copy-01 has {said['masked_tokens']:,} masked tokens, and manifest.json says 0.",
+    ]
+
+
 def test_a_vocabulary_of_another_size_than_the_manifest_says_is_found(small, tmp_path):
     data = shutil.copytree(small / "data", tmp_path / "data")
     edit_manifest(data / "manifest.json", lambda values: values["vocabulary"].update(size=500))
