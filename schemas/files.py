@@ -31,11 +31,24 @@ TEMPORARY = ".tmp-"
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Open a file for writing that gets its name when all of it is on disk."""
     with _temporary(path) as temporary:
-        with temporary.open("xb") as file:
+        unnamed = _unnamed(path.parent)
+        with unnamed or temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
+            if unnamed:
+                # With a folder's number Python follows the link to the file itself.
+                place = file.fileno()
+                os.link(f"/proc/self/fd/{place}", temporary, src_dir_fd=place)
         temporary.replace(path)
+
+
+def _unnamed(folder: Path) -> BinaryIO | None:
+    """A file without a name, of which a killed process leaves nothing; None if there are none."""
+    try:
+        return open(os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666), "wb")
+    except (AttributeError, OSError):
+        return None
 
 
 def copy_whole(source: Path, target: Path) -> None:

@@ -45,6 +45,34 @@ def test_a_file_replaces_the_one_of_its_name(tmp_path):
     assert path.read_bytes() == b"new"
 
 
+KILLED = """
+import os, sys
+from pathlib import Path
+from schemas.files import whole_file
+with whole_file(Path(sys.argv[1])) as file:
+    file.write(b"half of it")
+    file.flush()
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="every file of this system has a name")
+def test_a_killed_process_leaves_nothing_behind(tmp_path):
+    subprocess.run([sys.executable, "-c", KILLED, tmp_path / "part"], check=False)
+    assert names_in(tmp_path) == []
+
+
+@pytest.mark.parametrize("has_unnamed", [True, False])
+def test_a_file_may_be_read_by_whom_the_umask_lets(tmp_path, monkeypatch, has_unnamed):
+    if not has_unnamed:
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    before = os.umask(0o027)
+    files.write_text(tmp_path / "part", "whole")
+    os.umask(before)
+    assert (tmp_path / "part").read_text() == "whole"
+    assert (tmp_path / "part").stat().st_mode & 0o777 == 0o640
+
+
 def test_a_failure_leaves_nothing_behind(tmp_path):
     with pytest.raises(ZeroDivisionError):
         fail_while_writing(tmp_path / "part", ZeroDivisionError())
