@@ -80,8 +80,9 @@ def embed(model: Path, source: str, quiet: bool, debug: bool, **values: Any) -> 
     if source == _STANDARD_INPUT and column is not None:
         raise SettingError("--text-column names a column of FILE; give that too.")
     check_output(output, source)
-    found = open_model(model, which=values["checkpoint"], say=console.say)
+    # Before libraries are loaded for some seconds.
     examples = read_texts(source, column, say=console.say)
+    found = open_model(model, which=values["checkpoint"], say=console.say)
     texts = [example.text for example in examples]
     if similar is not None:
         texts = [similar, *texts]
