@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 # TensorFlow reports every missing GPU library at start; what matters raises anyway.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+# onnxruntime would report on its use to its makers, and keep a file in /tmp for that.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+
 # Keras itself says nothing helpful about either, and only once it is imported.
 # The variable is set for it too: else ~/.keras/keras.json decides.
 _backend = os.environ.get("KERAS_BACKEND") or "tensorflow"

@@ -119,3 +119,15 @@ def test_a_backend_that_is_none_or_not_installed_is_refused_in_one_sentence(
     )
     assert (done.returncode, done.stderr) == (2, f"Error: {sentence}\n")
     assert not (tmp_path / "run").exists()
+
+
+def test_onnxruntime_reports_to_nobody_and_keeps_nothing(tmp_path):
+    pytest.importorskip("onnxruntime")
+    program = "import albert_tf, onnxruntime; print(onnxruntime.get_available_providers())"
+    environment = {key: value for key, value in os.environ.items() if "TELEMETRY" not in key}
+    subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        env={**environment, "TMPDIR": str(tmp_path), "HOME": str(tmp_path)},
+        check=True,
+    )
+    assert list(tmp_path.iterdir()) == []
