@@ -91,7 +91,13 @@ def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
                 say(f"{path}: {role}")
     train: list[TaskExample] = []
     for path in paths.train:
+        before = spec.columns.label
         examples, spec = _read(path, spec, say=say)
+        if spec.kind == "embed" and train and spec.columns.label != before:
+            raise AlbertError(
+                f"{path} has scores and the training files before it have none; give all of them "
+                "scores, or none."
+            )
         train += examples
     if paths.evaluation:
         held_out = [e for path in paths.evaluation for e in _read(path, spec, say=say)[0]]

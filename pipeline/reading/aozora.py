@@ -8,7 +8,7 @@ from pipeline.reading.head import Head
 from pipeline.reading.plain_text import divide_bytes, prose_document
 from pipeline.storage.lines import decode
 
-_READING = re.compile("《[\u3041-\u30ff]+》")
+_READING = re.compile("(?<=[々\u3400-\u9fff])《[\u3041-\u30ff]+》")
 _MARKS = re.compile(r"《[^《》\n]*》|［＃[^［］\n]*］|｜")
 # The symbols are explained between two lines of dashes; the foot names the source.
 _EXPLAINED = "【テキスト中に現れる記号について】"
@@ -20,7 +20,9 @@ _FEWEST = 3
 def is_aozora(head: Head) -> bool:
     """Whether a text has readings after its words, or the marks explained in its head."""
     text = "\n".join(head.lines)
-    return _EXPLAINED in text or ("［＃" in text and len(_READING.findall(text)) >= _FEWEST)
+    # In the same brackets are titles.
+    readings = 2 * len(_READING.findall(text)) > max(text.count("《"), 2 * _FEWEST - 1)
+    return _EXPLAINED in text or readings
 
 
 def read_aozora(blocks: Iterable[bytes], *, counts: ReadingCounts | None = None) -> Documents:

@@ -8,6 +8,8 @@ from pipeline.core.writing_systems import ends_sentence
 
 # The number of a page, alone in a line, and of a line, in its margin.
 _PAGE_NUMBER = re.compile(r"\s*+[-–—\[(]?\s*+(\d{1,4})\s*+[-–—\])]?\s*+")
+# Surely that of a page, also where no form feed ends one; the text goes on if it has small letters.
+_DASHED_NUMBER = re.compile(r"\n(?:[ \t]*+\n)?[ \t]*+[-–—] ?\d{1,4} ?[-–—]\n\s*+(?=([a-z])?)")
 _LINE_NUMBER = re.compile(r"(?m)^[ \t]{0,8}(\d{1,2})(?:[ \t]*$|([ \t]+)(.*))")
 _MARGIN = re.compile(r"(?m)^[ \t]{0,8}(\d{1,2})(?:[ \t]*\n|[ \t]+|\Z)")
 _DIGITS = re.compile(r"\d+")
@@ -38,6 +40,10 @@ def without_furniture(text: str) -> str:
     """
     if "\x0c" in text:
         text = without_running_lines(text)
+    elif sum(text.count(f"{dash}\n") for dash in "-–—") >= _FEWEST_PAGES and (
+        len(_DASHED_NUMBER.findall(text)) >= _FEWEST_PAGES
+    ):
+        text = _DASHED_NUMBER.sub(lambda found: "\n" if found[1] else "\n\n", text)
     head = text[:_HEAD_CHARACTERS]
     is_likely = _LINE_NUMBER.match(head.lstrip("\n")) is not None
     return without_margin(text) if is_likely and has_margin(head) else text
@@ -72,8 +78,8 @@ def without_running_lines(text: str) -> str:
     'It was\nlate.\n\nWhy?'
     """
     whole = text.split("\x0c")
-    lines = [page.strip().split("\n") for page in whole]
-    running = Counter(key for page in lines for key in {_key(page[0]), _key(page[-1])} - {""})
+    lines = [[line for line in page.split("\n") if line.strip()] or [""] for page in whole]
+    running = Counter(key for page in lines for key in {*map(_key, page[:2] + page[-2:])} - {""})
     least = max(_FEWEST_PAGES, _LEAST_OF_PAGES * len(whole))
     if text.count("\n") > _MOST_LINES * len(whole):
         running.clear()
@@ -103,18 +109,23 @@ def without_running_lines(text: str) -> str:
     pages: list[str] = []
     had_foot = False
     for place, page in enumerate(whole):
-        first, _, rest = page.lstrip().partition("\n")
-        has_head = is_furniture(first, place) and not (had_foot and _PAGE_NUMBER.fullmatch(first))
-        body = rest.lstrip() if has_head else page
+        body, has_head = page, False
+        first, _, rest = body.lstrip().partition("\n")
+        while is_furniture(first, place) and not (had_foot and _PAGE_NUMBER.fullmatch(first)):
+            body, has_head = rest.lstrip(), True
+            first, _, rest = body.partition("\n")
         if pages and (had_foot or has_head):
             ended, body = pages[-1].rstrip(), body.lstrip()
             goes_on = body[:1].islower() and not ends_sentence(ended)
             pages[-1] = ended + ("\n" if goes_on else "\n\n")
         elif pages:
             body = between + body
+        had_foot = False
         upper, _, last = body.rstrip().rpartition("\n")
-        had_foot = is_furniture(last, place + 1)
-        pages.append(upper.rstrip() if had_foot else body)
+        while is_furniture(last, place + 1):
+            body, had_foot = upper.rstrip(), True
+            upper, _, last = body.rpartition("\n")
+        pages.append(body)
     return "".join(pages)
 
 

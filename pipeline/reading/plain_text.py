@@ -327,7 +327,7 @@ _LINE_FEEDS = str.maketrans(dict.fromkeys("\x0b\x0c\x85\u2028\u2029", "\n"))
 _STRAY = ("\u200b", "\x1a")
 _STRAY_LINES = re.compile("(?m)^[^\\S\n]*\u200b[\u200b \t]*$|\x1a")
 _ENTITY = re.compile(
-    r"&(?:amp|lt|gt|quot|apos|nbsp|[mn]dash|hellip|[lr][sd]quo|szlig|[ao]elig"
+    r"&(?:amp;)*(amp|lt|gt|quot|apos|nbsp|[mn]dash|hellip|[lr][sd]quo|szlig|[ao]elig"
     r"|[a-z](?:acute|grave|uml|circ|cedil|tilde|slash|ring|caron)"
     r"|#(?:3[2-9]|[4-9]\d|\d{3,6})|#x(?:[2-9a-f][\da-f]|[\da-f]{3,5}));",
     re.IGNORECASE,
@@ -420,7 +420,8 @@ def is_wrapped(lines: list[str], *, width: int = 0) -> bool:
         return True
     width = width or _width(lines)
     unspaced = sum(is_unspaced(a[-1]) for a, _ in ends) > len(ends) // 2
-    inner = sum(not ends_sentence(a) and not b[0].isupper() for a, b in ends)
+    # A post may begin with a name or a tag.
+    inner = sum(not ends_sentence(a) and not (b[0].isupper() or b[0] in "@#") for a, b in ends)
     if width < (_LEAST_UNSPACED_WIDTH if unspaced else _LEAST_WIDTH):
         blocks = [block for block in _blocks_of(lines) if len(block) > 1]
         return inner == len(ends) and all(ends_sentence(b[-1]) for b in blocks)
@@ -449,10 +450,10 @@ def _single_spaced(paragraphs: list[str]) -> list[str]:
 def with_characters(text: str) -> str:
     """A text with characters for the few entities of HTML that people copy.
 
-    >>> with_characters("R&amp;D, &copy;")
-    'R&D, &copy;'
+    >>> with_characters("R&amp;D, it&amp;#39;s &copy;")
+    "R&D, it's &copy;"
     """
-    return _ENTITY.sub(lambda found: html.unescape(found[0]), text) if "&" in text else text
+    return _ENTITY.sub(lambda found: html.unescape(f"&{found[1]};"), text) if "&" in text else text
 
 
 def _spaced(text: str) -> list[str]:

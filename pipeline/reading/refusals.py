@@ -212,7 +212,8 @@ _ODD = re.compile(
     | (?<=\w)@@(?=\s|$) | \u2581 | (?:^|(?<=\s))(?:\#\#|@@)(?=\w)  # of pieces of words
     | \{\{ | \}\} | \[\[ | \]\] | ''' | \[\*\* | \*\*\]
     | (?<=[\w=])=[0-9A-F]{2} | (?<=\w)=$ | %[0-9A-F]{2}(?=\w|%)
-    | \ufffd | (?<=[^\W\d_])\?(?=[^\W\d_]) | (?<!\S)\?\?+(?!\S)  # letters that were lost
+    | \ufffd | (?<=[^\W\d_UNSPACED])\?(?=[^\W\d_UNSPACED])     # letters that were lost
+    | (?<!\S)\?\?+(?!\S) | ^%[0-9A-Z](?=[ ]) | (?<=[ ])/$
     | ^\s*[A-Z][A-Z0-9]{1,3}(?:(?:[ ]{2})?-[ ](?!-)|[ ]{2,4}(?=\S))   # AB  -
     | (?<=[^\W\d])[/_][A-Z]{2,5}\$?(?=\s|$)      # It/PRP
     | (?<!\S)(?:[^\s/_]++[/_](?![A-Z]{2,5}\$?\s)[^\W\d_][\w$*+-]{0,8}\s+){4}   # The/at mill/nn
@@ -226,7 +227,7 @@ _ODD = re.compile(
     | ^(?:(?!(?:19|20)\d{6}\b)\d{7,}|\d+-\d{3,}-\d{3,}|[A-Za-z][\w-]*\d{3}[\w-]*)(?=\s+\S)
     | ^\d[ ](?:@\w+@[ ])?[A-Z_]{3,5}(?=\s|$) | ^[-+]?\d+\.\d+[ ]+\S+[ ]+[-+]?\d+\.\d+$
     | [ ]-[ ]-[ ]\[\d
-    """
+    """.replace("UNSPACED", UNSPACED)
 )
 # Nearly all lines of a text have nothing of this; the pattern alone takes several times longer.
 _MAY_BE_ODD = re.compile(
@@ -320,7 +321,8 @@ def refuse_odd_marks(lines: list[str], *, path: str, otherwise: str) -> None:
 def _refuse_signs(kind: Kind, place: str, lines: list[str], *, path: str) -> None:
     full = [" ".join(line.split()) for line in lines]
     for own, share, name, advice, sign in _SIGNS:
-        marked = [line for line in full if own == place and re.search(sign, line)]
+        found = [match for line in full if own == place and (match := re.search(sign, line))]
+        marked = [match.string for match in found]
         # In a text about programs a few short lines are code; each entry of a diary has
         # another day.
         size = len if name != "code" else _characters
@@ -329,6 +331,8 @@ def _refuse_signs(kind: Kind, place: str, lines: list[str], *, path: str) -> Non
         verses = sum(_VERSE.match(line) is not None for line in full)
         is_dated = len(days) == len(marked) or verses >= _MOST_ALONE * len(full)
         is_most = len(marked) >= _FEWEST_MARKED and size(marked) >= float(share) * size(full)
+        # Who speaks does so again; in a programme each time is of something else.
+        is_most &= 2 * len({match.groupdict().get("who") for match in found}) <= len(found)
         if is_most and not (is_dated and "chat" in name):
             raise UnusableFile(f"{path} looks like {name}; {advice}, or {as_it_stands(kind)}.")
 
@@ -345,7 +349,7 @@ def odd_marks(line: str) -> Iterator[str]:
     """
     if _MAY_BE_ODD.search(line):
         for found in _ODD.finditer(_NO_MARK.sub("", line)):
-            yield found[0].strip()
+            yield found[0].strip() or found[0]
 
 
 def is_unlike_text(line: str) -> bool:

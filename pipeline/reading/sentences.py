@@ -25,15 +25,18 @@ from typing import Any, NamedTuple
 import sentencex
 
 from pipeline.core.documents import Document
-from pipeline.core.writing_systems import CLOSING_MARKS, SURE_ENDS, UNMARKED, main_script
+from pipeline.core.writing_systems import CLOSING_MARKS, SURE_ENDS, UNMARKED, UNSPACED, main_script
 
 DEFAULT_LANGUAGE = "en"
 
 # The fields of a record that may tell its language.
-LANGUAGE_FIELDS = ("lang", "language", "lang_code", "language_code", "locale", "url")
-
-# Objects in which a label is a language (OSCAR).
+LANGUAGE_FIELDS = (
+    *("lang", "language", "lang_code", "language_code", "languages", "detected_language"),
+    *("inLanguage", "locale", "url"),
+)
+# Objects of which it is one (OSCAR), and where such an object has it.
 _IDENTIFIED = ("identification", "language_identification")
+_LABELS = ("label", "code", "id", "value", "name")
 
 # As Wikipedia, BCP 47, POSIX and data sets have them: de, zh-min-nan, pt_BR, deu_Latn.
 _CODE = re.compile(r"(?i)[a-z]{2,3}(?:[-_][a-z0-9]{1,9})*")
@@ -57,7 +60,7 @@ class Language(NamedTuple):
             Dependencies, or do after a quotation; nouns have capitals, so that only the words
             around a number say that it is an ordinal: "im 19. Jahrhundert".
         encoding: The usual one, where Windows-1252 cannot write the language.
-        titles: Of persons, after which the segmenter divides.
+        titles: Of persons and the like, after which the segmenter divides.
     """
 
     code: str
@@ -147,7 +150,8 @@ class SentenceRules(NamedTuple):
         """Whether a sentence that seems to end goes on."""
         if before[-1] in _WITHIN_WORDS and after[0].isalpha():
             return True
-        titles = language_called(self.segmenter).titles.split()
+        own = language_called(self.language).titles or language_called(self.segmenter).titles
+        titles = own.split()
         if titles and any(word in titles for word in before.rsplit(maxsplit=1)[-1:]):
             return True
         # Japanese says after a quotation that it was one.
@@ -275,26 +279,25 @@ def language_of_record(record: Mapping[str, Any]) -> str:
     'de'
     >>> language_of_record({"meta": {"identification": {"label": "cs", "prob": 0.9}}})
     'cs'
+    >>> language_of_record({"text": "Wer?", "language": {"code": "de", "name": "German"}})
+    'de'
     >>> language_of_record({"text": "See https://fr.wikipedia.org", "language": "n/a"})
     ''
     """
-    for name in LANGUAGE_FIELDS:
+    for name in (*LANGUAGE_FIELDS, *_IDENTIFIED):
         value = record.get(name)
         if isinstance(value, list):
             value = next(iter(value), None)
+        if isinstance(value, dict):
+            value = next((value[label] for label in _LABELS if label in value), None)
         if not isinstance(value, str):
             continue
         if name == "url":
             return language_of_address(value)
         if code := known_language(value):
             return code
-    for name, value in record.items():
-        if isinstance(value, dict):
-            is_identified = name in _IDENTIFIED and "label" in value
-            inner = {"lang": value["label"]} if is_identified else value
-            if code := language_of_record(inner):
-                return code
-    return ""
+    nested = (value for value in record.values() if isinstance(value, dict))
+    return next(filter(None, map(language_of_record, nested)), "")
 
 
 # Longer sentences are split again; about a hundred words.
@@ -330,15 +333,21 @@ _ENDS_OF_SCRIPTS = {
     "|": r"(?<=[\u0900-\u0dff])\s?\|++(?!\s?\d)",
 }
 
+# Marks of ASCII as people type them in Chinese and Japanese, with no space after them.
+_ASCII_END = re.compile(rf"(?<=[{UNSPACED}])(?:[!?]+|\.)(?=[{UNSPACED}“”「」『』《》（])")
+_OF_HAN = str.maketrans("!?.", "！？。")
+
 # Where a clause of Thai or Lao ends: not before a number or a mark, or "ๆ", which
 # repeats a word. Several make a sentence of at least so many characters.
 _UNMARKED = re.compile(f"[{UNMARKED}]")
 _CLAUSE_END = re.compile(rf"(?<=[{UNMARKED}])\s+(?=[^\W\dๆ])")
 _LEAST_OF_CLAUSES = 60
 
-# What begins an item or a paragraph of a law and is no sentence: (1), (a), (iv), 1., a).
+# What begins an item or a paragraph of a law and is no sentence: (1), (a), (iv), 1., a),
+# Art. 1.
 _ITEM = re.compile(
-    r"(?:(?:\((?:\d{1,3}|[^\W\d_]|[ivxlc]{1,6}|[IVXLC]{1,6})\)|•|\d{1,3}[.)]|[^\W\d_]\)|[ivx]{1,5}[.)])\s+)+(?=\S)"
+    r"(?:(?:\((?:\d{1,3}|[^\W\d_]|[ivxlc]{1,6}|[IVXLC]{1,6})\)|•|\d{1,3}[.)]|[^\W\d_][.)]|[ivx]{1,5}[.)]"
+    r"|[IVXLC]{1,6}[.)]|(?:Art\.|Article|Artikel|Art[ií]culo|Section|Sec\.|§)\s?\d{1,4}[a-z]?\.)\s+)+(?=\S)"
 )
 
 _ITEM_CHARACTERS = 5
@@ -349,6 +358,8 @@ _BARE_ITEM = re.compile(r"\((?:\d{1,3}|[^\W\d_])\)|\d{1,2}[.)]")
 # Each begins with the mark itself, for speed.
 _IN_WORD = re.compile(r"‘(?<=[^\W\d_]‘)(?=[^\W\d_])")
 _BETWEEN_LETTERS = re.compile(r"[‘’](?<=[^\W\d_].)(?=[^\W\d_])")
+# That of ’tis, and of ’n in Afrikaans.
+_BEFORE_WORD = re.compile(r"(?<=\s)’(?=[^\W\d_])")
 _OPENER, _CLOSER = re.compile(r"‘(?<!\w‘)(?=[^\W\d_])"), re.compile(r"’(?<=\S’)(?!\w)")
 _LETTER, _MOST_UNCLOSED = "\u02bc", 0.1
 
@@ -410,16 +421,23 @@ def split_sentences(document: Document, *, language: str) -> list[list[str]]:
 
 
 def _segmented(text: str, rules: SentenceRules) -> list[str]:
-    """What the segmenter finds, marks of quotation that are letters being letters."""
-    if "‘" not in text:
-        return list(sentencex.segment(rules.segmenter, text))
-    masked = _BETWEEN_LETTERS.sub(_LETTER, text) if _IN_WORD.search(text) else text
-    # A speech that goes on has one mark that nothing closes, and dialect a few.
-    most = max(1, _MOST_UNCLOSED * (text.count(" ") + 1))
-    if masked.count("‘") > most and (
-        len(_OPENER.findall(masked)) - len(_CLOSER.findall(masked)) > most
-    ):
-        masked = _OPENER.sub(_LETTER, masked)
+    """What the segmenter finds, with marks of quotation that are letters as such.
+
+    >>> _segmented("他来了!她走了?下雨了.", rules_of("zh"))
+    ['他来了!', '她走了?', '下雨了.']
+    """
+    masked = text
+    if "‘" in text or " ’" in text:
+        masked = _BETWEEN_LETTERS.sub(_LETTER, text) if _IN_WORD.search(text) else text
+        masked = _BEFORE_WORD.sub(_LETTER, masked)
+        # A speech that goes on has one mark that nothing closes, and dialect a few.
+        most = max(1, _MOST_UNCLOSED * (text.count(" ") + 1))
+        if masked.count("‘") > most and (
+            len(_OPENER.findall(masked)) - len(_CLOSER.findall(masked)) > most
+        ):
+            masked = _OPENER.sub(_LETTER, masked)
+    if rules.language in ("zh", "ja"):
+        masked = _ASCII_END.sub(lambda found: found[0].translate(_OF_HAN), masked)
     found = list(sentencex.segment(rules.segmenter, masked))
     if masked != text:
         ends = [0, *itertools.accumulate(map(len, found))]

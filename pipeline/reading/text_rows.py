@@ -259,7 +259,9 @@ def group_rows(table: ColumnTable, group: int, *, key: str) -> Rows:
     beside = [
         name
         for name in table.text_columns
-        if name == "title" or name.endswith(".label") or name.rpartition(".")[2] in LANGUAGE_FIELDS
+        if name == "title"
+        or name.endswith(".label")
+        or not {*name.split(".")}.isdisjoint(LANGUAGE_FIELDS)
     ]
     try:
         for record in table.records(group, columns=[key, *beside]):
@@ -350,7 +352,14 @@ def inspect_jsonl(
             "example with jq -c '.[]'."
         )
     keys = sorted({key for record in records for key in list_keys(record)})
-    key = _choose_key(file, keys, text_key, name="key")
+    lists = [name for name, each in records[0].items() if isinstance(each, list) and len(each) > 1]
+    otherwise = ""
+    if len(records) == len(lists) == 1:
+        otherwise = (
+            f", or if each of {json.dumps(lists[0])} is a document write one a line, as "
+            f"jq -c '.{json.dumps(lists[0])}[]' does"
+        )
+    key = _choose_key(file, keys, text_key, name="key", otherwise=otherwise)
     return _with_rows(file, [row_of(each, key) for each in records], key=key, is_forced=is_forced)
 
 
@@ -432,6 +441,7 @@ def _choose_key(
     *,
     name: str,
     type_of: Callable[[str], str] = lambda _: "",
+    otherwise: str = "",
 ) -> str:
     for key in [text_key] if text_key else TEXT_KEYS:
         if key in keys:
@@ -446,5 +456,5 @@ def _choose_key(
         )
     raise AlbertError(
         f"--{file.kind}: {file.path} has no {name} {json.dumps(wanted)}, {found}; "
-        f"say with --text-key where the text is."
+        f"say with --text-key where the text is{otherwise}."
     )

@@ -85,6 +85,7 @@ NAMES = dict(_ROWS)
 
 # Parts of a data set that a column may tell apart, and columns that a message names.
 _MANY_PARTS, _MANY_NAMES = 12, 20
+_SPLITS = {"train", "training", "dev", "valid", "validation", "val", "test"}
 _OPTION = re.compile(r"(?i)(?:ending|option|choice|answer)[ _]?(?:[0-9]{1,2}|[a-j])|[a-j]")
 
 # What columns are called in which pandas writes the numbers of rows.
@@ -153,7 +154,8 @@ def remarks_on_columns(table: Table, kind: Kind, *, found: Columns) -> Iterator[
     rest = [name for name in _others(table, found) if name not in known]
     for name in rest:
         parts = Counter(str(row.cells.get(name)).lower() for row in table.rows)
-        if name.lower() in NAMES["split"] and len(parts) < _MANY_PARTS:
+        is_split = name.lower() in NAMES["split"] or {*parts} <= _SPLITS
+        if is_split and len(parts) < _MANY_PARTS:
             shown = ", ".join(f"{part} {count:,}" for part, count in parts.items())
             yield (
                 f"column {name!r} divides the rows ({shown:.100}) and is not read: all are in "

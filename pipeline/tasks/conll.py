@@ -96,6 +96,11 @@ def read_conll(
             f"{path} has no sentence of two lines; give one word a line, or send running text to "
             "standard input, one text a line."
         )
+    if has_tags and len(blocks) >= _FEW_WORDS and {*map(len, blocks)} == {1}:
+        raise AlbertError(
+            f"{path} has an empty line after each word; put one between sentences "
+            f"alone{wanted('tag')}"
+        )
     is_ontonotes = _ONTONOTES in text
     word, tag = _places(blocks, columns, names, path=path, is_ontonotes=is_ontonotes)
     if not has_tags:
@@ -289,6 +294,12 @@ def _places(
         if not values[tag] <= {"O"} and entity_forms(values[tag]) is None:
             of_tags = [p for p in range(width) if entity_forms(values[p]) is not None]
             tag = of_tags[0] if len(of_tags) == 1 and len(lines) >= _FEW_WORDS else tag
+            # As CoNLL-2009 has a column for each verb of a sentence.
+            if columns.label is None and len(of_tags) != 1 and width > len(_UD_COLUMNS.split()):
+                raise SettingError(
+                    f"{path} has {width} columns and none that is surely of tags; say which one is "
+                    f"with --label-column and its number{wanted('tag')}"
+                )
         word = int(width > 1 and _are_numbered(blocks))
         word += word == tag < width - 1
     if columns.text is not None and (width > 1 or columns.text in names):

@@ -34,13 +34,15 @@ _NOT_SETTLED = re.compile("reject(?:ed)?|ignored?|skip(?:ped)?|discarded|default
 # How SNLI and sets like it mark an example that annotators did not agree on, and how files
 # mark one of a test set, or the Hugging Face Hub one without a label.
 _NO_AGREEMENT, _HIDDEN = "-", "-1"
+# What losses leave out.
+_IGNORED = {"-100"}
 
 # Where a score is missing.
 _NO_SCORES = re.compile("(?i)|-|na|n/a|nan|null|none")
 
 # What divides several labels; of a text in brackets, or with bars around it, these are no
 # part of a label.
-_DIVIDERS = (";", "|", "><", ",", " ")
+_DIVIDERS = (";", "|", "><", ",", "\n", " / ", " + ", " ")
 _AROUND = re.compile(r"(?s)\s*(?:\[(.*)\]|<(.*)>|\|(.*)\|)\s*")
 
 # Whether a row has a label.
@@ -231,14 +233,14 @@ def _missing_labels(labels: set[str]) -> set[str]:
     A dash does unless others are signs too, and -1 where others count from 0 to 2 or more;
     beside 0 and 1 alone it may be a label, and a test set has nothing else.
 
-    >>> _missing_labels({"-", "neutral"}), _missing_labels({"-", "+"})
-    ({'-'}, set())
+    >>> _missing_labels({"-", "neutral"}), _missing_labels({"-", "+"}), _missing_labels({"-100"})
+    ({'-'}, set(), {'-100'})
     >>> _missing_labels({"-1", "0", "1", "2"}), _missing_labels({"-1", "0", "1"})
     ({'-1'}, set())
     """
-    missing = set()
+    missing = labels & _IGNORED
     if all(any(map(str.isalnum, label)) for label in labels - {_NO_AGREEMENT}):
-        missing = labels & {_NO_AGREEMENT}
+        missing |= labels & {_NO_AGREEMENT}
     rest = labels - {_HIDDEN} - missing
     if len(rest) != 2 and rest == {str(number) for number in range(len(rest))}:
         missing |= labels & {_HIDDEN}
@@ -259,8 +261,9 @@ def _label(row: Row, name: str, missing: Collection[str]) -> str | None:
 def divider_of(cells: Iterable[Any]) -> str:
     """The one sign that divides the labels of all cells of a column; empty for none.
 
-    Of those that occur it is the one that leaves the fewest different labels. A comma or a
-    space may be part of a label: it divides none if it leaves more than there are cells.
+    Of those that occur it is the one that leaves the fewest different labels. A comma may be
+    part of a label: it divides none if it leaves more than there are cells. So may the last
+    signs, between labels that all occur alone in some cell.
 
     >>> divider_of(["Health & Fitness", "Hair Care;Health & Fitness"]), divider_of(["a, b", "a"])
     (';', ',')
@@ -275,7 +278,7 @@ def divider_of(cells: Iterable[Any]) -> str:
         if all(len(each) < 2 for each in divided):
             continue
         alone = {each[0] for each in divided if len(each) == 1}
-        is_rare = sign == " " and not labels <= alone
+        is_rare = order >= _DIVIDERS.index("\n") and not labels <= alone
         if is_rare or (sign == "," and len(labels) > len(texts) > 1):
             continue
         left.append((len(labels), order, sign))

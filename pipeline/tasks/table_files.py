@@ -36,6 +36,10 @@ from schemas.task import Kind
 _HIGHEST_RATIO, _ALWAYS_READ = 50, 64 << 20
 
 
+# What the list of the records of a file of JSON is called.
+_RECORDS = ("data", "rows", "examples", "records")
+
+
 class Row(NamedTuple):
     """A row of a table that was read whole.
 
@@ -268,7 +272,7 @@ def by_rows(value: Any, *, kind: Kind) -> Any:
     >>> by_rows({"tokens": ["Ada", "ran"], "tags": ["B-PER", "O"]}, kind="tag")
     {'tokens': ['Ada', 'ran'], 'tags': ['B-PER', 'O']}
     """
-    if not isinstance(value, dict) or "data" in value:
+    if not isinstance(value, dict) or not value.keys().isdisjoint(_RECORDS):
         return value
     columns = [list(c.values()) if isinstance(c, dict) else c for c in value.values()]
     if not all(isinstance(c, list) for c in columns) or len({*map(len, columns)}) > 1:
@@ -285,9 +289,12 @@ def by_rows(value: Any, *, kind: Kind) -> Any:
 
 
 def table_of_records(value: Any, *, path: str, kind: Kind) -> Table:
-    """The table that a value of JSON is: its records, or those under ``data``."""
+    """The table that a value of JSON is: its records, or those under ``data`` or ``rows``."""
     if isinstance(value, dict):
-        value = value["data"] if isinstance(value.get("data"), list) else [value]
+        value = next((value[n] for n in _RECORDS if isinstance(value.get(n), list)), [value])
+        if all(isinstance(each, dict) and isinstance(each.get("row"), dict) for each in value):
+            # As the viewer of the Hugging Face Hub has them.
+            value = [each["row"] for each in value]
     rows = [
         record if isinstance(record, Row) else Row(f"{path}, record {number + 1}", record, number)
         for number, record in enumerate(value if isinstance(value, list) else [])

@@ -242,8 +242,9 @@ class SpanReader:
         self._counts = counts
         self._total = 0
         self._misfits: list[str] = []
-        # Spans that end a letter before their word.
+        # Spans that end a letter before their word, and of one character without spaces.
         self._cut: list[str] = []
+        self._single: list[str] = []
         self._may_count_words = True
 
     def tags(self, row: Row, name: str, words: Sequence[str], text: str) -> tuple[str, ...]:
@@ -267,7 +268,11 @@ class SpanReader:
         """The span where its text stands, or as it is; None if it has no place."""
         self._total += 1
         start, end = span.start, span.end
+        if not span.text and end - start < 2 and any(map(is_unspaced, text[start : end + 1])):
+            self._single.append(place)
         if span.text and text[max(start, 0) : end] != span.text:
+            if text[max(start, 0) : end + 1] == span.text:
+                self._cut.append(place)
             start = nearest(text, Answer(span.text, start))
             self._counts[MOVED if start >= 0 else OUTSIDE] += 1
             self._misfits.append(place)
@@ -289,8 +294,14 @@ class SpanReader:
 
     def check(self) -> None:
         """Refuse spans of which more than a tenth do not fit their texts."""
-        if 2 * len(self._cut) > self._total:
-            self._misfits += self._cut
+        # Hardly any name has one character.
+        for places, most in ((self._cut, 1 / 2), (self._single, 1 / 3)):
+            if len(places) > most * self._total:
+                raise AlbertError(
+                    f"{places[0]}: the span ends before its last character, as {len(places):,} of "
+                    f"{self._total:,} in the file; an end is the place after the last character; "
+                    f"if these are right, give each span its text{wanted('tag')}"
+                )
         if len(self._misfits) <= _MAX_MISFITS * self._total:
             return
         units = "words" if self._may_count_words else "bytes, UTF-16 or another text"

@@ -164,3 +164,11 @@ def test_the_screen_before_training_shows_what_was_read(tmp_path, asked):
     said = []
     read_task(paths, spec, say=said.append)
     assert [line for line in said if line in expected] == expected, said
+
+
+def test_scores_that_only_a_later_training_file_has_are_refused(tmp_path):
+    pairs = [tmp_path / "pairs.csv", tmp_path / "scores.csv"]
+    pairs[0].write_text("sentence1,sentence2\nIt rained.,It was wet.\n")
+    pairs[1].write_text("sentence1,sentence2,score\nIt snowed.,It was white.,4\n")
+    with pytest.raises(AlbertError, match="has scores and the training files before it have none"):
+        read_task(TaskPaths([*map(str, pairs)]), task_called("embed"), say=print)

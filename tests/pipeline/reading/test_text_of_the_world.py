@@ -517,6 +517,16 @@ def test_a_form_feed_alone_is_white_space(tmp_path):
         ("[0][25]He came.\n[30][50]Why?\n", "is subtitles"),
         (".SH NAME\ncp \\- copy files\n.PP\nIt copies a file.\n" * 3, "source of a manual page"),
         ('x = {\n"id": 1,\n"text": "He came home late.",\n},\n' * 3, "looks like JSON"),
+        ("Ada Byron  0:07\nHe came.\n\nBo  1:02:08\nWhy?\n\n" * 3, "with a time at each turn"),
+        ("ada  10:01 AM\nHe came.\nbo  10:02 AM\nWhy?\n" * 3, "with a time at each turn"),
+        ("[Ada Byron] 10:00:07\nHe came.\n\n" * 5, "with a time at each turn"),
+        ("Ada (2023-05-01 10:02): He came.\n" * 5, "with a time at each turn"),
+        (
+            "The Mill (Ada)\n- Your Note on page 3 | Location 7-9 | Added on May 1, 2021 "
+            "10:00:12 PM\n\nHe came.\n==========\n" * 3,
+            "looks like the clippings of a Kindle",
+        ),
+        ("1 Ada went out.\n2 Bo came.\n3 Who came? \tBo\t2\n" * 3, "looks like questions of bAbI"),
         ("menu.file=He came.\nmenu.edit=She left.\n" * 3, "looks like messages or settings"),
         ("the 0.418 -0.249 1e-05\nof 0.7 0.5 -0.1\n12 5 9\n" * 3, "looks like numbers"),
         ("WARC/1.0\r\nWARC-Type: metadata\r\n\r\n{}\r\n", "WARC without the text"),
@@ -649,6 +659,8 @@ def test_a_hyphen_that_stands_for_a_word_that_follows_stays(text, joined, tmp_pa
         ("START_OF_RECORD={n}\n\nHe came.\n\nEND_OF_RECORD", "START_OF_RECORD"),
         ("He came.\n\nShe left.\n\n<range>\n\nIt rained.\n\nWhy?", "<range>"),
         ("1 NAME Anne {n}", "1 NAME"),
+        ("%A Ada\n%T He came home {n} times", "%A"),
+        ("A.{n}: He came home. /", "/"),
     ],
 )
 def test_a_mark_that_is_no_word_in_most_lines_is_said_and_read_where_a_person_says_so(
@@ -697,6 +709,10 @@ def test_marks_that_people_write_are_text(line, tmp_path):
         "(1)\tThe ferry leaves at eight.\n(2)\tIt comes back.\n(3)\tIt may rain.\n",
         "A:\tWell, I think so.\nB:\tUh, yeah.\nA:\tIt has been raining.\n",
         "1.1\tThe Seller delivers.\n1.2\tThe Buyer pays.\n2.10.\tIt may rain.\n",
+        "".join(
+            f"{what} {n}:30\nIt is free.\n" for n, what in enumerate(["Tea", "Song", "Play"], 7)
+        ),
+        "他来了!她走了?下雨了.\n" * 6,
         "- 9:30 The doors open.\n- 10:00 A talk begins.\n- 11:15 Tea is served.\n" * 2,
         "धर्मक्षेत्रे कुरुक्षेत्रे समवेता युयुत्सवः|\nमामकाः पाण्डवाश्चैव किमकुर्वत सञ्जय||1||\n" * 3,
         "\n".join(
@@ -743,6 +759,13 @@ def test_a_book_of_aozora_is_read_without_its_readings_and_notes(tmp_path):
     assert documents == [["川の話", "見本作者", "一", "山道を三人兄弟が行く。"]]
 
 
+def test_readings_in_brackets_are_no_text_and_titles_in_them_are(tmp_path):
+    path = written(tmp_path, "a.txt", "山道《やまみち》を行く。\n智《ち》の角《かど》が立つ。\n")
+    assert read(path) == ("aozora", [["山道を行く。", "智の角が立つ。"]])
+    titles = "彼は《こころ》を読んだ。\n《草枕》と《門》も読んだ。\n"
+    assert read(written(tmp_path, "b.txt", titles))[0] != "aozora"
+
+
 def test_a_part_of_wikitext_may_begin_inside_an_article(tmp_path):
     name, documents = read(written(tmp_path, "a.tokens", f" Ada left . \n{WIKITEXT}"))
     assert (name, documents[0], len(documents)) == ("marked", ["Ada left ."], 3)
@@ -786,6 +809,7 @@ def test_numbers_of_verses_and_of_things_are_text(text, tmp_path):
         ("", "The Old Mill - page {n} of 9"),
         ("CHAPTER ONE", "{n}"),
         ("Ada: Mills", "Draft, do not cite"),
+        ("ANNUAL REPORT\nThe Old Mill {n}", "Ada 2020 [1] 9 Feb\n{n}"),
     ],
 )
 def test_lines_that_run_over_the_pages_are_no_text(head, foot, tmp_path):
@@ -798,6 +822,13 @@ def test_lines_that_run_over_the_pages_are_no_text(head, foot, tmp_path):
     )
     _, documents = read(written(tmp_path, "a.txt", pages))
     assert " ".join(documents[0]) == " ".join(" ".join(texts).split())
+
+
+def test_numbers_of_pages_between_dashes_are_no_text_without_form_feeds(tmp_path):
+    pages = "\n\n".join(f"{WRAPPED}\n\n- {n} -\n\nand {WRAPPED}" for n in range(1, 5))
+    _, (paragraphs,) = read(written(tmp_path, "a.txt", pages))
+    text = " ".join(WRAPPED.split())
+    assert paragraphs == [f"{text} and {text}"] * 4
 
 
 def test_titles_with_numbers_on_pages_that_end_with_their_sentences_are_text(tmp_path):
@@ -847,6 +878,7 @@ def test_a_column_inside_of_another_names_the_language_of_its_row(tmp_path):
     [
         ["A slow river drowns more than a quick one", "He who mends the gate keeps the goat"],
         ["RT @ada: It rained. #rain http://t.co/a", "@bob Why so?", "So it did, all of the night"],
+        ["@ada the snow came late at night #rain", "@bob it came home with us #snow ht"],
         [
             "anchor - heavy iron hook",
             "bilge - lowest part of the hull of a ship",
@@ -875,6 +907,7 @@ def test_a_few_lines_between_blank_ones_are_a_stanza(tmp_path):
         ("It&#8217;s caf&eacute; &#x27;Rain&#x27;.", ["It’s café 'Rain'."]),
         (f"{WRAPPED}\n***\n{WRAPPED}", [" ".join(WRAPPED.split())] * 2),
         ("\n\n".join(WRAPPED.split("\n") * 6), [" ".join(WRAPPED.split() * 6)]),
+        ("R&amp;amp;D, it&amp;#39;s", ["R&D, it's"]),
         ("AT&T; R&D &c. and &copy;", ["AT&T; R&D &c. and &copy;"]),
         ("Die groſ⸗\nſe Stube war be⸗\nkannt.", ["Die groſſe Stube war bekannt."]),
     ],
@@ -914,6 +947,10 @@ def test_a_column_may_have_a_number_for_its_name(tmp_path):
         ({"meta": {"lang": "cs"}}, "cs"),
         ({"metadata": {"identification": {"label": "de", "prob": 0.9}}}, "de"),
         ({"languages": 3, "language": ["pl", "en"]}, "pl"),
+        ({"language": {"code": "de", "name": "German"}}, "de"),
+        ({"language": [{"label": "deu_Latn", "score": 0.9}]}, "de"),
+        ({"meta": {"inLanguage": "de-DE"}}, "de"),
+        ({"lang": {"score": "de"}}, "en"),
         ({"info": {"source": {"language_code": "FRA"}}}, "fr"),
         ({"label": "de", "score": {"label": "it"}}, "en"),
         ({"language": [], "meta": None}, "en"),
@@ -922,6 +959,18 @@ def test_a_column_may_have_a_number_for_its_name(tmp_path):
 def test_a_record_names_its_language_in_a_list_or_in_an_object_too(record, language, tmp_path):
     path = written(tmp_path, "a.jsonl", json.dumps({"text": "Dr. No.", **record}))
     assert find(path).language == language
+
+
+def test_records_in_the_list_of_one_object_are_told(tmp_path):
+    rows = [{"text": f"He came {n}."} for n in range(3)]
+    path = written(tmp_path, "a.json", json.dumps({"rows": rows}))
+    with pytest.raises(AlbertError) as refused:
+        find(path)
+    assert str(refused.value) == (
+        f'--text: {path} has no key "text", but it has text under rows; say with --text-key '
+        'where the text is, or if each of "rows" is a document write one a line, as '
+        "jq -c '.\"rows\"[]' does."
+    )
 
 
 def test_columns_of_json_with_numbers_for_keys_are_told(tmp_path):

@@ -115,8 +115,18 @@ def test_running_text_is_not_taken_for_columns(tmp_path):
         ("Ada\nran\n", None, "does not say what is to be predicted."),
         ("\n\n", None, "holds no examples."),
         ("Ada ran home. " * 400, None, "line 1 has 1,200 columns, more than any word has; write"),
+        ("Ada\tB-P\n\nran\tO\n\n" * 15, None, "has an empty line after each word; put one"),
+        (
+            "1\tAda\t_\t_\tN\tN\t_\t_\t2\t2\tX\tX\t_\t_\tA0\n2\tran\t_\t_\tV\tV\t_\t_\t0\t0\tX\tX\tY\tr\t_\n\n"
+            * 15,
+            None,
+            "has 15 columns and none that is surely of tags; say which one is with",
+        ),
     ],
-    ids=["a line without a tag", "no such column", "words alone", "nothing", "a text"],
+    ids=[
+        *("a line without a tag", "no such column", "words alone", "nothing", "a text"),
+        *("words between empty lines", "CoNLL-2009"),
+    ],
 )
 def test_columns_that_do_not_fit_together_are_refused(tmp_path, content, label, sentence):
     columns = {"label": label} if label else {}

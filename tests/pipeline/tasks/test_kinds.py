@@ -131,10 +131,6 @@ WRONG_SPANS = {
         },
         BYTES,
     ),
-    "the last character included": (
-        {"text": TEXT, "label": [[a, b - 1, k] for a, b, k, _ in spans()]},
-        BYTES,
-    ),
 }
 
 
@@ -190,6 +186,9 @@ DIVIDED = {
         [("TCP/IP",), ("TCP",), ("TCP/IP", "DNS")],
     ),
     "spaces between what stands alone": (["c++", "c++ c#", "c#"], " ", [("c++",), ("c++", "c#")]),
+    "lines": (["sea\nair", "sea", "air"], "\n", [("sea", "air"), ("sea",)]),
+    "slashes with spaces": (["sea / air", "sea", "air"], " / ", [("sea", "air"), ("sea",)]),
+    "hashes in names": (["c#", "c#;sea", "sea"], ";", [("c#",), ("c#", "sea")]),
     "spaces in names": (["sci fi", "drama", "sci fi"], "", [("sci fi",), ("drama",)]),
     "commas that are in names alone": (
         ["Arts, Crafts", "Food, Drink", "Sport"],

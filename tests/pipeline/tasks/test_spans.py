@@ -82,8 +82,36 @@ def test_names_may_be_marked_without_their_ending_unless_most_are(tmp_path, geni
         assert {example.tags for example in file.examples} == {("B-PER", "O")}
         assert file.counts == {tags.PARTIAL: genitives}
     else:
-        with pytest.raises(AlbertError, match="have to count characters"):
+        with pytest.raises(
+            AlbertError, match="the span ends before its last character, as 6 of 10"
+        ):
             read(tmp_path, json.dumps(of_stems + whole), task="tag")
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [
+        ("Ada ran", [0, 2, "PER"]),
+        ("李娜在上海。", [3, 4, "LOC"]),
+        ("Ada ran", {"start": 0, "end": 2, "label": "PER", "text": "Ada"}),
+        ("李娜在上海。", {"start": 3, "end": 4, "label": "LOC", "text": "上海"}),
+    ],
+)
+def test_spans_that_end_at_their_last_character_are_refused(tmp_path, text, span):
+    rows = json.dumps([{"text": text, "spans": [span]}] * 3)
+    with pytest.raises(AlbertError) as refused:
+        read(tmp_path, rows, task="tag")
+    assert "the span ends before its last character, as 3 of 3 in the file; an end is" in str(
+        refused.value
+    )
+
+
+def test_names_of_one_character_are_names_where_their_text_says_so(tmp_path):
+    span = {"start": 0, "end": 1, "label": "PER", "text": "舜"}
+    (example,) = read(
+        tmp_path, json.dumps([{"text": "舜來。", "spans": [span]}]), task="tag"
+    ).examples
+    assert example.tags == ("B-PER", "O", "O")
 
 
 @pytest.mark.parametrize(

@@ -567,3 +567,22 @@ def test_questions_of_trec_to_predict_may_have_their_labels(tmp_path):
     content = "0 How far is it ?\n3 Who ran ?\n"
     file = read(tmp_path, content, task="trec", is_labelled=False)
     assert [example.text for example in file.examples] == ["How far is it ?", "Who ran ?"]
+
+
+@pytest.mark.parametrize("name", ["data", "rows", "examples", "records"])
+def test_the_records_of_an_object_of_json_may_be_in_a_list(tmp_path, name):
+    rows = [{"text": "Good.", "label": "pos"}, {"text": "Bad.", "label": "neg"}]
+    file = read(tmp_path, json.dumps({"features": [{"name": "text"}], name: rows}))
+    assert labelled(file) == [("Good.", "pos"), ("Bad.", "neg")]
+    viewed = [{"row_idx": n, "row": row} for n, row in enumerate(rows)]
+    assert labelled(read(tmp_path, json.dumps({name: viewed}))) == labelled(file)
+
+
+def test_a_label_that_losses_ignore_is_none(tmp_path):
+    file = read(tmp_path, "text,label\nSo.,1\nNo.,-100\nYes.,0\n")
+    assert labelled(file) == [("So.", "1"), ("Yes.", "0")]
+
+
+def test_a_column_of_the_names_of_parts_is_told_whatever_it_is_called(tmp_path):
+    file = read(tmp_path, "text,label,purpose\nSo.,pos,train\nBad.,neg,test\n")
+    assert file.remarks[0].startswith("column 'purpose' divides the rows (train 1, test 1)")
