@@ -12,6 +12,7 @@ import html
 import itertools
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from pipeline.core.documents import NO_TEXT, Document, Documents, Dropped, ReadingCounts
@@ -47,6 +48,8 @@ _SPEAKER_CHANGES = re.compile(r"(?:[-–—]|>{2,}|<v\b[^<>\n]{0,100}>)\s*(?=\S)
 # A paragraph without the end of a sentence is ended here.
 _MAX_SPOKEN_CHARACTERS = 2000
 _MAX_REPEATED_WORDS = 100
+# Who speaks is named above what is said in most cues of a transcript, each several times.
+_FEWEST_TURNS, _MOST_NAMED = 4, 0.8
 Spoken = tuple[list[str], bool]
 
 
@@ -66,7 +69,12 @@ def read_subtitles(lines: Iterable[str]) -> Documents:
     """
     paragraphs: list[str] = []
     is_open = False
-    for words, is_change in _said_once([_spoken(cue) for cue in _cues(lines)]):
+    cues = _cues(lines)
+    first = Counter(cue[0] for cue in cues if len(cue) > 1)
+    speakers = {line for line, n in first.items() if n >= _FEWEST_TURNS and not ends_sentence(line)}
+    if sum(first[name] for name in speakers) >= _MOST_NAMED * len(cues):
+        cues = [cue[len(cue) > 1 and cue[0] in speakers :] for cue in cues]
+    for words, is_change in _said_once([_spoken(cue) for cue in cues]):
         text = " ".join(words)
         if is_open and not is_change and len(paragraphs[-1]) < _MAX_SPOKEN_CHARACTERS:
             paragraphs[-1] += f" {text}"

@@ -154,7 +154,7 @@ def remarks_on_columns(table: Table, kind: Kind, *, found: Columns) -> Iterator[
     rest = [name for name in _others(table, found) if name not in known]
     for name in rest:
         parts = Counter(str(row.cells.get(name)).lower() for row in table.rows)
-        is_split = name.lower() in NAMES["split"] or {*parts} <= _SPLITS
+        is_split = name.lower() in NAMES["split"] or set() < {*parts} <= _SPLITS
         if is_split and len(parts) < _MANY_PARTS:
             shown = ", ".join(f"{part} {count:,}" for part, count in parts.items())
             yield (

@@ -135,6 +135,14 @@ def test_what_two_people_say_is_said_twice():
             "0:00:01.000,0:00:02.000\nHe came\n\n0:00:02.000,0:00:03.000\nhome.\n",
             ("He came home.",),
         ),
+        # As Microsoft Teams exports a transcript.
+        (
+            "".join(
+                f"0:0:{n}.0 --> 0:0:{n}.930\n{'Ada Byron' if n % 2 else 'Bo'}\nHe came {n}.\n\n"
+                for n in range(8)
+            ),
+            tuple(f"He came {n}." for n in range(8)),
+        ),
         (
             "[00:00.000 --> 00:02.000]  He came\n[00:02.000 --> 00:03.000]  home.\n",
             ("He came home.",),
