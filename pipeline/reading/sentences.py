@@ -346,12 +346,17 @@ _LEAST_OF_CLAUSES = 60
 # What begins an item or a paragraph of a law and is no sentence: (1), (a), (iv), 1., a),
 # Art. 1.
 _ITEM = re.compile(
-    r"(?:(?:\((?:\d{1,3}|[^\W\d_]|[ivxlc]{1,6}|[IVXLC]{1,6})\)|•|\d{1,3}[.)]|[^\W\d_][.)]|[ivx]{1,5}[.)]"
-    r"|[IVXLC]{1,6}[.)]|(?:Art\.|Article|Artikel|Art[ií]culo|Section|Sec\.|§)\s?\d{1,4}[a-z]?\.)\s+)+(?=\S)"
+    r"(?:(?:\((?:\d{1,3}|[^\W\d_]|[ivxlc]{1,6}|[IVXLC]{1,6})\)|•|\d{1,3}[.)]|[^\W\d_]\)|[ivx]{1,5}[.)]"
+    r"|[IVXLC]{2,6}[.)]|(?:Art\.|Article|Artikel|Art[ií]culo|Section|Sec\.|§)\s?\d{1,4}[a-z]?\.)\s+)+(?=\S)"
 )
 
 _ITEM_CHARACTERS = 5
 _BARE_ITEM = re.compile(r"\((?:\d{1,3}|[^\W\d_])\)|\d{1,2}[.)]")
+# A., B., and Q., which are no initials where so many paragraphs, and such a share, begin with one.
+_LETTER_ITEM = re.compile(r"[^\W\d_]\.(?:\s+(?=\S)|$)")
+_FEWEST_LETTERED, _LEAST_LETTERED = 3, 0.2
+# The number of a verse of India, which is part of it.
+_VERSE_NUMBER = re.compile(r"\d{1,3}\s?[।॥]")
 
 # Marks of quotation that are letters (Uzbek, Hawaiian): between two letters where one is
 # U+2018, and before a letter where more words begin with one than nothing closes.
@@ -393,11 +398,15 @@ def split_sentences(document: Document, *, language: str) -> list[list[str]]:
     text = "\n".join(document.paragraphs)
     missed = tuple(mark for mark in _missed_ends() if mark in text)
     missed_end = re.compile(f"{_end_of(missed)}{_CLOSED}*(?=.)") if missed else None
+    lettered = sum(map(bool, map(_LETTER_ITEM.match, document.paragraphs)))
+    are_lettered = lettered >= max(_FEWEST_LETTERED, _LEAST_LETTERED * len(document.paragraphs))
     is_unmarked = 2 * len(_UNMARKED.findall(text)) > len(text)
     paragraphs = []
     for paragraph in document.paragraphs:
         sentences: list[str] = []
         item = _ITEM.match(paragraph)
+        if are_lettered and not item:
+            item = _LETTER_ITEM.match(paragraph)
         for part in cheap_parts(paragraph[item.end() :] if item else paragraph):
             found = with_whole_numbers(_segmented(part, rules))
             if rules.is_mended:
@@ -414,8 +423,12 @@ def split_sentences(document: Document, *, language: str) -> list[list[str]]:
             sentences[:1] = [item[0] + "".join(sentences[:1])]
         if min(map(len, sentences), default=0) <= _ITEM_CHARACTERS:
             for place in range(len(sentences) - 2, -1, -1):
-                if _BARE_ITEM.fullmatch(sentences[place]):
-                    sentences[place : place + 2] = [" ".join(sentences[place : place + 2])]
+                two = sentences[place : place + 2]
+                is_item = _BARE_ITEM.fullmatch(two[0]) or (
+                    are_lettered and _LETTER_ITEM.fullmatch(two[0])
+                )
+                if is_item or _VERSE_NUMBER.fullmatch(two[1]):
+                    sentences[place : place + 2] = [" ".join(two)]
         paragraphs.append(sentences)
     return paragraphs
 
