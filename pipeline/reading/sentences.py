@@ -347,13 +347,13 @@ _LEAST_OF_CLAUSES = 60
 # Art. 1.
 _ITEM = re.compile(
     r"(?:(?:\((?:\d{1,3}|[^\W\d_]|[ivxlc]{1,6}|[IVXLC]{1,6})\)|•|\d{1,3}[.)]|[^\W\d_]\)|[ivx]{1,5}[.)]"
-    r"|[IVXLC]{2,6}[.)]|(?:Art\.|Article|Artikel|Art[ií]culo|Section|Sec\.|§)\s?\d{1,4}[a-z]?\.)\s+)+(?=\S)"
+    r"|(?:Art\.|Article|Artikel|Art[ií]culo|Section|Sec\.|§)\s?\d{1,4}[a-z]?\.)\s+)+(?=\S)"
 )
 
 _ITEM_CHARACTERS = 5
 _BARE_ITEM = re.compile(r"\((?:\d{1,3}|[^\W\d_])\)|\d{1,2}[.)]")
-# A., B., and Q., which are no initials where so many paragraphs, and such a share, begin with one.
-_LETTER_ITEM = re.compile(r"[^\W\d_]\.(?:\s+(?=\S)|$)")
+# A., II., and Q., which are no initials where so many paragraphs, and such a share, begin with one.
+_LETTER_ITEM = re.compile(r"(?:[^\W\d_]|[IVXLC]{2,6})\.(?:\s+(?=\S)|$)")
 _FEWEST_LETTERED, _LEAST_LETTERED = 3, 0.2
 # The number of a verse of India, which is part of it.
 _VERSE_NUMBER = re.compile(r"\d{1,3}\s?[।॥]")
