@@ -113,6 +113,7 @@ class Records:
     # Corrupt ones, which end the reading; TensorFlow's threads read ahead.
     _found: list[CorruptRecord] = dataclasses.field(default_factory=list, init=False)
 
+    @as_written
     def of_shard(self, name: tf.Tensor) -> tf.data.Dataset:
         """The records of one shard, as bytes, as many as the manifest says."""
         signature = tf.TensorSpec([None], tf.string)

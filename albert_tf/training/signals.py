@@ -73,8 +73,10 @@ class StopRequest:
     def receive(self, number: int, frame: Any = None) -> None:
         """Note a signal; the next one of its kind ends the process at once."""
         self._reason = _REASONS[number]
-        if os.isatty(2):
-            os.write(2, b"\nStopping; what is done is saved ...\n")
+        # In a log too: the micro-batch may take a while. Nobody may be there to read it.
+        with contextlib.suppress(OSError):
+            after = b"\n" if os.isatty(2) else b""
+            os.write(2, after + b"Stopping; what is done is saved ...\n")
         # A limit of processor time sends its signal every second until the hard limit.
         is_repeated = number == signal.SIGXCPU
         signal.signal(number, signal.SIG_IGN if is_repeated else signal.SIG_DFL)

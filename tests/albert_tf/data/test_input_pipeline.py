@@ -4,6 +4,7 @@ import io
 import itertools
 import os
 import shutil
+import tempfile
 
 import numpy as np
 import pytest
@@ -168,6 +169,15 @@ def test_a_pass_reads_every_example_of_a_copy_once(tmp_path):
     assert sorted(rows[30:60]) == sorted(stored["copy-01"])
     assert sorted(rows[60:90]) == sorted(stored["copy-00"])
     assert rows[60:90] != rows[:30] != stored["copy-00"]
+
+
+def test_tensorflow_writes_no_program_of_its_own_that_a_kill_would_leave(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    root = tmp_path / "d"
+    records = Records(root, write_dataset(root))
+    rows_of(training_batches(records, StepShape(6, 2), seed=1), 2)
+    rows_of(evaluation_batches(records, batch_size=4, examples=6), 2)
+    assert list(tmp_path.iterdir()) == [root]
 
 
 def test_resuming_at_a_position_continues_the_stream(tmp_path):

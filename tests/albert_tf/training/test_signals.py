@@ -99,7 +99,8 @@ def test_what_takes_longer_than_the_time_left_is_not_begun():
     assert stop.reason == "max-time"
 
 
-def test_a_signal_ends_a_run_before_its_first_step_too():
+def test_a_signal_ends_a_run_before_its_first_step_too_and_is_told_at_once(capfd):
     with stop_requests(60.0) as stop:
         os.kill(os.getpid(), signal.SIGTERM)
         assert stop.reason == "terminated"
+    assert capfd.readouterr().err == "Stopping; what is done is saved ...\n"
