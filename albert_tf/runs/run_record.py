@@ -233,7 +233,8 @@ def _parsed(kind: type[Config], values: dict[str, Any], *, path: Path) -> Config
     try:
         return config_from_dict(kind, values)
     except SettingError as error:
-        raise AlbertError(f"{path}: {error}") from error
+        reason = str(error).removesuffix(".")
+        raise AlbertError(f"{path}: {reason}; put the file back as it was written.") from error
 
 
 def standing(run: Path) -> Iterator[str]:

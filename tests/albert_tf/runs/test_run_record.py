@@ -32,6 +32,17 @@ def test_what_a_run_resolved_by_itself_is_shown_as_resolved(tmp_path):
     assert read_run(folder, title="run").config.micro_batch_size == 4
 
 
+def test_an_edited_architecture_is_refused_with_the_way_out(tmp_path):
+    folder = write_records(tmp_path / "run")
+    write_json(folder / MODEL_CONFIG, {"hidden_size": "768"})
+    with pytest.raises(AlbertError) as refused:
+        read_run(folder, title="run")
+    assert str(refused.value) == (
+        f"{folder}/model.json: hidden_size must be of type int, not '768'; put the file back as "
+        "it was written."
+    )
+
+
 def test_a_run_may_keep_neither_settings_nor_data(tmp_path):
     folder = write_records(tmp_path / "run")
     (folder / CONFIG).unlink()
