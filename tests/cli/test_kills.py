@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import cli
-from schemas.files import TEMPORARY
+from schemas.files import TEMPORARY, remove
 from tests.commands import LITTLE_MODEL
 from tests.processes import left_in, session_of, wait_until
 
@@ -53,8 +53,16 @@ COMMANDS = {
     "export": ("export", "run", "--to", "hf"),
     "export over an older one": ("export", "run", "--to", "hf", "--overwrite"),
     "export a SavedModel": ("export", "run", "--to", "saved-model"),
+    "export a graph": ("export", "tuned", "--to", "onnx"),
+    "export vectors": ("export", "run", "--to", "sentence-transformers"),
     "import": ("import", "hf"),
+    "predict": ("predict", "tuned", "--input", "rows.tsv"),
+    "embed": ("embed", "run", "rows.tsv"),
+    "report": ("report", "data", "run"),
 }
+
+# Of commands that write a file, or whose folder takes its place when it is whole.
+AT_ONCE = {"predict": "out.csv", "embed": "out.npy", "report": "out.html", "export": "out"}
 
 # What is written anew each time: when and where a run was made, and how fast it was.
 OF_THE_CLOCK = {*("environment", "sha256", "seconds", "window_seconds", "sequences_per_second")}
@@ -100,7 +108,7 @@ def contents(folder):
     """The files of a result, without times."""
     return {
         str(path.relative_to(folder)): _content(path)
-        for path in sorted(folder.rglob("*"))
+        for path in (folder, *sorted(folder.rglob("*")))
         if path.is_file() and not OF_TENSORFLOW & {path.name, path.parent.name}
     }
 
@@ -126,7 +134,7 @@ class Place:
         self._processes, self._inputs = processes, inputs
         self.scratch, self.said = folder / "scratch", folder / "said"
         self.scratch.mkdir()
-        self.output = folder / "place" / "out"
+        self.output = folder / "place" / AT_ONCE.get(arguments[0], "out")
         self.output.parent.mkdir()
         self._arguments = (*arguments, "--output", self.output)
 
@@ -180,15 +188,15 @@ def test_a_killed_command_loses_nothing_and_leaves_nothing(processes, inputs, tm
     expected = contents(place.output)
     is_removed = "--overwrite" not in arguments
     if is_removed:
-        shutil.rmtree(place.output)
+        remove(place.output)
     moments, kills = random.Random(name), 0
     while kills < KILLS:
         is_killed = place.kill(after=moments.uniform(0.5 * first, whole))
         kills += is_killed
-        if name.startswith("export") and place.output.exists():
+        if arguments[0] in AT_ONCE and place.output.exists():
             assert contents(place.output) == expected
         if not is_killed or moments.random() < 0.3:
             place.check_finished(expected)
             if is_removed:
-                shutil.rmtree(place.output)
+                remove(place.output)
     place.check_finished(expected)
