@@ -46,6 +46,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 def _unnamed(folder: Path) -> BinaryIO | None:
     """A file without a name, of which a killed process leaves nothing; None if there are none."""
     try:
+        os.stat("/proc/self/fd")  # Which gives it a name.
         return open(os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666), "wb")
     except (AttributeError, OSError):
         return None

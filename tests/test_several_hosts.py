@@ -123,7 +123,7 @@ PARTS = ("model", "optimizer")
 # A vocabulary of 400 has few enough candidates too.
 FEW = """
 from albert_tf.model import sampled_softmax
-sampled_softmax.FREQUENT, sampled_softmax.LEAST_DRAWN, sampled_softmax.MOST_CANDIDATES = 20, 20, 1
+sampled_softmax.LEAST_DRAWN, sampled_softmax.MOST_CANDIDATES = 40, 1
 """
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from albert_tf.model.encoder import MASKED_SCORE, DropoutSeeds, Encoder, Layer
+from albert_tf.model.encoder import DropoutSeeds, Encoder, Layer
 from albert_tf.model.unpadding import unpadding_of
 from albert_tf.runs.metrics import Sums
 from schemas.architecture import ModelConfig
@@ -57,9 +57,8 @@ class MaskedLmHead(Layer):
         """Logits `[N, V]` of `rows` `[N, H]`, given the embedding table `[V, E]`.
 
         Args:
-            sampled: A batch with `candidates` `[C]`: the logits are theirs, `[N, C]`, each
-                lowered by the logarithm of its chance; what was not drawn is seen only by
-                the rows whose label it is.
+            sampled: A batch with `candidates` `[C]`: the logits are theirs, `[N, C]`, with
+                the offset of each but where it is the label.
         """
         x = self.activation(self.transform(rows))
         x = self.layer_norm(x)  # [N, E]
@@ -67,15 +66,13 @@ class MaskedLmHead(Layer):
         if sampled is not None:
             word_embeddings = ops.take(word_embeddings, sampled["candidates"], axis=0)
             bias = ops.take(bias, sampled["candidates"], axis=0)
-            bias = bias - ops.cast(sampled["log_chances"], bias.dtype)
         table = ops.cast(word_embeddings, self.compute_dtype)
         logits = self.operations.linear(x, ops.transpose(table), ops.cast(bias, x.dtype))
         if sampled is None:
             return logits
         labels = ops.reshape(sampled["masked_lm_ids"], (-1, 1))
-        places = ops.arange(logits.shape[-1], dtype=labels.dtype)
-        is_seen = ops.logical_or(sampled["is_drawn"], ops.equal(places, labels))
-        return ops.where(is_seen, logits, ops.cast(MASKED_SCORE, logits.dtype))
+        is_label = ops.equal(ops.arange(logits.shape[-1], dtype=labels.dtype), labels)
+        return ops.where(is_label, logits, logits + ops.cast(sampled["offsets"], logits.dtype))
 
 
 class ClassifierHead(Layer):

@@ -1,12 +1,14 @@
 """A softmax over a sample of the vocabulary, for all but the last steps of a run.
 
 With a large vocabulary most operations of a small model are those of its masked-LM head. So
-a step predicts among candidates alone: the most frequent tokens, a draw of all others, and
-for each masked token the token itself. The logit of each is lowered by the logarithm of its
-chance to be drawn, so that the model learns the same distribution over all tokens (Bengio
-and Senécal 2008; Jean et al. 2015, 1412.2007). What else is masked in the step is no
-candidate by that: a word that a text has twice would be taken for one that it has not. The
-last quarter of the cooldown and every evaluation are over the whole vocabulary.
+a step predicts among candidates alone: a draw of all tokens by their shares of what is
+masked in the run and of what the step shows, and for each masked token the token itself.
+Each stands for others as rare: its logit is lowered by the logarithm of its chance to be
+drawn, but where it is the label, which is there whatever is drawn. So the sum over
+candidates is, in the mean of draws, that over the vocabulary, and the gradient nearly so
+(Bengio and Senécal 2008). What else is masked in the step is no candidate by that: a word
+that a text has twice would be taken for one that it has not. The last quarter of the
+cooldown and every evaluation are over the whole vocabulary.
 
 The draw of a step follows from its number and the seed, so that neither a stop nor the size
 of a micro-batch changes it.
@@ -25,8 +27,11 @@ Batch = dict[str, Any]
 Integers = npt.NDArray[np.integer[Any]]
 Floats = npt.NDArray[np.floating[Any]]
 
-# The most frequent tokens, which are candidates in every step, and the fewest others drawn.
-FREQUENT, LEAST_DRAWN = 512, 256
+# The fewest tokens that are drawn besides labels.
+LEAST_DRAWN = 768
+
+# The offset of what was not drawn, which is there for the rows whose label it is.
+NOT_DRAWN = -10_000.0
 
 # Where the head takes most operations: layers up to this width, and no more candidates than
 # this share of the vocabulary.
@@ -49,7 +54,7 @@ def num_candidates(config: ModelConfig, train: TrainConfig, data: ResolvedDataCo
     if not train.sampled_steps or config.hidden_size > MOST_WIDTH:
         return None
     most = max(phase.config.max_predictions_per_seq for phase in phases_of(data, train))
-    number = FREQUENT + LEAST_DRAWN + train.batch_size * most
+    number = LEAST_DRAWN + train.batch_size * most
     return number if number <= MOST_CANDIDATES * config.vocab_size else None
 
 
@@ -58,13 +63,11 @@ class Candidates(NamedTuple):
 
     Attributes:
         candidates: Their ids `[C]`, in ascending order.
-        log_chances: The logarithm of the chance of each to be drawn, `[C]`.
-        is_drawn: Whether each is predicted among; others only where they are the label.
+        offsets: What is added to the logit of each where it is not the label, `[C]`.
     """
 
     candidates: Integers
-    log_chances: Floats
-    is_drawn: npt.NDArray[np.bool_]
+    offsets: Floats
 
     def batch(self, batch: Batch) -> Batch:
         """N micro-batches `[N, ...]` that are predicted among these, `[N, C]`.
@@ -84,51 +87,49 @@ class Candidates(NamedTuple):
 
 def among_any(batch: Batch, *, number: int) -> Batch:
     """N micro-batches that are predicted among so many tokens, whichever."""
-    every = Candidates(
-        np.arange(number, dtype=np.int32), np.zeros(number, np.float32), np.ones(number, bool)
-    )
-    return every.batch(batch)
+    every = np.arange(number, dtype=np.int32)
+    return Candidates(every, np.zeros(number, np.float32)).batch(batch)
 
 
 class Sampler:
-    """Draws the candidates of each step.
+    """Draws the candidates of each step, by priority (Duffield, Lund and Thorup 2007).
+
+    The share of a token is the mean of those in all labels of the run and in what the step
+    shows, for what a text has once it may have again. Each has a random number over its
+    share, and those below a threshold are drawn: the chance of a token is the threshold times
+    its share. The threshold, that of the first token without room, does not depend on which
+    labels are drawn.
 
     Args:
-        number: C, more than there may be labels and frequent tokens.
+        number: C, more than there may be labels.
         log_shares: Of each token of the vocabulary in all labels of the run, `[V]`.
 
-    >>> sampler = Sampler(number=515, log_shares=np.linspace(0, -7, 600), seed=1)
-    >>> found = sampler.draw(np.array([3, 590]), step=0)
-    >>> found.candidates[-3:].tolist(), found.is_drawn[-3:].tolist()
-    ([553, 557, 590], [True, True, False])
-    >>> np.exp(found.log_chances[-3:]).round(3)  # 2 of 88
-    array([0.023, 0.023, 0.023], dtype=float32)
+    >>> sampler = Sampler(number=4, log_shares=np.log([0.5, 0.3, 0.1, 0.05, 0.05]), seed=3)
+    >>> found = sampler.draw(np.array([3]), shown=np.array([0, 1, 4, 4]), step=0)
+    >>> found.candidates.tolist(), found.offsets.round(2).tolist()  # the label was not drawn
+    ([0, 1, 3, 4], [0.0, 0.0, -10000.0, 0.0])
     """
 
     def __init__(self, *, number: int, log_shares: Floats, seed: int) -> None:
-        self._number, self._seed = number, seed
-        self._is_frequent = np.zeros(len(log_shares), bool)
-        self._is_frequent[np.argsort(-log_shares, kind="stable")[:FREQUENT]] = True
-        self._others = np.flatnonzero(~self._is_frequent)
+        self._number, self._shares, self._seed = number, np.exp(log_shares), seed
 
-    def draw(self, labels: Integers, *, step: int) -> Candidates:
+    def draw(self, labels: Integers, *, shown: Integers, step: int) -> Candidates:
         """The candidates of a step.
 
         Args:
             labels: Of all that is masked in it, `[M]`.
+            shown: The tokens that the model is given, `[N]`.
         """
-        is_label = np.zeros_like(self._is_frequent)
-        is_label[labels] = True
-        # Drawn of all others, labels among them: else a label would say what else there is.
-        frequent = len(is_label) - len(self._others)
-        room = self._number - frequent - np.count_nonzero(is_label[self._others])
         random = np.random.default_rng((self._seed, step))
-        is_drawn = self._is_frequent.copy()
-        is_drawn[random.choice(self._others, room, replace=False, shuffle=False)] = True
-        is_candidate = is_drawn | is_label
-        # In the place of labels that were drawn too, tokens that are predicted nowhere.
-        missing = self._number - np.count_nonzero(is_candidate)
-        is_candidate[np.flatnonzero(~is_candidate)[:missing]] = True
-        ids = np.flatnonzero(is_candidate)
-        log_chances = np.where(self._is_frequent[ids], 0.0, np.log(room / len(self._others)))
-        return Candidates(ids.astype(np.int32), log_chances.astype(np.float32), is_drawn[ids])
+        counts = np.bincount(shown, minlength=len(self._shares))
+        shares = (self._shares + counts / len(shown)) / 2
+        keys = random.random(len(shares)) / shares
+        is_label = np.zeros(len(keys), bool)
+        is_label[labels] = True
+        room = self._number - np.count_nonzero(is_label)
+        threshold = np.partition(keys[~is_label], room)[room]
+        is_drawn = keys < threshold
+        ids = np.flatnonzero(is_drawn | is_label)
+        log_chances = np.minimum(0, np.log(shares[ids] * threshold))
+        offsets = np.where(is_drawn[ids], 0 - log_chances, NOT_DRAWN)
+        return Candidates(ids.astype(np.int32), offsets.astype(np.float32))

@@ -266,9 +266,12 @@ class Pretraining(Training):
         if not self.is_sampled(step):
             return None
         assert self._sampler is not None, "made before the examples are read"
-        is_masked = batch["masked_lm_weights"] > 0
-        labels = self.hosts.gather(np.where(is_masked, batch["masked_lm_ids"], -1).ravel())
-        return self._sampler.draw(labels[labels >= 0].astype(int), step=step)
+        labels, shown = (
+            of_hosts[of_hosts >= 0].astype(int)
+            for ids, mask in (("masked_lm_ids", "masked_lm_weights"), ("input_ids", "input_mask"))
+            for of_hosts in [self.hosts.gather(np.where(batch[mask] > 0, batch[ids], -1).ravel())]
+        )
+        return self._sampler.draw(labels, shown=shown, step=step)
 
     def parts(self, batch: Step) -> tuple[Counts, list[Batch]]:
         """What this host computes of a step, without padding."""

@@ -4,9 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from albert_tf.model import sampled_softmax
 from albert_tf.model.pretrainer import AlbertPretrainer, micro_batch_loss
 from albert_tf.model.sampled_softmax import Candidates, Sampler, among_any, num_candidates
 from albert_tf.training.timing import random_batch
@@ -16,63 +14,57 @@ from tests.training_data import TINY
 
 VOCABULARY, MASKED, NUMBER = 200, 40, 90
 
-SHARES = np.random.default_rng(7).dirichlet(np.full(VOCABULARY, 0.3))
+# Smoothed, as those of a run are: what is never drawn would be missed.
+SHARES = 0.9 * np.random.default_rng(7).dirichlet(np.full(VOCABULARY, 0.3)) + 0.1 / VOCABULARY
 
 
-@pytest.fixture
-def few_frequent(monkeypatch):
-    """As in a vocabulary of thousands, only some tokens are candidates in each step."""
-    monkeypatch.setattr(sampled_softmax, "FREQUENT", 10)
-    monkeypatch.setattr(sampled_softmax, "LEAST_DRAWN", 5)
-
-
-def drawn(seed, *, labels=None):
+def drawn(seed, *, labels=None, shown=()):
+    random = np.random.default_rng(seed)
+    shown = np.array([*shown, *random.choice(VOCABULARY, 60, p=SHARES)])
     if labels is None:
-        labels = np.random.default_rng(seed).choice(VOCABULARY, MASKED, p=SHARES)
-    return labels, Sampler(number=NUMBER, log_shares=np.log(SHARES), seed=1).draw(labels, step=seed)
+        labels = random.choice(VOCABULARY, MASKED, p=SHARES)
+    sampler = Sampler(number=NUMBER, log_shares=np.log(SHARES), seed=1)
+    return labels, shown, sampler.draw(labels, shown=shown, step=seed)
 
 
-@pytest.mark.usefixtures("few_frequent")
-def test_candidates_are_what_is_frequent_what_is_drawn_and_for_its_own_places_what_is_masked():
-    labels, found = drawn(1)
-    frequent = np.argsort(-SHARES)[:10]
-    assert len(found.candidates) == NUMBER == len(set(found.candidates))
+def test_candidates_are_what_is_masked_and_what_is_drawn_by_its_share():
+    labels, shown, found = drawn(1)
+    assert len(found.candidates) == NUMBER
     assert (np.diff(found.candidates) > 0).all()
-    assert set(labels) | set(frequent) < set(found.candidates)
-    is_frequent = np.isin(found.candidates, frequent)
-    assert found.is_drawn[is_frequent].all()
-    # Those drawn are as many as there is room for, whichever labels are among them.
-    room = NUMBER - 10 - len(set(labels) - set(frequent))
-    assert np.count_nonzero(found.is_drawn) == 10 + room
-    expected = np.where(is_frequent, 1.0, room / (VOCABULARY - 10))
-    np.testing.assert_allclose(np.exp(found.log_chances), expected, rtol=1e-6)
+    assert set(labels) < set(found.candidates)
+    is_drawn = found.offsets >= 0
+    # Others than labels are there only where they are drawn.
+    assert set(found.candidates[~is_drawn]) < set(labels)
+    chances = np.exp(-found.offsets[is_drawn])
+    of_step = np.bincount(shown, minlength=VOCABULARY) / 60
+    shares = (SHARES + of_step)[found.candidates[is_drawn]]
+    threshold = (chances / shares)[chances < 1].max()
+    np.testing.assert_allclose(chances, np.minimum(1, threshold * shares), rtol=1e-6)
+    assert 10 < np.count_nonzero(chances == 1) < 60
 
 
-@pytest.mark.usefixtures("few_frequent")
 def test_the_same_step_has_the_same_candidates_in_whatever_order_it_is_masked():
-    labels, found = drawn(1)
-    _, again = drawn(1, labels=labels[::-1])
+    labels, _, found = drawn(1)
+    *_, again = drawn(1, labels=labels[::-1])
     for one, other in zip(found, again, strict=True):
         np.testing.assert_array_equal(one, other)
-    assert not np.array_equal(found.candidates, drawn(2, labels=labels)[1].candidates)
+    assert not np.array_equal(found.candidates, drawn(2, labels=labels)[-1].candidates)
 
 
-@pytest.mark.usefixtures("few_frequent")
-def test_the_lowered_logits_add_up_to_those_of_the_whole_vocabulary_whatever_is_masked():
+def test_the_logits_add_up_to_those_of_the_whole_vocabulary_whatever_is_masked():
     """Also where a step masks some rare tokens again and again."""
     logits = np.random.default_rng(3).normal(size=VOCABULARY)
     rare = np.repeat(np.argsort(SHARES)[:8], 5)
     logits[rare] += 3
     sums = []
     for seed in range(3000):
-        _, found = drawn(seed, labels=rare)
-        sums.append(np.exp(logits[found.candidates] - found.log_chances)[found.is_drawn].sum())
+        *_, found = drawn(seed, labels=rare)
+        sums.append(np.exp(logits[found.candidates] + found.offsets).sum())
     assert np.mean(sums) == pytest.approx(np.exp(logits).sum(), rel=0.02)
 
 
-@pytest.mark.usefixtures("few_frequent")
 def test_a_sampled_softmax_learns_the_probabilities_of_the_whole_one():
-    """Of logits without a model, where two texts have rare tokens of their own."""
+    """Of logits without a model, where two texts have, and show, rare tokens of their own."""
     random = np.random.default_rng(0)
     truth = np.full((2, VOCABULARY), 0.5 / VOCABULARY)
     for text, own in enumerate(np.argsort(SHARES)[:20].reshape(2, 10)):
@@ -81,10 +73,10 @@ def test_a_sampled_softmax_learns_the_probabilities_of_the_whole_one():
     for step in range(3000):
         texts = np.repeat([0, 1], MASKED // 2)
         labels = np.array([random.choice(VOCABULARY, p=truth[text]) for text in texts])
-        _, found = drawn(step, labels=labels)
+        *_, found = drawn(step, labels=labels, shown=np.argsort(SHARES)[:20])
         is_label = found.candidates == labels[:, None]
-        seen = np.exp(logits[texts][:, found.candidates] - found.log_chances)
-        seen = np.where(found.is_drawn | is_label, seen, 0)
+        offsets = np.where(is_label, 0, found.offsets)
+        seen = np.exp(logits[texts][:, found.candidates] + offsets)
         gradient = np.zeros_like(logits)
         of_rows = seen / seen.sum(axis=1, keepdims=True) - is_label
         np.add.at(gradient, (texts[:, None], found.candidates[None]), of_rows / MASKED)
@@ -106,25 +98,22 @@ def lively(precision="float32"):
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.05)])
-def test_logits_are_those_of_the_candidates_lowered_and_seen_where_drawn_or_the_label(
+def test_logits_are_those_of_the_candidates_with_their_offsets_but_where_they_are_the_label(
     precision, tolerance
 ):
     batch = random_batch((1, 4, 16), length=12, predictions=3, vocab_size=TINY.vocab_size)
     batch["masked_lm_ids"][...] = [5, 6, 17]
     ids = np.array([2, 5, 6, 17, 40], np.int32)
-    is_drawn = np.array([True, False, True, False, True])
-    log_chances = np.array([0.0, -3.0, -3.0, -3.0, -1.5], np.float32)
-    given = Candidates(ids, log_chances, is_drawn).batch(batch)
+    offsets = np.array([0.0, -10_000.0, 3.0, -10_000.0, 1.5], np.float32)
+    given = Candidates(ids, offsets).batch(batch)
     model = lively(precision)
     whole, sampled = (
         np.asarray(model({name: values[0] for name, values in one.items()})[0], "float32")
         for one in (batch, given)
     )
-    is_seen = is_drawn | (np.arange(5) == [[1], [2], [3]] * 4)
-    assert is_seen.sum() == 4 * (4 + 3 + 4)
-    assert (sampled[~is_seen] == np.float32(tf.cast(-10_000.0, model.compute_dtype))).all()
-    expected = whole[:, ids] - log_chances
-    np.testing.assert_allclose(sampled[is_seen], expected[is_seen], atol=tolerance)
+    is_label = np.arange(5) == [[1], [2], [3]] * 4
+    expected = whole[:, ids] + np.where(is_label, 0, offsets)
+    np.testing.assert_allclose(sampled, expected, atol=tolerance, rtol=tolerance)
 
 
 def test_a_batch_among_all_tokens_has_the_loss_of_the_whole_softmax():

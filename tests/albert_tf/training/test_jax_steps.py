@@ -35,7 +35,7 @@ config = TrainConfig(
     masked_lm_prob="0.40:0.5,0.40..0.15", schedule="constant-cooldown", warmup_steps=2,
     sampled_softmax=True,
 )
-sampled_softmax.FREQUENT, sampled_softmax.LEAST_DRAWN, sampled_softmax.MOST_CANDIDATES = 20, 20, 1
+sampled_softmax.LEAST_DRAWN, sampled_softmax.MOST_CANDIDATES = 40, 1
 signal_at_step(int(sys.argv[3]))
 record, first = Pretraining.record, []
 
