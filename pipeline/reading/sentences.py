@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import sentencex
 
 from pipeline.core.documents import Document
-from pipeline.core.writing_systems import CLOSING_MARKS, SURE_ENDS, UNMARKED, UNSPACED, main_script
+from pipeline.core.writing_systems import CLOSING_MARKS, SURE_ENDS, UNMARKED, main_script
 
 DEFAULT_LANGUAGE = "en"
 
@@ -333,10 +333,6 @@ _ENDS_OF_SCRIPTS = {
     "|": r"(?<=[\u0900-\u0dff])\s?\|++(?!\s?\d)",
 }
 
-# Marks of ASCII as people type them in Chinese and Japanese, with no space after them.
-_ASCII_END = re.compile(rf"(?<=[{UNSPACED}])(?:[!?]+|\.)(?=[{UNSPACED}“”「」『』《》（])")
-_OF_HAN = str.maketrans("!?.", "！？。")
-
 # Where a clause of Thai or Lao ends: not before a number or a mark, or "ๆ", which
 # repeats a word. Several make a sentence of at least so many characters.
 _UNMARKED = re.compile(f"[{UNMARKED}]")
@@ -449,8 +445,6 @@ def _segmented(text: str, rules: SentenceRules) -> list[str]:
             len(_OPENER.findall(masked)) - len(_CLOSER.findall(masked)) > most
         ):
             masked = _OPENER.sub(_LETTER, masked)
-    if rules.language in ("zh", "ja"):
-        masked = _ASCII_END.sub(lambda found: found[0].translate(_OF_HAN), masked)
     found = list(sentencex.segment(rules.segmenter, masked))
     if masked != text:
         ends = [0, *itertools.accumulate(map(len, found))]
