@@ -20,7 +20,9 @@ def _stopped(number: int, frame: object) -> NoReturn:
 
 # While modules are imported nothing has begun; then `main` takes over. What a shell runs
 # in the background hears no Ctrl-C, and of a command's processes only the first speaks.
-if os.path.basename(sys.argv[0]) == "albert" and "--multiprocessing-fork" not in sys.orig_argv:
+if "--multiprocessing-fork" in sys.orig_argv:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+elif os.path.basename(sys.argv[0]) == "albert":
     for number in (signal.SIGINT, *ENDING):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _stopped)

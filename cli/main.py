@@ -213,7 +213,7 @@ def _hear_signals(shown: int) -> list[int]:
 
     def lost(unraisable: "sys.UnraisableHookArgs") -> None:
         # Raised in the end of an object, as importing makes many, it has ended nothing.
-        if isinstance(unraisable.exc_value, KeyboardInterrupt | Terminated):
+        if heard and isinstance(unraisable.exc_value, KeyboardInterrupt | Terminated):
             threading.Timer(0.05, os.kill, (os.getpid(), heard[-1])).start()
         else:
             sys.__unraisablehook__(unraisable)

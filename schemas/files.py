@@ -39,7 +39,14 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             if unnamed:
                 # With a folder's number Python follows the link to the file itself.
                 place = file.fileno()
-                os.link(f"/proc/self/fd/{place}", temporary, src_dir_fd=place)
+                try:
+                    os.link(f"/proc/self/fd/{place}", temporary, src_dir_fd=place)
+                except OSError:
+                    file.seek(0)
+                    with temporary.open("xb") as named:
+                        shutil.copyfileobj(file, named)
+                        named.flush()
+                        os.fsync(named.fileno())
         temporary.replace(path)
 
 
@@ -47,7 +54,7 @@ def _unnamed(folder: Path) -> BinaryIO | None:
     """A file without a name, of which a killed process leaves nothing; None if there are none."""
     try:
         os.stat("/proc/self/fd")  # Which gives it a name.
-        return open(os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666), "wb")
+        return open(os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666), "w+b")
     except (AttributeError, OSError):
         return None
 

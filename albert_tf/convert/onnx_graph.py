@@ -159,10 +159,12 @@ def _encoded(graph: Graph, config: ModelConfig, *, ids: str, types: str, mask: s
     heads, width = config.num_attention_heads, config.hidden_size
     size = width // heads
     flat = add("Reshape", mask, integers(-1))
+    # The first place has a row in any case, so that there is one.
+    flat = add("Slice", flat, integers(1), add("Shape", flat))
+    flat = add("Concat", integers(1), flat, axis=0)
     places = add("NonZero", flat)  # of tokens in [B * S]
     counted = add("CumSum", flat, graph.constant("axis", np.int64(0)))
-    tokens = add("Max", add("Sub", counted, integers(1)), integers(0))
-    tokens = add("Reshape", tokens, add("Shape", mask))  # at places [B, S]
+    tokens = add("Reshape", add("Sub", counted, integers(1)), add("Shape", mask))  # at [B, S]
     # The rows of each head [B, A, S] in those of the tokens, [T * 3 * A, D].
     queries = add("Unsqueeze", add("Mul", tokens, integers(3 * heads)), integers(1))
     queries = add("Add", queries, graph.constant("heads", np.arange(heads)[:, None]))

@@ -114,11 +114,12 @@ def read_trained(
     weights: Arrays = {}
     step, untrained, remarks = 0, (), tuple[str, ...]()
     if with_weights:
-        is_asked, which = which is not None, which or ("best" if task else "latest")
+        is_told = task is not None and which is None and not (folder / TASK_EVALUATION).exists()
+        which = which or ("best" if task else "latest")
         checkpoint = run_checkpoint(folder, which=which, say=say)
         weights, step = checkpoint.weights, checkpoint.state["step"]
         newest = newest_step(folder) or step
-        if newest > step and not (is_asked or (folder / TASK_EVALUATION).exists()):
+        if is_told and newest > step:
             remarks = (
                 f"{folder} has stopped at step {newest:,}; this is the best of what was measured, "
                 f"step {step:,} (--checkpoint latest takes the newest).",

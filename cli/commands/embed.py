@@ -84,25 +84,20 @@ def embed(model: Path, source: str, quiet: bool, debug: bool, **values: Any) -> 
     examples = read_texts(source, column, say=console.say)
     found = open_model(model, which=values["checkpoint"], say=console.say)
     texts = [example.text for example in examples]
-    if similar is not None:
-        texts = [similar, *texts]
-    lost, vectors = list[str](), []
+    given = found.rows_of(texts if similar is None else [similar, *texts])
+    say_lost(given, found.embedder.record, say=console.say)
+    vectors = []
     with console:
-        console.start("", total=len(texts), unit="texts")
-        for first in range(0, len(texts), _AT_ONCE):
-            given = found.rows_of(texts[first : first + _AT_ONCE])
-            if not lost:
-                say_lost(given, found.embedder.record, say=lost.append)
-                for sentence in lost:
-                    console.say(sentence)
-            vectors.append(found.vectors_of(given.rows, dimensions=values["dimensions"]))
-            console.advance(len(given.rows))
+        console.start("", total=len(given.rows), unit="texts")
+        for first in range(0, len(given.rows), _AT_ONCE):
+            some = given.rows[first : first + _AT_ONCE]
+            vectors.append(found.vectors_of(some, dimensions=values["dimensions"]))
+            console.advance(len(some))
     matrix = np.concatenate(vectors)
     if similar is not None:
         likeness = matrix[1:] @ matrix[0]
         for place in np.argsort(-likeness, kind="stable")[: values["top"]]:
-            text = " ".join(examples[place].text.split())
-            click.echo(f"{likeness[place]:.4f}  {printable(text)}")
+            click.echo(f"{likeness[place]:.4f}  {printable(' '.join(texts[place].split()))}")
     elif output is None:
         click.echo(_json_lines(examples, matrix).decode(), nl=False)
     else:

@@ -9,7 +9,7 @@ from pipeline.core.writing_systems import ends_sentence
 # The number of a page, alone in a line, and of a line, in its margin.
 _PAGE_NUMBER = re.compile(r"\s*+[-–—\[(]?\s*+(\d{1,4})\s*+[-–—\])]?\s*+")
 # Surely that of a page, also where no form feed ends one; the text goes on if it has small letters.
-_DASHED_NUMBER = re.compile(r"\n(?:[ \t]*+\n)?[ \t]*+[-–—] ?\d{1,4} ?[-–—]\n\s*+(?=([a-z])?)")
+_DASHED_NUMBER = re.compile(r"\n(?:[ \t]*+\n)?[ \t]*+[-–—] ?\d{1,4} ?[-–—]\n\s*+(?=(\w?))")
 _LINE_NUMBER = re.compile(r"(?m)^[ \t]{0,8}(\d{1,2})(?:[ \t]*$|([ \t]+)(.*))")
 _MARGIN = re.compile(r"(?m)^[ \t]{0,8}(\d{1,2})(?:[ \t]*\n|[ \t]+|\Z)")
 _DIGITS = re.compile(r"\d+")
@@ -43,7 +43,7 @@ def without_furniture(text: str) -> str:
     elif sum(text.count(f"{dash}\n") for dash in "-–—") >= _FEWEST_PAGES and (
         len(_DASHED_NUMBER.findall(text)) >= _FEWEST_PAGES
     ):
-        text = _DASHED_NUMBER.sub(lambda found: "\n" if found[1] else "\n\n", text)
+        text = _DASHED_NUMBER.sub(lambda found: "\n" if found[1].islower() else "\n\n", text)
     head = text[:_HEAD_CHARACTERS]
     is_likely = _LINE_NUMBER.match(head.lstrip("\n")) is not None
     return without_margin(text) if is_likely and has_margin(head) else text

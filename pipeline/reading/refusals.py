@@ -246,7 +246,7 @@ _MOST_ODD, _MOST_SAME, _MOST_ALONE = 0.6, 0.4, 0.04
 _FEWEST_LINES, _FEWEST_MARKED = 5, 3
 # A page in a line may have a bar or two.
 _CHARACTERS_A_MARK = 200
-_VERSE = re.compile(r"\W?\d{1,3}:\d\b(?![:.])")
+_VERSE = re.compile(r"(?:\W?|[^\W\d][^:]{0,40} [(\[]?)\d{1,3}:\d\b(?![:.])")
 _DAY = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}")
 # Lines that are looked at.
 SHOWN_LINES = 200

@@ -289,7 +289,9 @@ def language_of_record(record: Mapping[str, Any]) -> str:
         if isinstance(value, list):
             value = next(iter(value), None)
         if isinstance(value, dict):
-            value = next((value[label] for label in _LABELS if label in value), None)
+            value = next((each for n in _LABELS if isinstance(each := value.get(n), str)), None)
+        elif name in _IDENTIFIED:
+            continue
         if not isinstance(value, str):
             continue
         if name == "url":

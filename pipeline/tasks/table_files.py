@@ -132,7 +132,8 @@ def parse_table(
     cells = [own for _, own in divided]
     names = header or names_of(cells[0] if cells else [], path=path, rows=cells[1:])
     rows, counts = [], Counter[str]()
-    of_rows = named_cells(divided if header else divided[1:], names, are_whole=True)
+    # Without names the first line is told for its quotation marks.
+    of_rows = named_cells(divided if header or not names else divided[1:], names, are_whole=True)
     for number, (line, found) in enumerate(of_rows):
         place = f"{path}, line {line}"
         if isinstance(found, csv.Error):
@@ -272,7 +273,7 @@ def by_rows(value: Any, *, kind: Kind) -> Any:
     >>> by_rows({"tokens": ["Ada", "ran"], "tags": ["B-PER", "O"]}, kind="tag")
     {'tokens': ['Ada', 'ran'], 'tags': ['B-PER', 'O']}
     """
-    if not isinstance(value, dict) or not value.keys().isdisjoint(_RECORDS):
+    if not isinstance(value, dict) or listed_records(value) is not None:
         return value
     columns = [list(c.values()) if isinstance(c, dict) else c for c in value.values()]
     if not all(isinstance(c, list) for c in columns) or len({*map(len, columns)}) > 1:
@@ -288,10 +289,17 @@ def by_rows(value: Any, *, kind: Kind) -> Any:
     return [dict(zip(value, cells, strict=True)) for cells in zip(*columns, strict=True)]
 
 
+def listed_records(value: dict[str, Any]) -> list[Any] | None:
+    """The list of records that an object holds under ``data`` or ``rows``, if it does."""
+    lists = (value[name] for name in _RECORDS if isinstance(value.get(name), list))
+    return next((each for each in lists if all(isinstance(item, dict) for item in each)), None)
+
+
 def table_of_records(value: Any, *, path: str, kind: Kind) -> Table:
     """The table that a value of JSON is: its records, or those under ``data`` or ``rows``."""
     if isinstance(value, dict):
-        value = next((value[n] for n in _RECORDS if isinstance(value.get(n), list)), [value])
+        records = listed_records(value)
+        value = [value] if records is None else records
         if all(isinstance(each, dict) and isinstance(each.get("row"), dict) for each in value):
             # As the viewer of the Hugging Face Hub has them.
             value = [each["row"] for each in value]

@@ -39,6 +39,9 @@ NO_SPANS = "row without a value for its spans, read as one without entities"
 # More spans than this that do not fit their texts are no slips.
 _MAX_MISFITS = 0.1
 
+# Of fewer spans nothing is told by their lengths.
+_MANY_SPANS = 20
+
 # Brackets around an entity, as CoNLL-2005 and 2012 have them: (PER*, *, *), (PER).
 _BRACKETED = re.compile(r"(?:\(([^()*\s]+))?(\*?)(\)?)")
 
@@ -245,6 +248,7 @@ class SpanReader:
         # Spans that end a letter before their word, and of one character without spaces.
         self._cut: list[str] = []
         self._single: list[str] = []
+        self._may_be_cut = True
         self._may_count_words = True
 
     def tags(self, row: Row, name: str, words: Sequence[str], text: str) -> tuple[str, ...]:
@@ -270,6 +274,7 @@ class SpanReader:
         start, end = span.start, span.end
         if not span.text and end - start < 2 and any(map(is_unspaced, text[start : end + 1])):
             self._single.append(place)
+        self._may_be_cut &= end < len(text)
         if span.text and text[max(start, 0) : end] != span.text:
             if text[max(start, 0) : end + 1] == span.text:
                 self._cut.append(place)
@@ -294,13 +299,15 @@ class SpanReader:
 
     def check(self) -> None:
         """Refuse spans of which more than a tenth do not fit their texts."""
-        # Hardly any name has one character.
-        for places, most in ((self._cut, 1 / 2), (self._single, 1 / 3)):
+        # Of many names few have one character, and some end a text.
+        is_many = self._may_be_cut and self._total >= _MANY_SPANS
+        for places, most in ((self._cut, 1 / 2), (self._single, 1 / 3 if is_many else 1)):
             if len(places) > most * self._total:
+                otherwise = "; if these are right, give each span its text"
                 raise AlbertError(
                     f"{places[0]}: the span ends before its last character, as {len(places):,} of "
-                    f"{self._total:,} in the file; an end is the place after the last character; "
-                    f"if these are right, give each span its text{wanted('tag')}"
+                    f"{self._total:,} in the file; an end is the place after the last character"
+                    f"{otherwise if places is self._single else ''}{wanted('tag')}"
                 )
         if len(self._misfits) <= _MAX_MISFITS * self._total:
             return

@@ -35,7 +35,7 @@ def spoiled(models, tmp_path_factory):
         ("export", "{run}", "--to", "hf", "--output", "{out}"),
         ("fill-mask", "{run}", "It [MASK]."),
         ("evaluate", "{run}", "--data", "{data}"),
-        ("embed", "{hf}", "{run}/spiece.model"),
+        ("embed", "{hf}", "{rows}"),
         ("import", "{hf}", "--output", "{out}"),
         ("finetune", "{run}", "--task", "classify", "--train", "{rows}", "--output", "{out}"),
         ("pretrain", "--data", "{data}", "--init-from", "{run}", "--output", "{out}"),

@@ -429,6 +429,12 @@ def test_the_numbers_of_pages_are_no_text(pages, tmp_path):
     assert documents == [["It was late.", "Why?", "So."]]
 
 
+def test_a_sentence_goes_on_after_a_number_between_dashes_in_any_script(tmp_path):
+    text = "".join(f"Он пришёл\n- {page} -\nдомой.\n- {page + 1} -\nЗачем?\n" for page in (1, 3))
+    _, documents = read(written(tmp_path, "a.txt", text), language="ru")
+    assert documents == [["Он пришёл домой.", "Зачем? Он пришёл домой.", "Зачем?"]]
+
+
 @pytest.mark.parametrize(
     "pages",
     [
@@ -719,6 +725,8 @@ def test_marks_that_people_write_are_text(line, tmp_path):
             f"[{c}:{v}] And he said unto them, it is late." for c in "12" for v in range(1, 32)
         ),
         '("It was late," he said, "and cold.")\n("So it was.")\n' * 4,
+        "".join(f"Genesis 1:{verse}\nAnd it was so.\n" for verse in range(1, 32)),
+        "".join(f"Al-Baqara (2:{verse}): And it was so.\n" for verse in range(1, 32)),
     ],
 )
 def test_good_text_is_not_refused_by_its_shape(text, tmp_path):
@@ -948,6 +956,8 @@ def test_a_column_may_have_a_number_for_its_name(tmp_path):
         ({"metadata": {"identification": {"label": "de", "prob": 0.9}}}, "de"),
         ({"languages": 3, "language": ["pl", "en"]}, "pl"),
         ({"language": {"code": "de", "name": "German"}}, "de"),
+        ({"language": {"id": 7, "name": "German"}}, "de"),
+        ({"identification": "DE-7"}, "en"),
         ({"language": [{"label": "deu_Latn", "score": 0.9}]}, "de"),
         ({"meta": {"inLanguage": "de-DE"}}, "de"),
         ({"lang": {"score": "de"}}, "en"),

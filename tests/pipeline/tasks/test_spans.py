@@ -98,12 +98,22 @@ def test_names_may_be_marked_without_their_ending_unless_most_are(tmp_path, geni
     ],
 )
 def test_spans_that_end_at_their_last_character_are_refused(tmp_path, text, span):
-    rows = json.dumps([{"text": text, "spans": [span]}] * 3)
+    rows = json.dumps([{"text": text, "spans": [span]}] * 30)
     with pytest.raises(AlbertError) as refused:
         read(tmp_path, rows, task="tag")
-    assert "the span ends before its last character, as 3 of 3 in the file; an end is" in str(
+    assert "the span ends before its last character, as 30 of 30 in the file; an end is" in str(
         refused.value
     )
+
+
+@pytest.mark.parametrize(
+    ("spans", "rows"), [([[0, 1, "A"], [1, 2, "A"]], 2), ([[0, 1, "A"], [2, 4, "A"]], 30)]
+)
+def test_names_of_one_character_are_names_where_they_are_few_or_another_ends_a_text(
+    tmp_path, spans, rows
+):
+    file = read(tmp_path, json.dumps([{"text": "中美会谈", "spans": spans}] * rows), task="tag")
+    assert len(file.examples) == rows
 
 
 def test_names_of_one_character_are_names_where_their_text_says_so(tmp_path):

@@ -578,6 +578,17 @@ def test_the_records_of_an_object_of_json_may_be_in_a_list(tmp_path, name):
     assert labelled(read(tmp_path, json.dumps({name: viewed}))) == labelled(file)
 
 
+def test_a_column_may_be_called_as_lists_of_records_are(tmp_path):
+    columns = {"examples": ["Good.", "Bad."], "label": ["pos", "neg"]}
+    file = read(tmp_path, json.dumps(columns), text="examples")
+    assert labelled(file) == [("Good.", "pos"), ("Bad.", "neg")]
+
+
+def test_a_header_is_told_for_its_quotation_marks(tmp_path):
+    with pytest.raises(AlbertError, match="line 1: the quotation marks do not fit together"):
+        read(tmp_path, '"text" ,label\nGood,pos\nBad,neg\n')
+
+
 def test_a_label_that_losses_ignore_is_none(tmp_path):
     file = read(tmp_path, "text,label\nSo.,1\nNo.,-100\nYes.,0\n")
     assert labelled(file) == [("So.", "1"), ("Yes.", "0")]
