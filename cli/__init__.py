@@ -12,9 +12,15 @@ from schemas.errors import ENDING
 STARTED = time.monotonic()
 
 
+def ended_by(number: int) -> tuple[str, int]:
+    """What is said of a command that a signal has ended, and its exit code."""
+    word, code = ("Interrupted", 130) if number == signal.SIGINT else ("Terminated", 143)
+    return f"{word}; run the same command again.", code
+
+
 def _stopped(number: int, frame: object) -> NoReturn:
-    code, word = (130, b"Interrupted") if number == signal.SIGINT else (143, b"Terminated")
-    os.write(2, b"Error: %s; run the same command again.\n" % word)
+    sentence, code = ended_by(number)
+    os.write(2, f"Error: {sentence}\n".encode())
     os._exit(code)
 
 

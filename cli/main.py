@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 import click
 
+from cli import ended_by
 from cli.commands.analyze import analyze
 from cli.commands.embed import embed
 from cli.commands.evaluate import evaluate
@@ -37,9 +38,6 @@ from cli.support.console import tell
 from schemas import __version__
 from schemas.errors import ENDING, FORM, AlbertError
 from schemas.readable import in_a_line, printable
-
-INTERRUPTED, TERMINATED = 130, 143
-_AGAIN = "run the same command again."
 
 # What Python and the system's loader say where an error has no type of its own.
 _NO_MEMORY = re.compile("can't start new thread|failed to map segment|cannot allocate memory", re.I)
@@ -102,10 +100,11 @@ class AlbertGroup(click.Group):
             code = error.exit_code
         except (KeyboardInterrupt, click.Abort) as error:
             # click hides what the interrupt may have said.
-            sentence = str(error.__cause__ or error) or f"Interrupted; {_AGAIN}"
-            code = _fail(sentence, code=INTERRUPTED)
+            sentence, code = ended_by(signal.SIGINT)
+            _fail(str(error.__cause__ or error) or sentence)
         except Terminated as error:
-            code = _fail(str(error) or f"Terminated; {_AGAIN}", code=TERMINATED)
+            sentence, code = ended_by(signal.SIGTERM)
+            _fail(str(error) or sentence)
         except BrokenPipeError:
             # Whoever reads the output has seen enough.
             code = 0
@@ -114,9 +113,8 @@ class AlbertGroup(click.Group):
                 code = _fail(str(error), code=error.exit_code)
             elif heard:
                 # A library made another error of it.
-                is_interrupt = heard[0] == signal.SIGINT
-                code = INTERRUPTED if is_interrupt else TERMINATED
-                _fail(f"{'Interrupted' if is_interrupt else 'Terminated'}; {_AGAIN}")
+                sentence, code = ended_by(heard[0])
+                _fail(sentence)
             else:
                 code = _fail(_unforeseen(error))
         os.close(shown)
