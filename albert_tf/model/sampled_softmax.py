@@ -10,8 +10,8 @@ candidates is, in the mean of draws, that over the vocabulary, and the gradient 
 that a text has twice would be taken for one that it has not. The last quarter of the
 cooldown and every evaluation are over the whole vocabulary.
 
-The draw of a step follows from its number and the seed, so that neither a stop nor the size
-of a micro-batch changes it.
+The draw of a step follows from its number, its texts and the seed, so that neither a stop nor
+the size of a micro-batch changes it.
 """
 
 from typing import Any, NamedTuple
@@ -130,6 +130,6 @@ class Sampler:
         threshold = np.partition(keys[~is_label], room)[room]
         is_drawn = keys < threshold
         ids = np.flatnonzero(is_drawn | is_label)
-        log_chances = np.minimum(0, np.log(shares[ids] * threshold))
-        offsets = np.where(is_drawn[ids], 0 - log_chances, NOT_DRAWN)
+        lowered = np.maximum(0, -np.log(shares[ids] * threshold))
+        offsets = np.where(is_drawn[ids], lowered, NOT_DRAWN)
         return Candidates(ids.astype(np.int32), offsets.astype(np.float32))

@@ -118,8 +118,8 @@ def read_trained(
         which = which or ("best" if task else "latest")
         checkpoint = run_checkpoint(folder, which=which, say=say)
         weights, step = checkpoint.weights, checkpoint.state["step"]
-        newest = newest_step(folder) or step
-        if is_told and newest > step:
+        newest = newest_step(folder) if is_told else None
+        if newest is not None and newest > step:
             remarks = (
                 f"{folder} has stopped at step {newest:,}; this is the best of what was measured, "
                 f"step {step:,} (--checkpoint latest takes the newest).",

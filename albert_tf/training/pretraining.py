@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 import keras
 import numpy as np
+import numpy.typing as npt
 
 from albert_tf.data.data_check import check_same_data
 from albert_tf.data.input_pipeline import StepShape, in_advance, is_accelerated, training_batches
@@ -266,12 +267,13 @@ class Pretraining(Training):
         if not self.is_sampled(step):
             return None
         assert self._sampler is not None, "made before the examples are read"
-        labels, shown = (
-            of_hosts[of_hosts >= 0].astype(int)
-            for ids, mask in (("masked_lm_ids", "masked_lm_weights"), ("input_ids", "input_mask"))
-            for of_hosts in [self.hosts.gather(np.where(batch[mask] > 0, batch[ids], -1).ravel())]
-        )
-        return self._sampler.draw(labels, shown=shown, step=step)
+
+        def of_all(ids: str, mask: str) -> npt.NDArray[np.int_]:
+            found = self.hosts.gather(np.where(batch[mask] > 0, batch[ids], -1).ravel())
+            return found[found >= 0].astype(int)
+
+        labels = of_all("masked_lm_ids", "masked_lm_weights")
+        return self._sampler.draw(labels, shown=of_all("input_ids", "input_mask"), step=step)
 
     def parts(self, batch: Step) -> tuple[Counts, list[Batch]]:
         """What this host computes of a step, without padding."""
