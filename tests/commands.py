@@ -59,6 +59,13 @@ def run(*arguments) -> str:
     return said
 
 
+def refused(*arguments, code: int = 2) -> str:
+    """What a command says that ends with an exit code: 2 for what was typed or set."""
+    found, said = attempt(*arguments)
+    assert found == code, said
+    return said
+
+
 def attempt(*arguments, stdout: TextIO | None = None) -> tuple[int, str]:
     """The exit code of a command in this process, and what it says, but for another `stdout`."""
     said = io.StringIO()

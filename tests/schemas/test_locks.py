@@ -13,7 +13,8 @@ from pipeline.storage import output_folder
 from schemas.errors import SettingError
 from schemas.files import write_json, write_text
 from schemas.locks import check_own, lock, open_own
-from tests.commands import attempt, contents
+from tests.commands import contents, refused
+from tests.refusals import refusal
 
 # With more steps to come, and a test file without predictions.
 IDENTITY = {"steps": 9, "test": ["predictions-2.jsonl"]}
@@ -66,9 +67,7 @@ def test_a_link_is_refused_and_of_an_overwritten_one_only_the_link_goes(
     write_text(folder / progress, "")
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
     (folder / name).symlink_to(precious / leads_to)
-    with pytest.raises(SettingError) as refusal:
-        claim(folder, footprint)
-    assert str(refusal.value) == REFUSED.format(folder / name)
+    assert refusal(claim, folder, footprint, error=SettingError) == REFUSED.format(folder / name)
     assert claim(folder, footprint, overwrite=True) is False
     assert contents(folder) == ["config.json"]
 
@@ -78,17 +77,16 @@ def test_a_lock_and_a_log_are_files_of_their_own(tmp_path, precious, link):
     held, log = tmp_path / ".lock", tmp_path / "log"
     for path, hold in ((held, lambda: lock(tmp_path)), (log, lambda: open_own(log, "a"))):
         link(precious / "thesis", path)
-        with pytest.raises(SettingError) as refusal, hold():
+        with pytest.raises(SettingError) as caught, hold():
             pass
-        assert str(refusal.value) == REFUSED.format(path)
+        assert str(caught.value) == REFUSED.format(path)
 
 
 def test_a_command_that_is_refused_empties_nothing(tmp_path, precious):
     (tmp_path / "out").mkdir()
     (tmp_path / "out/.lock").symlink_to(precious / "thesis")
     (tmp_path / "a.txt").write_text("Some text.\n\nMore of it.\n", "utf-8")
-    code, said = attempt("vocab", "--text", tmp_path / "a.txt", "--output", tmp_path / "out")
-    assert code == 2
+    said = refused("vocab", "--text", tmp_path / "a.txt", "--output", tmp_path / "out")
     assert said.endswith(f"Error: {REFUSED.format(tmp_path / 'out/.lock')}\n")
 
 

@@ -12,6 +12,7 @@ from schemas.errors import AlbertError
 from schemas.files import json_text, read_json, write_json
 from schemas.manifest import fingerprint_of, parse_manifest, read_manifest
 from tests.manifests import places, with_fingerprint
+from tests.refusals import refusal
 
 GOLDEN = Path(__file__).parent / "golden" / "manifest-1.json"
 
@@ -31,12 +32,6 @@ def change(dataset, **changes):
     values = read_json(dataset / "manifest.json") | changes
     values = {key: value for key, value in values.items() if value is not None}
     write_json(dataset / "manifest.json", values)
-
-
-def error_of(dataset):
-    with pytest.raises(AlbertError) as caught:
-        read_manifest(dataset)
-    return str(caught.value)
 
 
 def test_a_manifest_is_read_back_as_it_was(dataset):
@@ -96,7 +91,7 @@ def test_a_manifest_of_documents_names_them_for_every_epoch(dataset):
 )
 def test_a_manifest_of_documents_that_contradicts_itself_is_refused(dataset, changes, found):
     write_json(dataset / "manifest.json", of_documents(**changes).to_dict())
-    assert error_of(dataset) == (
+    assert refusal(read_manifest, dataset) == (
         f"{dataset}/manifest.json is damaged: {found}; make the data again with --overwrite."
     )
 
@@ -110,17 +105,12 @@ def test_the_files_of_a_copy_are_found_by_split_and_copy():
     assert len(MANIFEST.shard_files("train", 1)) == 2
     assert MANIFEST.shard_files("train", 2) == ()
     assert MANIFEST.shard_files("eval", 0) == ()
-
-
-def test_copies_are_counted_by_split():
-    assert MANIFEST.num_copies("train") == 2
-    assert MANIFEST.num_copies("eval") == 0
-    assert MANIFEST.num_copies("test") == 0
+    assert [MANIFEST.num_copies(split) for split in ("train", "eval", "test")] == [2, 0, 0]
 
 
 def test_another_format_version_is_refused(dataset):
     change(dataset, format_version=2)
-    assert error_of(dataset) == (
+    assert refusal(read_manifest, dataset) == (
         f"{dataset}/manifest.json has format version 2 and this program reads 1; "
         "make the data again with this version."
     )
@@ -129,7 +119,7 @@ def test_another_format_version_is_refused(dataset):
 @pytest.mark.parametrize("other", [None, "albert-vocabulary"])
 def test_the_manifest_of_something_else_is_refused(dataset, other):
     change(dataset, format=other)
-    assert error_of(dataset) == (
+    assert refusal(read_manifest, dataset) == (
         f"{dataset}/manifest.json describes no data set of albert make-data; give the "
         "folder of one."
     )
@@ -137,14 +127,12 @@ def test_the_manifest_of_something_else_is_refused(dataset, other):
 
 def test_a_manifest_that_is_not_a_file_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "manifest.json")
-    assert "has no manifest.json" in error_of(tmp_path)
+    assert "has no manifest.json" in refusal(read_manifest, tmp_path)
 
 
 def test_the_copy_in_a_run_has_another_remedy():
     values = json.loads(json_text(MANIFEST.to_dict())) | {"shards": None}
-    with pytest.raises(AlbertError) as caught:
-        parse_manifest(values, "run/data_manifest.json")
-    assert str(caught.value) == (
+    assert refusal(parse_manifest, values, "run/data_manifest.json") == (
         "run/data_manifest.json is damaged: 'NoneType' object is not iterable; copy "
         "the manifest.json of its data set over it."
     )
@@ -236,18 +224,11 @@ def agreeing(values):
     return values
 
 
-def refusal(values):
-    """What is said of a JSON object in the place of a manifest."""
-    with pytest.raises(AlbertError) as caught:
-        parse_manifest(values, "data/manifest.json")
-    return str(caught.value)
-
-
 @pytest.mark.parametrize(("edit", "found"), EDITS, ids=[edit.__name__ for edit, _ in EDITS])
 def test_an_edited_manifest_is_refused_with_what_is_wrong(edit, found):
     values = json.loads(json_text(MANIFEST.to_dict()))
     edit(values)
-    message = refusal(agreeing(values))
+    message = refusal(parse_manifest, agreeing(values), "data/manifest.json")
     assert message.startswith("data/manifest.json is damaged: ")
     assert message.endswith("; make the data again with --overwrite.")
     assert found in message
@@ -268,7 +249,7 @@ def test_an_edited_manifest_is_refused_with_what_is_wrong(edit, found):
 def test_an_edit_that_is_possible_by_itself_shows_in_the_fingerprint(edit):
     values = json.loads(json_text(MANIFEST.to_dict()))
     edit(values)
-    assert refusal(values) == (
+    assert refusal(parse_manifest, values, "data/manifest.json") == (
         "data/manifest.json is damaged: fingerprint does not match its config, inputs, "
         "vocabulary and versions; make the data again with --overwrite."
     )

@@ -5,6 +5,7 @@ import pytest
 from schemas.config import DataConfig, TrainConfig
 from schemas.errors import SettingError
 from schemas.phases import Ramp, Stage, parse_schedule, phases_of
+from tests.refusals import refusal
 
 DATA = DataConfig(max_seq_length=128).resolved(input_bytes=0)
 
@@ -39,31 +40,26 @@ NO_SHARES = (
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"),
+    ("setting", "text", "problem"),
     [
         *(
-            (text, NO_SCHEDULE)
+            ("max_seq_length", text, NO_SCHEDULE)
             for text in ("", "x", "128:", "128:0.5", "128:a,64", "128,64", "1.5")
         ),
-        *((text, NO_SHARES) for text in ("64:0,128", "64:1,128", "64:0.6,96:0.4,128")),
+        *(
+            ("max_seq_length", text, NO_SHARES)
+            for text in ("64:0,128", "64:1,128", "64:0.6,96:0.4,128")
+        ),
         (
-            "64..128",
+            *("max_seq_length", "64..128"),
             ": only --masked-lm-prob can change with every step; give values such as 128:0.9,512.",
         ),
+        (*("sentence_task", "sop:0.5,none"), ": a model has one sentence task; give one value."),
     ],
 )
-def test_what_is_no_schedule_is_one_sentence(text, problem):
-    with pytest.raises(SettingError) as caught:
-        parse_schedule(text, "max_seq_length")
-    assert str(caught.value) == f"--max-seq-length {text!r}{problem}"
-
-
-def test_a_sentence_task_has_no_schedule():
-    with pytest.raises(SettingError) as caught:
-        parse_schedule("sop:0.5,none", "sentence_task")
-    assert str(caught.value) == (
-        "--sentence-task 'sop:0.5,none': a model has one sentence task; give one value."
-    )
+def test_what_is_no_schedule_is_one_sentence(setting, text, problem):
+    said = refusal(parse_schedule, text, setting, error=SettingError)
+    assert said == f"--{setting.replace('_', '-')} {text!r}{problem}"
 
 
 def test_without_settings_a_run_is_one_phase_of_its_data():
@@ -104,6 +100,4 @@ def test_predictions_that_the_data_limits_stay_limited_at_its_lengths():
     ],
 )
 def test_settings_that_fit_no_sequence_are_refused(setting, text, problem):
-    with pytest.raises(SettingError) as caught:
-        phases_of(DATA, TrainConfig(**{setting: text}))
-    assert str(caught.value) == problem
+    assert refusal(phases_of, DATA, TrainConfig(**{setting: text}), error=SettingError) == problem

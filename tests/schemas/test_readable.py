@@ -75,14 +75,14 @@ def test_a_duration(seconds, text):
 
 
 @pytest.mark.parametrize(
-    ("number", "text"), [(0, "0 B"), (999.4, "999 B"), (999.6, "1 kB"), (40_000, "40 kB")]
+    ("number", "text"),
+    [
+        *((0, "0 B"), (999.4, "999 B"), (999.6, "1 kB"), (40_000, "40 kB")),
+        # Beyond all prefixes is the last.
+        *((1e30, "1e+06 YB"), (math.inf, "inf YB")),
+    ],
 )
 def test_a_quantity_takes_the_prefix_of_its_size(number, text):
-    assert prefixed(number, "B") == text
-
-
-@pytest.mark.parametrize(("number", "text"), [(1e30, "1e+06 YB"), (math.inf, "inf YB")])
-def test_a_size_beyond_all_prefixes_has_the_last(number, text):
     assert prefixed(number, "B") == text
 
 
