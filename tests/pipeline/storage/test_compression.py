@@ -151,8 +151,32 @@ def read(data, start=0, end=None):
     return text, counts.dropped[DAMAGED]
 
 
-def test_all_streams_are_one_text():
-    assert read(FILE) == (b"".join(TEXTS), 0)
+SECOND = len(STREAMS[0])
+LONG = b"he came and she left. " * 1000
+WITH_CHECKSUM = bz2.compress(LONG)
+# What is read of a file, with how often it is damaged.
+FILES = {
+    "all streams are one text": ([FILE], (b"".join(TEXTS), 0)),
+    "a range owns the streams that begin inside": ([FILE, SECOND, SECOND + 1], (TEXTS[1], 0)),
+    "and no other": ([FILE, SECOND + 1, SECOND + len(STREAMS[1])], (b"", 0)),
+    "empty streams are read over": ([bz2.compress(b"") + STREAMS[1]], (TEXTS[1], 0)),
+    "a checksum that does not fit costs no text": (
+        [WITH_CHECKSUM[:-4] + bytes([WITH_CHECKSUM[-4] ^ 255]) + WITH_CHECKSUM[-3:]],
+        (LONG, 1),
+    ),
+    "a file that is cut off keeps its whole streams": ([FILE[:-40]], (b"".join(TEXTS[:-1]), 1)),
+    "what stands after the last stream is counted": (
+        [STREAMS[3] + b"BZh9 is no header"],
+        (TEXTS[3], 1),
+    ),
+    "zeros after it are padding": ([STREAMS[3] + bytes(100)], (TEXTS[3], 0)),
+}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_many_streams_are_read_with_what_is_damaged(kind):
+    given, expected = FILES[kind]
+    assert read(*given) == expected
 
 
 @given(st.lists(st.integers(0, len(FILE))))
@@ -160,16 +184,6 @@ def test_ranges_read_each_stream_once(cuts):
     edges = [0, *sorted(cuts), len(FILE)]
     parts = [read(FILE, *edges[i : i + 2])[0] for i in range(len(edges) - 1)]
     assert b"".join(parts) == b"".join(TEXTS)
-
-
-def test_a_range_owns_the_streams_that_begin_inside():
-    second = len(STREAMS[0])
-    assert read(FILE, second, second + 1) == (TEXTS[1], 0)
-    assert read(FILE, second + 1, second + len(STREAMS[1])) == (b"", 0)
-
-
-def test_empty_streams_are_read_over():
-    assert read(bz2.compress(b"") + STREAMS[1]) == (TEXTS[1], 0)
 
 
 @pytest.mark.parametrize("number", [0, 7, 29])
@@ -180,16 +194,6 @@ def test_a_damaged_stream_costs_no_other(number):
     assert read(b"".join(streams)) == (kept, 1)
 
 
-def test_a_checksum_of_bz2_that_does_not_fit_costs_no_text():
-    data = bytearray(bz2.compress(b"he came and she left. " * 1000))
-    data[-4] ^= 255
-    assert read(bytes(data)) == (b"he came and she left. " * 1000, 1)
-
-
-def test_a_cut_off_file_keeps_its_whole_streams():
-    assert read(FILE[:-40]) == (b"".join(TEXTS[:-1]), 1)
-
-
 def test_a_cut_off_stream_keeps_its_whole_blocks():
     # A stream is made of blocks of 900 kB, each of which decompresses alone.
     text = bytes(random.Random(1).choices(b"abcdefgh", k=2_500_000))
@@ -197,11 +201,6 @@ def test_a_cut_off_stream_keeps_its_whole_blocks():
     assert damaged == 1
     assert text.startswith(kept)
     assert len(kept) > 1_700_000
-
-
-def test_what_stands_after_the_last_of_many_streams_is_counted():
-    assert read(STREAMS[3] + b"BZh9 is no header") == (TEXTS[3], 1)
-    assert read(STREAMS[3] + bytes(100)) == (TEXTS[3], 0)
 
 
 @pytest.mark.parametrize("number", [0, 7, 29])

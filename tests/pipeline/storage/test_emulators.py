@@ -13,6 +13,7 @@ from pipeline.reading.inputs import find_inputs
 from pipeline.storage import files, remote
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
+from tests.refusals import refusal
 from tests.storage_emulators import EMULATORS, emulated
 from tests.unreliable_server import UnreliableServer
 
@@ -159,9 +160,7 @@ def unreliable(served, monkeypatch):
 
 def one_sentence(path, verb, action, *arguments):
     """What an action that fails says."""
-    with pytest.raises(AlbertError) as error:
-        action(*arguments)
-    said = str(error.value)
+    said = refusal(action, *arguments)
     assert said.startswith(f"{path} cannot be {verb}: ")
     assert "\n" not in said
     return said

@@ -11,6 +11,7 @@ from pipeline.storage.files import find_files, open_binary
 from schemas.errors import AlbertError
 from tests.memory_files import STORAGE
 from tests.pipeline.reading.whole_file import read_file
+from tests.refusals import refusal
 
 
 @pytest.fixture
@@ -134,13 +135,6 @@ def test_a_remote_book_takes_one_look_and_a_worker_reads_it_with_one_request(mem
     assert dict(asked) == {("cat_file", "/shelf/book.txt"): 1}
 
 
-def test_a_remote_file_that_is_gone_is_said_in_one_sentence(memory):
-    with pytest.raises(AlbertError, match=r"^memory://x/y cannot be read: it does not exist\.$"):
-        files.open_binary("memory://x/y")
-    with pytest.raises(AlbertError, match=r"^memory://x/y does not exist\.$"):
-        files.read_whole("memory://x/y")
-
-
 @pytest.mark.parametrize(
     ("error", "said"),
     [
@@ -168,14 +162,25 @@ def test_a_file_that_shrinks_while_it_is_read_is_refused(memory):
             file.read()
 
 
-def test_an_unknown_storage_is_named():
-    with pytest.raises(AlbertError) as error:
-        files.find_files("nowhere://x")
-    assert str(error.value) == (
-        "nowhere://x: nowhere:// is not a storage that this program knows; give a path "
-        "on this machine, or one that begins with s3://, gs://, abfs://, abfss://, "
-        "az://, hdfs://, https://, http://, hf://."
-    )
+@pytest.mark.parametrize(
+    ("call", "path", "said"),
+    [
+        (files.open_binary, "memory://x/y", "memory://x/y cannot be read: it does not exist."),
+        (files.read_whole, "memory://x/y", "memory://x/y does not exist."),
+        (
+            *(files.find_files, "nowhere://x"),
+            "nowhere://x: nowhere:// is not a storage that this program knows; give a path on this "
+            "machine, or one that begins with s3://, gs://, abfs://, abfss://, az://, hdfs://, "
+            "https://, http://, hf://.",
+        ),
+        (
+            *(lambda path: files.write_whole(path, "text"), "https://host/a"),
+            "https://host/a cannot be written: https:// can only be read.",
+        ),
+    ],
+)
+def test_what_storage_has_not_or_takes_not_is_one_sentence(memory, call, path, said):
+    assert refusal(call, path) == said
 
 
 def test_a_package_that_is_not_installed_is_named(monkeypatch):
@@ -183,19 +188,10 @@ def test_a_package_that_is_not_installed_is_named(monkeypatch):
         raise ImportError("Install s3fs")
 
     monkeypatch.setattr("fsspec.get_filesystem_class", absent)
-    with pytest.raises(AlbertError) as error:
-        files.find_files("s3://bucket/")
-    assert str(error.value) == (
+    assert refusal(files.find_files, "s3://bucket/") == (
         "s3://bucket/: s3:// needs a package that is not installed; run "
         'pip install "albert-pretraining[s3]".'
     )
-
-
-def test_what_can_only_be_read_is_not_written():
-    with pytest.raises(
-        AlbertError, match=r"^https://host/a cannot be written: https:// can only be read\.$"
-    ):
-        files.write_whole("https://host/a", "text")
 
 
 @pytest.fixture
@@ -232,9 +228,7 @@ def test_what_another_job_has_written_is_kept_if_it_removed_ours(renaming):
         client.rm_file(temporary)
 
     memory = renaming(finish)
-    with pytest.raises(AlbertError) as error:
-        files.write_whole("memory://out/a", "ours")
-    assert str(error.value) == (
+    assert refusal(files.write_whole, "memory://out/a", "ours") == (
         "memory://out/a cannot be written: another job with the same output has "
         "removed it; run the same command again."
     )
@@ -268,9 +262,7 @@ def test_a_folder_that_cannot_be_read_is_refused(tmp_path, monkeypatch):
         return listed(path)
 
     monkeypatch.setattr(os, "scandir", scandir)
-    with pytest.raises(AlbertError) as refusal:
-        find_files(str(tmp_path))
-    assert str(refusal.value) == f"{tmp_path}/a cannot be read: Permission denied."
+    assert refusal(find_files, str(tmp_path)) == f"{tmp_path}/a cannot be read: Permission denied."
 
 
 def test_a_file_and_a_folder_are_removed_and_nothing_is_no_error(tmp_path):
@@ -296,18 +288,16 @@ def test_what_cannot_be_removed_is_said(tmp_path, monkeypatch):
         f"{tmp_path}/folder": "Permission denied",
         f"{tmp_path}/file/inside": "Not a directory",
     }.items():
-        with pytest.raises(AlbertError) as refusal:
-            files.remove(path)
-        assert str(refusal.value) == f"{path} cannot be removed: {reason}."
+        assert refusal(files.remove, path) == f"{path} cannot be removed: {reason}."
 
 
 def test_a_disk_that_fails_is_not_taken_for_a_damaged_file():
     # Nothing is mapped at the beginning of a process' memory.
     path = "/proc/self/mem"
     for size in (10, -1):
-        with open_binary(path) as file, pytest.raises(AlbertError) as refusal:
+        with open_binary(path) as file, pytest.raises(AlbertError) as caught:
             file.read(size)
-        assert str(refusal.value) == f"{path} cannot be read: Input/output error."
+        assert str(caught.value) == f"{path} cannot be read: Input/output error."
 
 
 def test_a_very_long_name_is_no_file():

@@ -18,19 +18,21 @@ def cut(text, size):
     return [text[i : i + size] for i in range(0, len(text), size)]
 
 
-@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r", "\r\r\n"])
-def test_lines_end_in_any_way(newline):
-    text = newline.join(["one", "", "two", "three"]) + newline
-    assert lines_of(text.encode()) == ["one", "", "two", "three"]
-
-
-def test_white_space_is_single_and_none_at_the_ends():
-    text = " one\t two\u00a0three \u2028four "
-    assert lines_of(text.encode()) == ["one two three four"]
-
-
-def test_a_byte_order_mark_is_no_text():
-    assert lines_of(b"\xef\xbb\xbfone\n\xef\xbb\xbftwo") == ["one", "two"]
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        *(
+            (end.join(["one", "", "two", "three"]) + end, ["one", "", "two", "three"])
+            for end in ("\n", "\r\n", "\r", "\r\r\n")
+        ),
+        # White space is single, and none at the ends.
+        (" one\t two\u00a0three \u2028four ", ["one two three four"]),
+        # A byte order mark is no text.
+        ("\ufeffone\n\ufefftwo", ["one", "two"]),
+    ],
+)
+def test_lines_end_in_any_way_and_have_single_spaces(data, expected):
+    assert lines_of(data.encode()) == expected
 
 
 @given(st.text("aé \n\r\0"), st.integers(1, 9))
@@ -47,26 +49,29 @@ def test_nothing_but_zero_bytes_is_lost(data):
     assert text.count("\n") == data.count(b"\n")
 
 
-def test_only_a_line_that_is_not_utf8_is_read_as_windows_1252():
+CUT = "Привет, мир".encode()[:-1]
+
+
+@pytest.mark.parametrize(
+    ("data", "text", "changed"),
+    [
+        # Only the line that is not UTF-8 is read as Windows-1252.
+        (
+            "naïve\n".encode() + "“naïve”\n".encode("cp1252") + b"plain\n",
+            "naïve\n“naïve”\nplain\n",
+            {lines.NOT_UTF8: 1},
+        ),
+        # Two bytes of it that could be UTF-8 are no reason to lose others.
+        ("»Viel Spaß«\n".encode("cp1252"), "»Viel Spaß«\n", {lines.NOT_UTF8: 1}),
+        ("Le café\n".encode("cp1252"), "Le café\n", {lines.NOT_UTF8: 1}),
+        # A line of UTF-8 loses its bad bytes alone.
+        (CUT + b"\nplain\n", "Привет, ми\nplain\n", {lines.BAD_BYTES: 1}),
+    ],
+)
+def test_a_line_that_is_not_utf8_costs_no_other(data, text, changed):
     counts = ReadingCounts()
-    data = "naïve\n".encode() + "“naïve”\n".encode("cp1252") + b"plain\n"
-    assert lines.decode(data, counts=counts) == "naïve\n“naïve”\nplain\n"
-    assert counts.changed == {lines.NOT_UTF8: 1}
-
-
-def test_a_line_of_utf8_loses_only_its_bad_bytes():
-    counts = ReadingCounts()
-    cut = "Привет, мир".encode()[:-1]
-    assert lines.decode(cut + b"\nplain\n", counts=counts) == "Привет, ми\nplain\n"
-    assert counts.changed == {lines.BAD_BYTES: 1}
-    refuse_other_encoding(cut + b"!", path="a.txt")
-
-
-def test_two_bytes_of_windows_1252_that_could_be_utf8_are_no_reason_to_lose_others():
-    counts = ReadingCounts()
-    for text in ("»Viel Spaß«", "Le café"):
-        assert lines.decode(text.encode("cp1252"), counts=counts) == text
-    assert counts.changed == {lines.NOT_UTF8: 2}
+    assert lines.decode(data, counts=counts) == text
+    assert counts.changed == changed
 
 
 @pytest.mark.parametrize(
@@ -91,20 +96,19 @@ def test_encodings_of_other_scripts_are_refused(text, encoding):
 
 
 @pytest.mark.parametrize(
-    ("text", "encoding"),
+    "data",
     [
-        ("Žluťoučký kůň úpěl ďábelské ódy.", "cp1250"),
-        ("Où est l'été, là-bas ?", "cp1252"),
-        ("Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich.", "latin-1"),
-        ("Привет, мир.", "utf-8"),
+        "Žluťoučký kůň úpěl ďábelské ódy.".encode("cp1250"),
+        "Où est l'été, là-bas ?".encode("cp1252"),
+        "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich.".encode("latin-1"),
+        "Привет, мир.".encode(),
+        # Cut inside a character.
+        *(CUT + b"!", "他来了".encode()[:-1]),
     ],
+    ids=range(6),
 )
-def test_western_text_is_not(text, encoding):
-    refuse_other_encoding(text.encode(encoding), path="a.txt")
-
-
-def test_utf8_that_is_cut_inside_a_character_is_utf8():
-    refuse_other_encoding("他来了".encode()[:-1], path="a.txt")
+def test_western_text_and_utf8_are_not(data):
+    refuse_other_encoding(data, path="a.txt")
 
 
 @given(

@@ -20,6 +20,7 @@ from schemas.manifest import ShardFile
 from tests.commands import contents, run
 from tests.manifests import manifest_of
 from tests.memory_files import STORAGE
+from tests.refusals import refusal
 
 IDENTITY = {"seed": 1}
 
@@ -104,39 +105,46 @@ def test_a_folder_that_lies_elsewhere_is_overwritten_and_stays_there(tmp_path):
     assert not (tmp_path / "data/train").is_symlink()
 
 
-def test_a_run_of_other_settings_is_refused_with_what_else_can_be_done(tmp_path):
-    write_json(tmp_path / "config.json", {"identity": IDENTITY})
-    with pytest.raises(SettingError) as refusal:
-        output_folder.compare(tmp_path, PRETRAIN, identity={"seed": 2})
-    assert str(refusal.value) == (
-        f"{tmp_path} holds a run with other settings: --seed was 1 and is 2; give "
-        "another --output (--init-from takes this run's weights along), or --overwrite "
-        "to start over."
-    )
+FILE = {"name": "a.txt", "sha256": "0" * 64, "language": "en"}
 
 
-@pytest.mark.parametrize("gone", [{"causal_share": 0.0}, {"beta1": None, "skip_corrupt": True}])
-def test_a_run_of_other_settings_than_there_are_is_finished_with_its_release(tmp_path, gone):
-    record = {"albert_version": "0.2.0", "identity": IDENTITY | gone}
+@pytest.mark.parametrize(
+    ("footprint", "record", "identity", "says"),
+    [
+        (
+            PRETRAIN,
+            {"identity": IDENTITY},
+            {"seed": 2},
+            "holds a run with other settings: --seed was 1 and is 2; give another --output "
+            "(--init-from takes this run's weights along), or --overwrite to start over.",
+        ),
+        *(
+            (
+                VOCAB,
+                {"albert_version": "0.2.0", "identity": IDENTITY | gone},
+                IDENTITY,
+                "holds a vocabulary of albert 0.2.0, which has other settings: finish it with "
+                "that release, or give another --output, or --overwrite to start over.",
+            )
+            for gone in ({"causal_share": 0.0}, {"beta1": None, "skip_corrupt": True})
+        ),
+        # Told by no flag: there is none of this name.
+        (
+            VOCAB,
+            {"identity": {"inputs": [FILE]}},
+            {"inputs": [FILE | {"language": "de"}]},
+            "holds a vocabulary with other settings: the files of its text, or how they are "
+            "read (such as --language), changed; give another --output, or --overwrite to "
+            "start over.",
+        ),
+    ],
+)
+def test_other_settings_are_refused_with_what_else_can_be_done(
+    tmp_path, footprint, record, identity, says
+):
     write_json(tmp_path / "config.json", record)
-    with pytest.raises(SettingError) as refusal:
-        output_folder.compare(tmp_path, VOCAB, identity=IDENTITY)
-    assert str(refusal.value) == (
-        f"{tmp_path} holds a vocabulary of albert 0.2.0, which has other settings: finish it "
-        "with that release, or give another --output, or --overwrite to start over."
-    )
-
-
-def test_a_text_that_is_read_otherwise_is_not_told_of_by_a_flag_there_is_none(tmp_path):
-    file = {"name": "a.txt", "sha256": "0" * 64, "language": "en"}
-    write_json(tmp_path / "config.json", {"identity": {"inputs": [file]}})
-    with pytest.raises(SettingError) as refusal:
-        output_folder.compare(tmp_path, VOCAB, identity={"inputs": [file | {"language": "de"}]})
-    assert str(refusal.value) == (
-        f"{tmp_path} holds a vocabulary with other settings: the files of its text, or "
-        "how they are read (such as --language), changed; give another --output, or "
-        "--overwrite to start over."
-    )
+    given = (output_folder.compare, tmp_path, footprint)
+    assert refusal(*given, identity=identity, error=SettingError) == f"{tmp_path} {says}"
 
 
 def test_a_data_set_that_lacks_a_file_is_finished_again(small, tmp_path):
@@ -192,9 +200,9 @@ def test_a_file_system_without_locks_can_be_written(tmp_path, monkeypatch, numbe
 def test_a_folder_that_cannot_be_made_is_said_with_what_chooses_it(tmp_path, chosen_by):
     (tmp_path / "file").touch()
     folder = tmp_path / "file/data"
-    with pytest.raises(SettingError) as refusal, lock(folder, chosen_by=chosen_by):
+    with pytest.raises(SettingError) as caught, lock(folder, chosen_by=chosen_by):
         pass
-    assert str(refusal.value) == (f"{chosen_by}: {folder} cannot be made: Not a directory.")
+    assert str(caught.value) == (f"{chosen_by}: {folder} cannot be made: Not a directory.")
 
 
 # On storage that is no folder of this machine
@@ -327,9 +335,7 @@ def folders_at(place):
 
 
 def refusal_of_removed(removed, output):
-    with pytest.raises(SettingError) as refused:
-        output_folder.check_removed(removed, output)
-    return str(refused.value)
+    return refusal(output_folder.check_removed, removed, output, error=SettingError)
 
 
 def test_removed_text_of_another_data_set_is_kept(place):
