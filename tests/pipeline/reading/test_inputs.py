@@ -19,6 +19,7 @@ from pipeline.reading.read import plan_chunks
 from pipeline.reading.text_rows import DAMAGED_GROUP
 from schemas.errors import AlbertError
 from tests.pipeline.reading.whole_file import read_file
+from tests.refusals import refusal
 
 PAGE = "<page><title>A</title><revision><text>Ada wrote.</text></revision></page>"
 DUMP = f"<mediawiki xml:lang='ltg'>{PAGE}</mediawiki>"
@@ -149,9 +150,7 @@ NO_TEXT = {
 def test_what_is_no_text_is_refused_with_what_it_is(tmp_path, name):
     content, says = NO_TEXT[name]
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(AlbertError) as refused:
-        find("text", tmp_path / name)
-    assert f"{name} {says}" in str(refused.value)
+    assert f"{name} {says}" in refusal(find, "text", tmp_path / name)
 
 
 @pytest.mark.parametrize("kind", ["file", "stream"])
@@ -209,9 +208,7 @@ def test_text_is_read_whatever_type_a_column_stores_it_as(tmp_path, kind):
 def test_bytes_of_a_column_in_another_encoding_are_refused(tmp_path):
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"text": ["Ära.".encode("utf-16")]}), path)
-    with pytest.raises(AlbertError) as refused:
-        find("text", path)
-    assert str(refused.value) == (
+    assert refusal(find, "text", path) == (
         f'{path}: column "text" has bytes that are not UTF-8, perhaps UTF-16; write it as strings.'
     )
 
@@ -219,9 +216,7 @@ def test_bytes_of_a_column_in_another_encoding_are_refused(tmp_path):
 def test_a_column_that_is_no_text_is_named_with_its_type(tmp_path):
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"text": [1, 2], "body": ["A", "B"]}), path)
-    with pytest.raises(AlbertError) as refused:
-        find("text", path)
-    assert str(refused.value) == (
+    assert refusal(find, "text", path) == (
         f'--text: column "text" of {path} is of type int64 and not text, but it has '
         "text under body; say with --text-key where the text is."
     )
@@ -325,10 +320,7 @@ def test_what_lies_beside_text_is_told_by_its_whole_name_packed_or_not(tmp_path)
     for name in ("README", "licence", "Manifest.txt", "SHA256SUMS.txt"):
         (tmp_path / name).write_bytes(table)
     texts = [
-        "License to Kill.txt",
-        "Manifest Destiny.txt",
-        "licensed-to-kill.txt",
-        "manifesto.txt",
+        *("License to Kill.txt", "Manifest Destiny.txt", "licensed-to-kill.txt", "manifesto.txt"),
         "readmerton.txt.gz",
     ]
     for name in texts:
@@ -478,9 +470,7 @@ def test_keys_that_are_deep_or_many_are_no_matter(tmp_path):
         deep = {"in": deep}
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps({f"key {n:02d}": "a" for n in range(12)} | deep) + "\n")
-    with pytest.raises(AlbertError) as caught:
-        find("text", path)
-    assert str(caught.value) == (
+    assert refusal(find, "text", path) == (
         f'--text: {path} has no key "text", but it has text under '
         + ", ".join(f"key {n:02d}" for n in range(10))
         + " and 2 more; say with --text-key where the text is."

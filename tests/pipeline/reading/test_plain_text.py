@@ -174,11 +174,7 @@ def test_a_very_long_file_is_divided_in_the_same_places_however_it_is_read(size)
     text = b"One one.\r\n\r\nTwo two.\n\nThree\nthree. Four four four four"
     blocks = [text[i : i + size] for i in range(0, len(text), size)]
     assert list(divide_bytes(blocks, limit=14)) == [
-        b"One one.\r\n\r\n",
-        b"Two two.\n\n",
-        b"Three\n",
-        b"three. Four ",
-        b"four four four",
+        *(b"One one.\r\n\r\n", b"Two two.\n\n", b"Three\n", b"three. Four ", b"four four four")
     ]
 
 

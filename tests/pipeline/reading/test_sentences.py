@@ -89,11 +89,7 @@ def test_a_long_quotation_is_split_at_its_full_stops():
 
 def test_a_long_sentence_is_split_behind_closing_marks():
     assert split_long('"Come in. (Sit down!) He said; so I did … well.') == [
-        '"Come in.',
-        "(Sit down!)",
-        "He said;",
-        "so I did …",
-        "well.",
+        *('"Come in.', "(Sit down!)", "He said;", "so I did …", "well.")
     ]
 
 

@@ -14,6 +14,7 @@ from pipeline.reading.sentences import split_sentences
 from pipeline.reading.text_rows import find_text, list_keys
 from schemas.errors import AlbertError
 from tests.pipeline.reading.whole_file import documents_of, find
+from tests.refusals import refusal
 
 WRAPPED = (
     "The old mill stands at the end of the lane and belonged\n"
@@ -64,56 +65,125 @@ def test_a_line_feed_in_a_record_ends_a_paragraph_unless_lines_are_wrapped(
         assert len(document) == paragraphs
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "form", "documents"),
-    [
-        ("wrapped.txt", f"{WRAPPED}\n\n{WRAPPED}", "prose", None),
-        ("a.warc.wet.gz", gzip.compress(WET), "wet", [["Home", "Wer kam da?"]]),
-        (
-            "a.srt",
-            "1\n00:00:01,000 --> 00:00:02,000\n- <i>Who left</i>\nthe gate open?\n"
-            "- Not me.\n\n2\n00:00:03,000 --> 00:00:04,000\n[whistle]\n",
-            "subtitles",
-            [["Who left the gate open?", "Not me."]],
-        ),
-        (
-            "b.srt",
-            "Ripped by Ada\n\n1\n00:00:01,000 --> 00:00:02,000\nWho left?\n",
-            "subtitles",
-            [["Who left?"]],
-        ),
-        (
-            "a.vtt",
-            "WEBVTT\n\n00:01.000 --> 00:02.000 align:start\nWer ist da?\n",
-            "subtitles",
-            [["Wer ist da?"]],
-        ),
-        (
-            "eng_news.txt",
-            "1\tHe came.\n2\tShe left early.\n3\tWhy?\n",
-            "numbered",
-            [["He came.", "She left early.", "Why?"]],
-        ),
-        (
-            "spark.csv",
-            'id,text\n1,"He said \\"no\\", twice."\n2,"It ended \\"\n3,Rain.\n',
-            "csv",
-            [['He said "no", twice.'], ["It ended \\"], ["Rain."]],
-        ),
-        (
-            "pandas.csv",
-            ',text\n0,"He said ""no"", twice."\n1,"A\nB\\C"\n',
-            "csv",
-            [['He said "no", twice.'], ["A", "B\\C"]],
-        ),
-        ("bars.csv", "id|text\n1|One, two.\n", "csv", [["One, two."]]),
-        ("excel.csv", "sep=;\nid;text\n1;One, two.\n", "csv", [["One, two."]]),
-    ],
+WIKITEXT = (
+    " \n = Ada = \n \n Ada wrote a 5 @-@ page program , of 1 @,@ 000 signs . \n \n"
+    " = = Life = = \n \n She died . \n \n = Bob = \n \n Bob wrote <unk> . \n \n"
+    " = = = Later = = = \n \n a = b = c . \n"
 )
-def test_a_format_is_recognised_and_read_as_it_was_meant(name, content, form, documents, tmp_path):
-    found = read(written(tmp_path, name, content))
-    assert found[0] == form
-    assert documents is None or found[1] == documents
+ARTICLES = [
+    ["Ada wrote a 5-page program , of 1,000 signs .", "She died ."],
+    ["Bob wrote <unk> .", "a = b = c ."],
+]
+PAGE = "WARC/1.0\r\nWARC-Type: conversion\r\n\r\nThis is\nWARC/1.0 as it is.\nSo.\r\n"
+RULE = "-" * 55
+AOZORA = (
+    f"川の話\n見本作者\n\n{RULE}\n【テキスト中に現れる記号について】\n\n《》：ルビ\n{RULE}\n\n"
+    "［＃７字下げ］一［＃「一」は中見出し］\n\n"
+    "　山道《やまみち》を三人｜兄弟《きょうだい》が行く。\n\n\n"
+    "底本：「川」川書房\n"
+)
+# Files: how they are named, what they hold, how they are read, and their documents.
+MEANT = {
+    "wrapped lines": (
+        "a.txt",
+        f"{WRAPPED}\n\n{WRAPPED}",
+        "prose",
+        [[" ".join(WRAPPED.split())] * 2],
+    ),
+    "pages of a crawl": ("a.warc.wet.gz", gzip.compress(WET), "wet", [["Home", "Wer kam da?"]]),
+    "a page that speaks of the format that holds it": (
+        *("a.wet", PAGE * 2, "wet"),
+        [["This is", "WARC/1.0 as it is.", "So."]] * 2,
+    ),
+    "subtitles": (
+        "a.srt",
+        "1\n00:00:01,000 --> 00:00:02,000\n- <i>Who left</i>\nthe gate open?\n"
+        "- Not me.\n\n2\n00:00:03,000 --> 00:00:04,000\n[whistle]\n",
+        *("subtitles", [["Who left the gate open?", "Not me."]]),
+    ),
+    "a line before subtitles": (
+        *("b.srt", "Ripped by Ada\n\n1\n00:00:01,000 --> 00:00:02,000\nWho left?\n"),
+        *("subtitles", [["Who left?"]]),
+    ),
+    "subtitles of the web": (
+        *("a.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000 align:start\nWer ist da?\n"),
+        *("subtitles", [["Wer ist da?"]]),
+    ),
+    "numbered sentences": (
+        *("eng_news.txt", "1\tHe came.\n2\tShe left early.\n3\tWhy?\n"),
+        *("numbered", [["He came.", "She left early.", "Why?"]]),
+    ),
+    "a table of Spark": (
+        *("a.csv", 'id,text\n1,"He said \\"no\\", twice."\n2,"It ended \\"\n3,Rain.\n'),
+        *("csv", [['He said "no", twice.'], ["It ended \\"], ["Rain."]]),
+    ),
+    "a table of pandas": (
+        *("a.csv", ',text\n0,"He said ""no"", twice."\n1,"A\nB\\C"\n'),
+        *("csv", [['He said "no", twice.'], ["A", "B\\C"]]),
+    ),
+    "a table with bars": ("bars.csv", "id|text\n1|One, two.\n", "csv", [["One, two."]]),
+    "a table that says its sign": (
+        "a.csv",
+        "sep=;\nid;text\n1;One, two.\n",
+        "csv",
+        [["One, two."]],
+    ),
+    "markers inside lines": (
+        *("a.txt", "<|endoftext|>".join(("He came.", "Why, so ", "\nSo. ", " “So.”", ""))),
+        *("marked", [["He came."], ["Why, so"], ["So."], ["“So.”"]]),
+    ),
+    "a marker that a wrapped sentence speaks of": (
+        *("a.txt", "It is <|endoftext|>\nin GPT.", "prose", [["It is <|endoftext|> in GPT."]]),
+    ),
+    "speech in quotation marks": (
+        *("a.txt", '"He came late."\n"Why?"\n', "sentences", [['"He came late."', '"Why?"']]),
+    ),
+    "articles of WikiText": ("wiki.train.tokens", WIKITEXT, "marked", ARTICLES),
+    "a part of WikiText that begins inside an article": (
+        *("a.tokens", f" Ada left . \n{WIKITEXT}", "marked", [["Ada left ."], *ARTICLES]),
+    ),
+    "articles of BabyLM": (
+        *("a.train", "= = = Ada = = =\nAda wrote. She died.\n\n= = = Bob = = =\nBob wrote.\n"),
+        *("marked", [["Ada wrote. She died."], ["Bob wrote."]]),
+    ),
+    "a book of Aozora": (
+        *("a.txt", AOZORA, "aozora"),
+        [["川の話", "見本作者", "一", "山道を三人兄弟が行く。"]],
+    ),
+    "readings in brackets": (
+        *("a.txt", "山道《やまみち》を行く。\n智《ち》の角《かど》が立つ。\n"),
+        *("aozora", [["山道を行く。", "智の角が立つ。"]]),
+    ),
+    "titles in the brackets of readings": (
+        *("a.txt", "彼は《こころ》を読んだ。\n《草枕》と《門》も読んだ。\n"),
+        *("sentences", [["彼は《こころ》を読んだ。", "《草枕》と《門》も読んだ。"]]),
+    ),
+    **{
+        f"a mention of a marker: {text:.9}": ("a.txt", text, "sentences", [[text]])
+        for text in (
+            "The tag </s> ends what <s> began.",
+            "They wrote `<|endoftext|>` there, or “<|endoftext|>”.",
+            "The token <|endoftext|> ends a text, as does <|end_of_text|>, they say.",
+            "It has a special token (<|endoftext|>, id 50256) that ends a text.",
+            "There is **<|endoftext|>** too, and <b><|endoftext|></b> |<|endoftext|>|.",
+        )
+    },
+    **{
+        f"a marker after {ends[0]}": (
+            "a.txt",
+            "<|endoftext|>".join(ends),
+            "marked",
+            [[e] for e in ends],
+        )
+        for ends in (("**So.**", "**Why?**"), ("<p>So.</p>", "<p>Why?</p>"), ("|a|", "Why?"))
+    },
+}
+
+
+@pytest.mark.parametrize("kind", MEANT)
+def test_a_format_is_recognised_and_read_as_it_was_meant(kind, tmp_path):
+    name, content, form, documents = MEANT[kind]
+    assert read(written(tmp_path, name, content)) == (form, documents)
 
 
 @pytest.mark.parametrize(
@@ -230,53 +300,19 @@ def test_a_marker_ends_a_document_wherever_it_stands(marker, tmp_path):
         assert others == [("She left.",), ("Why?",)]
 
 
-def test_a_marker_that_never_is_text_ends_a_document_inside_a_line(tmp_path):
-    texts = ("He came.", "Why, so ", "\nSo. ", " “So.”", "")
-    path = written(tmp_path, "a.txt", "<|endoftext|>".join(texts))
-    assert read(path) == ("marked", [["He came."], ["Why, so"], ["So."], ["“So.”"]])
-
-
-def test_a_marker_among_sentences_is_no_sentence(tmp_path):
-    lines = "".join(f"Ada wrote page {n}.\nShe left.\n\n" for n in range(3000))
-    path = written(tmp_path, "a.txt", f"{lines}He came.\n<|endoftext|>\nWhy?\n")
-    name, documents = read(path)
-    assert (name, documents[-2:]) == ("sentences", [["He came."], ["Why?"]])
-
-
-@pytest.mark.parametrize("line", ["He came.<|endoftext|>Why?", "He came.[SEP]Why?"])
-def test_a_marker_inside_a_line_of_sentences_ends_a_document_as_in_prose(line, tmp_path):
-    lines = "".join(f"Ada wrote page {n}.\nShe left.\n\n" for n in range(3000))
-    path = written(tmp_path, "a.txt", f"{lines}{line}\nSo.\n<|endoftext|>\n")
-    name, documents = read(path)
-    divided = [["He came."], ["Why?", "So."]] if "<" in line else [[line, "So."]]
-    assert (name, documents[3000:]) == ("sentences", divided)
-
-
 @pytest.mark.parametrize(
-    "text",
+    ("end", "divided"),
     [
-        "The tag </s> ends what <s> began.",
-        "They wrote `<|endoftext|>` there, or “<|endoftext|>”.",
-        "The token <|endoftext|> ends a text, as does <|end_of_text|>, they say.",
-        "It has a special token (<|endoftext|>, id 50256) that ends a text.",
-        "There is **<|endoftext|>** too, and <b><|endoftext|></b> |<|endoftext|>|.",
+        ("He came.\n<|endoftext|>\nWhy?\n", [["He came."], ["Why?"]]),
+        # Inside a line too, as in prose, if it never is text.
+        ("He came.<|endoftext|>Why?\nSo.\n<|endoftext|>\n", [["He came."], ["Why?", "So."]]),
+        ("He came.[SEP]Why?\nSo.\n<|endoftext|>\n", [["He came.[SEP]Why?", "So."]]),
     ],
 )
-def test_a_sentence_may_speak_of_markers(text, tmp_path):
-    assert read(written(tmp_path, "a.txt", text)) == ("sentences", [[text]])
-
-
-def test_a_wrapped_sentence_may_speak_of_a_marker(tmp_path):
-    path = written(tmp_path, "a.txt", "It is <|endoftext|>\nin GPT.")
-    assert read(path) == ("prose", [["It is <|endoftext|> in GPT."]])
-
-
-@pytest.mark.parametrize(
-    "ends", [("**So.**", "**Why?**"), ("<p>So.</p>", "<p>Why?</p>"), ("|a|", "Why?")]
-)
-def test_a_marker_after_the_marks_of_a_text_ends_it(ends, tmp_path):
-    path = written(tmp_path, "a.txt", "<|endoftext|>".join(ends))
-    assert read(path) == ("marked", [[end] for end in ends])
+def test_a_marker_among_sentences_ends_a_document(end, divided, tmp_path):
+    lines = "".join(f"Ada wrote page {n}.\nShe left.\n\n" for n in range(3000))
+    name, documents = read(written(tmp_path, "a.txt", lines + end))
+    assert (name, documents[3000:]) == ("sentences", divided)
 
 
 @pytest.mark.parametrize(
@@ -322,16 +358,6 @@ def test_the_texts_of_a_list_of_objects_are_named_and_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content",
-    ['["He came."]\n["Why?"]\n', '[["He came.", "Why?"]]', '"He said \\"No\\"."\n"Why?"\n'],
-)
-def test_json_without_names_is_no_prose(content, tmp_path):
-    path = written(tmp_path, "a.txt", content)
-    with pytest.raises(AlbertError, match="is JSON without names for its texts"):
-        read(path)
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "[12:30:45] <Ada> hello",
@@ -367,12 +393,6 @@ def test_a_long_line_that_begins_as_another_format_takes_no_time_without_end(sta
     assert read(written(tmp_path, "a.txt", text))[1][0][-1] == "It rained."
 
 
-def test_speech_in_quotation_marks_is_prose(tmp_path):
-    path = written(tmp_path, "a.txt", '"He came late."\n"Why?"\n')
-    _, documents = read(path)
-    assert documents == [['"He came late."', '"Why?"']]
-
-
 @pytest.mark.parametrize(
     ("text", "paragraphs"),
     [
@@ -399,36 +419,6 @@ def test_line_ends_that_are_named_are_line_ends(text, paragraphs, tmp_path):
         assert read(table) == ("csv", [paragraphs])
 
 
-WIKITEXT = (
-    " \n = Ada = \n \n Ada wrote a 5 @-@ page program , of 1 @,@ 000 signs . \n \n"
-    " = = Life = = \n \n She died . \n \n = Bob = \n \n Bob wrote <unk> . \n \n"
-    " = = = Later = = = \n \n a = b = c . \n"
-)
-
-
-def test_articles_of_wikitext_are_documents(tmp_path):
-    path = written(tmp_path, "wiki.train.tokens", WIKITEXT)
-    assert read(path) == (
-        "marked",
-        [
-            ["Ada wrote a 5-page program , of 1,000 signs .", "She died ."],
-            ["Bob wrote <unk> .", "a = b = c ."],
-        ],
-    )
-
-
-@pytest.mark.parametrize(
-    "pages",
-    [
-        "It was\n\n12\n\n\x0clate.\n\nWhy?\n\n13\n\x0cSo.\n\x0c",
-        "It was\n- 12 -\n\x0clate.\n\nWhy?\n\x0c13\n\nSo.",
-    ],
-)
-def test_the_numbers_of_pages_are_no_text(pages, tmp_path):
-    _, documents = read(written(tmp_path, "a.txt", pages))
-    assert documents == [["It was late.", "Why?", "So."]]
-
-
 def test_a_sentence_goes_on_after_a_number_between_dashes_in_any_script(tmp_path):
     text = "".join(f"Он пришёл\n- {page} -\nдомой.\n- {page + 1} -\nЗачем?\n" for page in (1, 3))
     _, documents = read(written(tmp_path, "a.txt", text), language="ru")
@@ -448,45 +438,27 @@ def test_a_number_where_a_page_ends_is_text_unless_numbers_rise_with_the_pages(p
     assert words == pages.split()
 
 
-def test_separators_of_unicode_end_lines_and_paragraphs(tmp_path):
-    text = "It was\u2028late.\u2029Why?\u2028\u2028So."
-    _, documents = read(written(tmp_path, "a.txt", text))
-    assert documents == [["It was late.", "Why?", "So."]]
-
-
 @pytest.mark.parametrize(
     ("name", "content"),
     [("a.csv", "id,text\n1,12\n2,3.5\n"), ("a.jsonl", '{"text": "12"}\n{"text": "3.5"}\n')],
 )
 def test_numbers_are_no_texts_whatever_their_column_is_called(name, content, tmp_path):
     path = written(tmp_path, name, content)
-    with pytest.raises(AlbertError) as refused:
-        find(path)
-    assert str(refused.value) == (
+    assert refusal(find, path) == (
         f'--text: {path} has numbers alone under "text"; say with --text-key where the text is.'
     )
 
 
 def test_documents_that_wikiextractor_did_not_write_are_refused(tmp_path):
     path = written(tmp_path, "a", '<doc id="1">\nHe came home late.\n</doc>\n')
-    with pytest.raises(AlbertError) as refused:
-        find(path, kind="wikipedia")
-    assert str(refused.value) == (
+    assert refusal(find, path, kind="wikipedia") == (
         f"{path} begins with <doc>, but has no articles with id and title as "
         "wikiextractor writes them; give its text."
     )
 
 
-def test_a_page_may_speak_of_the_format_that_holds_it(tmp_path):
-    page = "WARC/1.0\r\nWARC-Type: conversion\r\n\r\nThis is\nWARC/1.0 as it is.\nSo.\r\n"
-    path = written(tmp_path, "a.wet", page * 2)
-    said = ["This is", "WARC/1.0 as it is.", "So."]
-    assert read(path) == ("wet", [said, said])
-
-
-def test_a_form_feed_alone_is_white_space(tmp_path):
-    _, documents = read(written(tmp_path, "a.txt", "It was\n\x0clate.\n\n\x0cIn 1914\n"))
-    assert documents == [["It was late.", "In 1914"]]
+NAMELESS = ('["He came."]\n["Why?"]\n', '[["He came.", "Why?"]]', '"He said \\"No\\"."\n"Why?"\n')
+COLUMN = {str(n): f"He came {n}." for n in range(4)}
 
 
 @pytest.mark.parametrize(
@@ -557,6 +529,20 @@ def test_a_form_feed_alone_is_white_space(tmp_path):
         ("the 23135\nof 13151\nand 12997\n" * 3, "looks like a list of words"),
         ("[ar:Ada]\n[00:12.00]He came\n", "is lyrics with times"),
         ("[00:12.00]He came\n", "is lyrics with times"),
+        # JSON without names for its texts, and columns of it by numbers.
+        *((content, "is JSON without names for its texts") for content in NAMELESS),
+        (json.dumps({"id": COLUMN, "text": COLUMN}), "is JSON with all of a column together"),
+        # The forms of large sources.
+        ("==== Front\nJ Rivers\n==== Body\nHe came.\n==== Refs\nA\n", "article of PubMed"),
+        ("<SEC-DOCUMENT>1\n<TEXT>\nHe came.\n", "is a filing of the SEC"),
+        ("diff --git a/x b/x\n-It was\n", "is a patch"),
+        ("######OpenITI#\n\n#META# a\n", "the marks of OpenITI"),
+        ("@UTF8\n@Begin\n*MOT:\tso .\n", "a transcript in CHAT"),
+        ("\\data\\\nngram 1=5\n", "a model of n-grams"),
+        (">sp|P1\nMKTAYIAKQRQISFVKSHFSRQ\n", "sequences of proteins"),
+        ("[core]\nname=Anne\n", "settings of a program"),
+        ("CREATE TABLE words (a int);\n", "an SQL dump"),
+        ('<doc id="1">\n<s>\nIt\tPRP\nwas\tVBD\nlate\tJJ\n</s>\n', "has a token in each line"),
     ],
 )
 def test_text_for_a_program_is_refused_by_its_name(content, says, tmp_path):
@@ -592,36 +578,11 @@ def test_prose_that_looks_like_something_else_is_read_where_a_person_says_so(
     kind, content, says, tmp_path
 ):
     path = written(tmp_path, "a.txt", content)
-    with pytest.raises(AlbertError) as refused:
-        find(path, kind=kind)
-    assert str(refused.value) == f"{path} {says}"
+    assert refusal(find, path, kind=kind) == f"{path} {says}"
     said = says.partition("--input-format ")[2].partition(" ")[0]
     file = find(path, kind=kind, input_format=said)
     (document,) = documents_of(file)
     assert " ".join(document.paragraphs).split() == content.split()
-
-
-@pytest.mark.parametrize(
-    ("text", "joined"),
-    [
-        (
-            "Over het nut van in-\nen uitvoer, en over de com-\nmissie. De commissie.",
-            "Over het nut van in- en uitvoer, en over de commissie. De commissie.",
-        ),
-        (
-            "Hän ja muut tuonti-\nja vientikaupasta, työ-\npaikasta. Työpaikasta.",
-            "Hän ja muut tuonti- ja vientikaupasta, työpaikasta. Työpaikasta.",
-        ),
-        (
-            "Az út és a be-\nés kiviteli ter-\nmékek. A termékek.",
-            "Az út és a be- és kiviteli termékek. A termékek.",
-        ),
-        ("It was giv-\nen to him, and given.", "It was given to him, and given."),
-    ],
-)
-def test_a_hyphen_that_stands_for_a_word_that_follows_stays(text, joined, tmp_path):
-    _, documents = read(written(tmp_path, "a.txt", text))
-    assert documents == [[joined]]
 
 
 @pytest.mark.parametrize(
@@ -673,9 +634,7 @@ def test_a_mark_that_is_no_word_in_most_lines_is_said_and_read_where_a_person_sa
     lines, mark, tmp_path
 ):
     path = written(tmp_path, "a.txt", "\n".join(lines.format(n=n) for n in range(1, 12)))
-    with pytest.raises(AlbertError) as refused:
-        find(path)
-    said = str(refused.value)
+    said = refusal(find, path)
     assert "has marks that are no words" in said or "a token in each line" in said
     assert f'most often "{mark}' in said or "a token" in said
     assert said.endswith("or say --input-format prose to read it as it stands.")
@@ -732,57 +691,6 @@ def test_marks_that_people_write_are_text(line, tmp_path):
 def test_good_text_is_not_refused_by_its_shape(text, tmp_path):
     (document,) = documents_of(find(written(tmp_path, "a.txt", text)))
     assert " ".join(" ".join(document.paragraphs).split()) == " ".join(text.split())
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        ("==== Front\nJ Rivers\n==== Body\nHe came.\n==== Refs\nA\n", "article of PubMed"),
-        ("<SEC-DOCUMENT>1\n<TEXT>\nHe came.\n", "is a filing of the SEC"),
-        ("diff --git a/x b/x\n-It was\n", "is a patch"),
-        ("######OpenITI#\n\n#META# a\n", "the marks of OpenITI"),
-        ("@UTF8\n@Begin\n*MOT:\tso .\n", "a transcript in CHAT"),
-        ("\\data\\\nngram 1=5\n", "a model of n-grams"),
-        (">sp|P1\nMKTAYIAKQRQISFVKSHFSRQ\n", "sequences of proteins"),
-        ("[core]\nname=Anne\n", "settings of a program"),
-        ("CREATE TABLE words (a int);\n", "an SQL dump"),
-        ('<doc id="1">\n<s>\nIt\tPRP\nwas\tVBD\nlate\tJJ\n</s>\n', "has a token in each line"),
-    ],
-)
-def test_the_form_of_a_large_source_is_named(content, says, tmp_path):
-    with pytest.raises(AlbertError, match=says):
-        read(written(tmp_path, "a.txt", content))
-
-
-def test_a_book_of_aozora_is_read_without_its_readings_and_notes(tmp_path):
-    rule = "-" * 55
-    text = (
-        f"川の話\n見本作者\n\n{rule}\n【テキスト中に現れる記号について】\n\n《》：ルビ\n{rule}\n\n"
-        "［＃７字下げ］一［＃「一」は中見出し］\n\n"
-        "　山道《やまみち》を三人｜兄弟《きょうだい》が行く。\n\n\n"
-        "底本：「川」川書房\n"
-    )
-    name, documents = read(written(tmp_path, "a.txt", text))
-    assert name == "aozora"
-    assert documents == [["川の話", "見本作者", "一", "山道を三人兄弟が行く。"]]
-
-
-def test_readings_in_brackets_are_no_text_and_titles_in_them_are(tmp_path):
-    path = written(tmp_path, "a.txt", "山道《やまみち》を行く。\n智《ち》の角《かど》が立つ。\n")
-    assert read(path) == ("aozora", [["山道を行く。", "智の角が立つ。"]])
-    titles = "彼は《こころ》を読んだ。\n《草枕》と《門》も読んだ。\n"
-    assert read(written(tmp_path, "b.txt", titles))[0] != "aozora"
-
-
-def test_a_part_of_wikitext_may_begin_inside_an_article(tmp_path):
-    name, documents = read(written(tmp_path, "a.tokens", f" Ada left . \n{WIKITEXT}"))
-    assert (name, documents[0], len(documents)) == ("marked", ["Ada left ."], 3)
-
-
-def test_titles_of_babylm_divide_articles(tmp_path):
-    text = "= = = Ada = = =\nAda wrote. She died.\n\n= = = Bob = = =\nBob wrote.\n"
-    path = written(tmp_path, "a.train", text)
-    assert read(path) == ("marked", [["Ada wrote. She died."], ["Bob wrote."]])
 
 
 LINES = ["It was late when", "the miller came", "home. No one", "knew why he was", "late. So."]
@@ -906,6 +814,9 @@ def test_a_few_lines_between_blank_ones_are_a_stanza(tmp_path):
     assert documents == [[" ".join(stanza.split())] * 9]
 
 
+LATE = ["It was late.", "Why?", "So."]
+
+
 @pytest.mark.parametrize(
     ("text", "paragraphs"),
     [
@@ -918,6 +829,26 @@ def test_a_few_lines_between_blank_ones_are_a_stanza(tmp_path):
         ("R&amp;amp;D, it&amp;#39;s", ["R&D, it's"]),
         ("AT&T; R&D &c. and &copy;", ["AT&T; R&D &c. and &copy;"]),
         ("Die groſ⸗\nſe Stube war be⸗\nkannt.", ["Die groſſe Stube war bekannt."]),
+        # Pages have numbers; a form feed alone is white space.
+        ("It was\n\n12\n\n\x0clate.\n\nWhy?\n\n13\n\x0cSo.\n\x0c", LATE),
+        ("It was\n- 12 -\n\x0clate.\n\nWhy?\n\x0c13\n\nSo.", LATE),
+        ("It was\n\x0clate.\n\n\x0cIn 1914\n", ["It was late.", "In 1914"]),
+        # Separators of Unicode.
+        ("It was\u2028late.\u2029Why?\u2028\u2028So.", LATE),
+        # A hyphen that stands for a word that follows stays.
+        (
+            "Over het nut van in-\nen uitvoer, en over de com-\nmissie. De commissie.",
+            ["Over het nut van in- en uitvoer, en over de commissie. De commissie."],
+        ),
+        (
+            "Hän ja muut tuonti-\nja vientikaupasta, työ-\npaikasta. Työpaikasta.",
+            ["Hän ja muut tuonti- ja vientikaupasta, työpaikasta. Työpaikasta."],
+        ),
+        (
+            "Az út és a be-\nés kiviteli ter-\nmékek. A termékek.",
+            ["Az út és a be- és kiviteli termékek. A termékek."],
+        ),
+        ("It was giv-\nen to him, and given.", ["It was given to him, and given."]),
     ],
 )
 def test_what_nobody_sees_is_no_text(text, paragraphs, tmp_path):
@@ -934,9 +865,7 @@ def test_what_nobody_sees_is_no_text(text, paragraphs, tmp_path):
 )
 def test_a_table_without_a_header_is_told_and_its_columns_have_numbers(table, tmp_path):
     path = written(tmp_path, "a.tsv", table)
-    with pytest.raises(AlbertError) as refused:
-        find(path)
-    assert str(refused.value) == (
+    assert refusal(find, path) == (
         f"--text: {path} seems to have no header, as its first line is a row of 2 cells; say "
         "with --text-key which has the text, by its number from 1."
     )
@@ -974,20 +903,11 @@ def test_a_record_names_its_language_in_a_list_or_in_an_object_too(record, langu
 def test_records_in_the_list_of_one_object_are_told(tmp_path):
     rows = [{"text": f"He came {n}."} for n in range(3)]
     path = written(tmp_path, "a.json", json.dumps({"rows": rows}))
-    with pytest.raises(AlbertError) as refused:
-        find(path)
-    assert str(refused.value) == (
+    assert refusal(find, path) == (
         f'--text: {path} has no key "text", but it has text under rows; say with --text-key '
         'where the text is, or if each of "rows" is a document write one a line, as '
         "jq -c '.\"rows\"[]' does."
     )
-
-
-def test_columns_of_json_with_numbers_for_keys_are_told(tmp_path):
-    column = {str(n): f"He came {n}." for n in range(4)}
-    path = written(tmp_path, "a.json", json.dumps({"id": column, "text": column}))
-    with pytest.raises(AlbertError, match="is JSON with all of a column together"):
-        find(path)
 
 
 @pytest.mark.parametrize(
