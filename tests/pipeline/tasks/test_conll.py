@@ -6,7 +6,7 @@ from pyarrow import parquet
 
 from pipeline.tasks.tags import NO_BEGINNING
 from pipeline.tasks.task_files import read_task_file
-from schemas.errors import AlbertError, SettingError
+from schemas.errors import AlbertError
 from schemas.task import TaskSpec
 from tests.pipeline.tasks.task_file import read
 
@@ -95,56 +95,11 @@ def test_words_alone_have_no_tags(tmp_path):
         )._replace(columns=file.columns)
 
 
-def test_running_text_is_not_taken_for_columns(tmp_path):
-    content = "Ada ran home.\nMary sang.\n"
-    with pytest.raises(AlbertError) as error:
-        read(tmp_path, content, task="tag", is_labelled=False)
-    assert str(error.value).startswith(
-        f"{tmp_path}/file, line 2 has 2 columns and the first of its sentence has 3; correct "
-        "it, or send running text to standard input, one text a line; the form that is read:"
-    )
-    with pytest.raises(AlbertError, match="file has no sentence of two lines; give"):
-        read(tmp_path, "Ada ran home.\n", task="tag", is_labelled=False)
-
-
-@pytest.mark.parametrize(
-    ("content", "label", "sentence"),
-    [
-        ("Ada B-P\nran\n", None, "line 2 ends before column 2, where the tag is"),
-        ("Ada B-P\n", "ner", "has no column 'ner'; name one by its number, 1 to 2."),
-        ("Ada\nran\n", None, "does not say what is to be predicted."),
-        ("\n\n", None, "holds no examples."),
-        ("Ada ran home. " * 400, None, "line 1 has 1,200 columns, more than any word has; write"),
-        ("Ada\tB-P\n\nran\tO\n\n" * 15, None, "has an empty line after each word; put one"),
-        (
-            "1\tAda\t_\t_\tN\tN\t_\t_\t2\t2\tX\tX\t_\t_\tA0\n2\tran\t_\t_\tV\tV\t_\t_\t0\t0\tX\tX\tY\tr\t_\n\n"
-            * 15,
-            None,
-            "has 15 columns and none that is surely of tags; say which one is with",
-        ),
-    ],
-    ids=[
-        *("a line without a tag", "no such column", "words alone", "nothing", "a text"),
-        *("words between empty lines", "CoNLL-2009"),
-    ],
-)
-def test_columns_that_do_not_fit_together_are_refused(tmp_path, content, label, sentence):
-    columns = {"label": label} if label else {}
-    with pytest.raises((AlbertError, SettingError)) as error:
-        read(tmp_path, content, task="tag", **columns)
-    assert sentence in str(error.value)
-
-
 def test_numbers_before_the_words_of_each_sentence_are_no_words(tmp_path):
     file = "#\thttp://example.org\n1\tAda\tB-PER\tO\n2\tran\tO\tO\n\n1\tNo\tO\tO\n"
     examples = read(tmp_path, file, task="tag", label="3").examples
     assert [example.words for example in examples] == [("Ada", "ran"), ("No",)]
     assert examples[0].tags == ("B-PER", "O")
-
-
-def test_a_line_of_another_width_in_a_sentence_is_refused(tmp_path):
-    with pytest.raises(AlbertError, match="line 2 has 4 columns and the first of its"):
-        read(tmp_path, "Ada NNP B-PER\nran VBD O O\n", task="tag", label=None)
 
 
 @pytest.mark.parametrize("spans", ['[[4, 12, "LOC"]]', '[{"start": 4, "end": 12, "label": "LOC"}]'])

@@ -41,12 +41,6 @@ def test_what_annotators_thought_may_be_the_label(tmp_path):
     assert [(e.text, e.label) for e in file.examples] == [("Ada", "accept"), ("Bo", "reject")]
 
 
-def test_a_word_that_is_no_text_is_refused(tmp_path):
-    record = {"id": 1, "tokens": [{"form": "Ada"}], "tags": ["O"]}
-    with pytest.raises(AlbertError, match="is neither a text nor an object with a"):
-        read(tmp_path, json.dumps(record), task="tag")
-
-
 CLUENER = "B-ORG" + " I-ORG" * 5 + " O" * 8
 
 
@@ -86,24 +80,6 @@ def test_names_may_be_marked_without_their_ending_unless_most_are(tmp_path, geni
             AlbertError, match="the span ends before its last character, as 6 of 10"
         ):
             read(tmp_path, json.dumps(of_stems + whole), task="tag")
-
-
-@pytest.mark.parametrize(
-    ("text", "span"),
-    [
-        ("Ada ran", [0, 2, "PER"]),
-        ("李娜在上海。", [3, 4, "LOC"]),
-        ("Ada ran", {"start": 0, "end": 2, "label": "PER", "text": "Ada"}),
-        ("李娜在上海。", {"start": 3, "end": 4, "label": "LOC", "text": "上海"}),
-    ],
-)
-def test_spans_that_end_at_their_last_character_are_refused(tmp_path, text, span):
-    rows = json.dumps([{"text": text, "spans": [span]}] * 30)
-    with pytest.raises(AlbertError) as refused:
-        read(tmp_path, rows, task="tag")
-    assert "the span ends before its last character, as 30 of 30 in the file; an end is" in str(
-        refused.value
-    )
 
 
 @pytest.mark.parametrize(
@@ -147,12 +123,6 @@ def test_spans_in_a_cell_are_written_in_many_ways(tmp_path, cell):
         (("in", "New", "York", "now"), ("O", "B-LOC", "I-LOC", "O")),
         (("no", "one"), ("O", "O")),
     ]
-
-
-def test_words_with_their_tags_in_one_cell_are_refused(tmp_path):
-    content = "text,tags\nAda ran,\"[('Ada', 'B-PER'), ('ran', 'O')]\"\n"
-    with pytest.raises(AlbertError, match="not of the form"):
-        read(tmp_path, content, task="tag")
 
 
 def test_sentences_of_json_may_be_rows_of_pandas(tmp_path):

@@ -5,7 +5,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from schemas.errors import AlbertError, SettingError
 from tests.pipeline.tasks.task_file import read
 
 FEWER, MORE = (f"row with {n} cells than the header, left out" for n in ("fewer", "more"))
@@ -63,10 +62,6 @@ TABLES = {
         'text\tlabel\r\n"Zo\u00eb: ""no"""\tx\r\n"two\nlines"\ty\r\n'.encode("utf-16"),
         [('Zo\u00eb: "no"', "x"), ("two\nlines", "y")],
     ),
-    "cells between commas may be quoted": (
-        'text,label\r\n"One, ""two""\nthree",good\r\nFour,bad\r\n',
-        [('One, "two"\nthree', "good"), ("Four", "bad")],
-    ),
     "byte order mark, CR LF and a missing last newline are no text": (
         b"\xef\xbb\xbflabel\ttext\r\n1\tGood.\r\n0\tBad.",
         [("Good.", "1"), ("Bad.", "0")],
@@ -91,14 +86,6 @@ TABLES = {
     ),
     "a column of row numbers of pandas is none": (
         "Unnamed: 0,phrase,label\n0,Good.,1\n1,Bad.,0\n",
-        [("Good.", "1"), ("Bad.", "0")],
-    ),
-    "a space after each comma is no part of a cell": (
-        'label, text\npos, "Good, so."\nneg, Bad.\n',
-        [("Good, so.", "pos"), ("Bad.", "neg")],
-    ),
-    "names stand again where files were put together": (
-        "text,label\nGood.,1\ntext,label\nBad.,0\n",
         [("Good.", "1"), ("Bad.", "0")],
     ),
     "of two columns either": ("text,mood\nGood.,glad\n", [("Good.", "glad")]),
@@ -175,14 +162,6 @@ def test_the_cola_files_have_no_header_but_the_test_file_has(tmp_path):
     assert [(e.id, e.text, e.label) for e in test.examples] == [("7", "She ran.", None)]
 
 
-@pytest.mark.parametrize("content", ["{}", "[]", '{"data": []}'])
-@pytest.mark.parametrize("task", ["classify", "tag", "choose"])
-def test_an_empty_value_of_json_holds_no_examples(tmp_path, content, task):
-    with pytest.raises(AlbertError) as error:
-        read(tmp_path, content, task=task)
-    assert str(error.value) == f"{tmp_path}/file holds no examples."
-
-
 @pytest.mark.parametrize("task", ["cola", "trec"])
 @pytest.mark.parametrize("divider", [",", ";", "|", "\t"])
 @pytest.mark.parametrize("name", ["text", "Sentence", "my words"])
@@ -232,30 +211,6 @@ def test_a_row_with_too_few_or_too_many_cells_is_left_out_and_counted(tmp_path):
     assert [example.id for example in file.examples] == ["0", "3"]
 
 
-def test_columns_without_a_name_at_the_end_are_no_columns(tmp_path):
-    content = "text,label,,\nSo.,pos,,\nGood, but long,pos,,\nBad.,neg\n"
-    file = read(tmp_path, content)
-    assert labelled(file) == [("So.", "pos"), ("Bad.", "neg")]
-    assert (file.counts, file.remarks) == ({MORE: 1}, ())
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        '"text","label","note"\n"1","So.","pos",""\n"2","No.","neg","x"\n',
-        "text\tlabel\na\tSo.\tpos\nb\tNo.\tneg\n",
-    ],
-)
-def test_a_table_whose_rows_have_names_that_its_header_has_not_is_refused(tmp_path, content):
-    with pytest.raises(AlbertError) as refused:
-        read(tmp_path, content)
-    assert str(refused.value) == (
-        f"{tmp_path}/file has one cell more in each row than names in its header; if "
-        "it has row names of R, give write.table row.names=FALSE, and if its texts "
-        "have in them what divides cells, put these in quotation marks."
-    )
-
-
 @pytest.mark.parametrize(
     "write",
     [
@@ -289,21 +244,6 @@ def test_columns_that_a_person_names_go_before_those_that_are_found(tmp_path):
     content = "text,body,label,mood\nTitle,Good.,7,glad\n"
     file = read(tmp_path, content, text="body", label="mood")
     assert labelled(file) == [("Good.", "glad")]
-
-
-def test_a_text_is_in_one_column(tmp_path):
-    with pytest.raises(SettingError) as error:
-        read(tmp_path, "a,b,label\nx,y,1\n", text="a,b")
-    assert str(error.value) == (
-        f"{tmp_path}/file has no column 'a,b'; it has 'a', 'b', 'label'; rename one, "
-        "or say which it is with --text-column."
-    )
-
-
-def test_a_file_of_withheld_labels_holds_no_examples(tmp_path):
-    content = '{"text": "a", "label": -1}\n{"text": "b", "label": -1}\n'
-    with pytest.raises(AlbertError, match=r"holds no examples \(2 x row without a label"):
-        read(tmp_path, content)
 
 
 def test_what_is_to_be_predicted_is_not_read_where_nothing_is_learned_from_it(tmp_path):
@@ -378,90 +318,10 @@ def test_the_right_option_is_a_letter_a_number_or_a_text(tmp_path, first, second
     assert file.examples[0].options == ("red", "blue")
 
 
-@pytest.mark.parametrize(
-    ("task", "content", "sentence"),
-    [
-        (
-            "classify",
-            "a\tb\tc\n1\t2\t3\n",
-            "the columns 'a', 'b', 'c' do not show which one is the text; "
-            "name it with --text-column; the form that is read:\ntext,label\n",
-        ),
-        (
-            "classify",
-            "text\ta\tb\n1\t2\t3\n",
-            "the columns 'text', 'a', 'b' do not show which one is the label; "
-            "name it with --label-column; the form that is read:\ntext,label\n",
-        ),
-        (
-            "classify",
-            "I love it,1\nI hate it,0\n",
-            "name it with --text-column; if these are no names, put a line of names "
-            "above the first row; the form that is read:",
-        ),
-        (
-            "classify",
-            "question,How do I sort these rows?\nanswer,You sort them like this.\n",
-            "which one is the label; name it with --label-column; if these are no names, put",
-        ),
-        ("classify", "text,text,label\na,b,c\n", "has 2 columns 'text'; rename all but"),
-        ("classify", 'text,label\n"a,b\n', "line 2: the quotation marks do not fit"),
-        ("classify", "", "holds no examples."),
-        ("classify", "text,label\n", "holds no examples."),
-        ("classify", '{"text": "a"}\n{"text": \n', "line 2 is not a JSON record"),
-        ("classify", '{"text": "a"', "is not valid JSON"),
-        (
-            "classify",
-            "text,label\na,\nb,\n",
-            "holds no examples (2 x row without a label, left out).",
-        ),
-        ("classify", '{"text": "a", "label": ["b", "c"]}', "give one label a row, or"),
-        ("classify", '{"text": [["a", ["b"]]], "label": "c"}', "'text' is not one text"),
-        ("answer", '{"context": [1, 2], "question": "q", "answers": []}', "is not one text"),
-        ("regress", "text;score\na;1,5\n", "line 2: the score '1,5' is not a number; write"),
-        ("regress", "text,score\na,high\n", "line 2: the score 'high' is not a number"),
-        (
-            "answer",
-            "context,answers\na,b\n",
-            "the columns 'context', 'answers' do not show which one is the question; "
-            "name it with --pair-column; the form that is read:",
-        ),
-        ("choose", "article,question,answer\na,b,A\n", "has no columns of options"),
-        (
-            "choose",
-            "article,option0,option1,label\na,b,c,E\n",
-            "line 2: the right answer 'E' is none of the 2 options",
-        ),
-        ("choose", "article,option0,option1,label\na,b,,A\n", "line 2 has fewer than two options"),
-        ("multilabel", "text,a,b\nc,1,2\n", "line 2: 'b' is '2', where 0 or 1 says"),
-        (
-            "tag",
-            '{"tokens": ["a"], "tags": ["O", "O"]}',
-            "the number of tags (2) is not that of the words (1)",
-        ),
-    ],
-)
-def test_a_file_that_is_not_what_the_task_has_is_refused(tmp_path, task, content, sentence):
-    columns = {"label": "a,b"} if ",a,b" in content else {}
-    with pytest.raises(AlbertError) as error:
-        read(tmp_path, content, task=task, **columns)
-    assert sentence in str(error.value)
-
-
-def test_labels_in_a_column_each_are_asked_for_by_name(tmp_path):
-    with pytest.raises(AlbertError, match="--label-column, which takes several names"):
-        read(tmp_path, "text,rude,loud\na,0,1\n", task="multilabel")
-
-
 def test_a_score_is_a_number_in_every_format(tmp_path):
     file = read(tmp_path, in_parquet(tmp_path, text=["a", "b"], score=[1, 2.5]), task="regress")
     assert [example.score for example in file.examples] == [1.0, 2.5]
     assert all(math.isfinite(example.score) for example in file.examples)
-
-
-def test_a_column_of_its_own_keeps_its_commas(tmp_path):
-    file = read(tmp_path, 'text\nHe came, late.\n"Why; so?"\n', is_labelled=False)
-    assert [example.text for example in file.examples] == ["He came, late.", "Why; so?"]
 
 
 @pytest.mark.parametrize(
@@ -516,12 +376,6 @@ def test_labels_are_read_as_they_are_written(tmp_path, cells, labels):
     assert [example.labels for example in file.examples] == labels
 
 
-def test_what_looks_like_a_list_and_is_none_is_refused(tmp_path):
-    rows = "text,labels\nt,\"{'a': 1\"\n"
-    with pytest.raises(AlbertError, match=r"line 2: the labels .* are neither a list"):
-        read(tmp_path, rows, task="multilabel")
-
-
 def test_a_file_to_predict_may_be_texts_alone(tmp_path):
     text = 'the list is returned\nthe tuple, too\n"quoted" start\n\nlast\n'
     file = read(tmp_path, text, is_labelled=False)
@@ -551,12 +405,6 @@ def test_lines_to_predict_are_texts_whatever_they_begin_with(tmp_path, task, tex
     assert [example.text for example in file.examples] == texts
 
 
-def test_a_table_to_predict_with_other_columns_is_no_list_of_texts(tmp_path):
-    rows = 'path,size,"a, note"\nx,1,"a, b"\ny,2,c\n'
-    with pytest.raises(SettingError, match="do not show which one is the text"):
-        read(tmp_path, rows, is_labelled=False)
-
-
 def test_options_to_predict_from_need_no_column_of_answers(tmp_path):
     content = "article,option0,option1\na,red,blue\n"
     (example,) = read(tmp_path, content, task="choose", is_labelled=False).examples
@@ -582,11 +430,6 @@ def test_a_column_may_be_called_as_lists_of_records_are(tmp_path):
     columns = {"examples": ["Good.", "Bad."], "label": ["pos", "neg"]}
     file = read(tmp_path, json.dumps(columns), text="examples")
     assert labelled(file) == [("Good.", "pos"), ("Bad.", "neg")]
-
-
-def test_a_header_is_told_for_its_quotation_marks(tmp_path):
-    with pytest.raises(AlbertError, match="line 1: the quotation marks do not fit together"):
-        read(tmp_path, '"text" ,label\nGood,pos\nBad,neg\n')
 
 
 def test_a_label_that_losses_ignore_is_none(tmp_path):

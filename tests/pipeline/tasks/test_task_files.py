@@ -8,6 +8,7 @@ from pipeline.tasks.named_tasks import NAMED_TASKS, task_called
 from pipeline.tasks.task_files import find_task_files, read_task_file
 from schemas.errors import AlbertError, SettingError
 from tests.pipeline.tasks.task_file import read
+from tests.refusals import refusal
 
 # The folders of tasks as they are distributed: the files to train on, to choose by, of
 # the test, and what lies beside them.
@@ -55,9 +56,9 @@ def test_lines_of_a_text_that_have_a_comma_each_are_no_table(tmp_path):
 
 def test_a_folder_without_files_of_the_task_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("text")
-    with pytest.raises(SettingError) as error:
-        find_task_files(str(tmp_path), task_called("rte"))
-    assert str(error.value) == (
+    assert refusal(
+        lambda: find_task_files(str(tmp_path), task_called("rte")), error=SettingError
+    ) == (
         f"{tmp_path} has no files of rte whose names, or folders, say train, dev or test; it "
         "has notes.txt; name the files with --train, --eval and --test."
     )
@@ -113,10 +114,8 @@ def test_a_task_is_called_by_its_name_or_its_kind():
     assert task_called("STS_B") is NAMED_TASKS["sts-b"].spec
     assert task_called("squad2").has_unanswerable
     assert (task_called("tag").name, task_called("tag").max_seq_length) == ("tag", 128)
-    with pytest.raises(SettingError) as error:
-        task_called("sentiment")
     assert re.match(
         r"--task 'sentiment' is neither a kind \(classify, .*\) nor a task that is "
         r"known by name \(cola, ",
-        str(error.value),
+        refusal(task_called, "sentiment", error=SettingError),
     )
