@@ -97,10 +97,8 @@ class ReadingCounts:
 
     def add(self, other: "ReadingCounts") -> None:
         """Add the counts of another part."""
-        self.documents += other.documents
-        self.sentences += other.sentences
-        self.dropped.update(other.dropped)
-        self.changed.update(other.changed)
+        for name, counted in vars(other).items():
+            vars(self)[name] += counted
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON object with its reasons in order.
@@ -108,22 +106,14 @@ class ReadingCounts:
         >>> ReadingCounts(documents=5, dropped=Counter(redirect=2)).to_dict()
         {'documents': 5, 'sentences': 0, 'dropped': {'redirect': 2}, 'changed': {}}
         """
-        return {
-            "documents": self.documents,
-            "sentences": self.sentences,
-            "dropped": in_order(self.dropped),
-            "changed": in_order(self.changed),
-        }
+        of_reasons = {name: in_order(getattr(self, name)) for name in ("dropped", "changed")}
+        return vars(self) | of_reasons
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`."""
-        return cls(
-            documents=values["documents"],
-            sentences=values["sentences"],
-            dropped=Counter(values["dropped"]),
-            changed=Counter(values["changed"]),
-        )
+        reasons = {name: Counter(values[name]) for name in ("dropped", "changed")}
+        return cls(**{**values, **reasons})
 
 
 def in_order(counts: Mapping[str, int]) -> dict[str, int]:

@@ -114,17 +114,17 @@ def make_manifest(
     dropped = Counter(read_counts.dropped)
     for sidecar in sidecars:
         dropped.update(sidecar["dropped"])
-    copies = {split: copy_counts(sidecars, split) for split in (TRAIN, EVAL)}
-    total = Counts()
-    for counts in copies[TRAIN]:
-        total.add(counts)
     named = {"examples": "examples", "tokens": "tokens", "masked_tokens": "masked"}
     splits: dict[str, dict[str, Any]] = {}
-    for split in copies:
-        # No two shards count the same document.
-        documents = sum(s["documents"] for s in sidecars if s["split"] == split)
-        shown = [{n: c.totals[k] for n, k in named.items()} for c in copies[split]]
-        splits[split] = {"documents": documents, "copies": shown}
+    for split in (TRAIN, EVAL):
+        of_split = [sidecar for sidecar in sidecars if sidecar["split"] == split]
+        copies = map(added, zip(*(sidecar["copies"] for sidecar in of_split), strict=True))
+        splits[split] = {
+            # No two shards count the same document.
+            "documents": sum(sidecar["documents"] for sidecar in of_split),
+            "copies": [{n: copy.totals[k] for n, k in named.items()} for copy in copies],
+        }
+    trained = (copy for s in sidecars if s["split"] == TRAIN for copy in s["copies"])
     shards = [ShardFile(**file) for sidecar in sidecars for file in sidecar["files"]]
     return DatasetManifest(
         config=plan.config,
@@ -133,7 +133,7 @@ def make_manifest(
         versions=tool_versions(plan.config),
         inputs=plan.inputs,
         splits=splits,
-        statistics=realised(total, plan.config),
+        statistics=realised(added(trained), plan.config),
         text=look or {},
         dropped=in_order(dropped),
         changed=in_order(read_counts.changed),
@@ -141,17 +141,12 @@ def make_manifest(
     )
 
 
-def copy_counts(sidecars: list[dict[str, Any]], split: str) -> list[Counts]:
-    """The counts of each copy of a split, over all its shards."""
-    copies: list[Counts] = []
-    for sidecar in sidecars:
-        if sidecar["split"] != split:
-            continue
-        for number, values in enumerate(sidecar["copies"]):
-            if number == len(copies):
-                copies.append(Counts())
-            copies[number].add(Counts.from_dict(values))
-    return copies
+def added(copies: Iterable[dict[str, Any]]) -> Counts:
+    """The counts of copies of shards together, each as a sidecar has them."""
+    total = Counts()
+    for copy in copies:
+        total.add(Counts.from_dict(copy))
+    return total
 
 
 # What the card calls the shares of the manifest.

@@ -342,26 +342,23 @@ class Counts:
 
     def add(self, other: "Counts") -> None:
         """Add the counts of another part."""
-        self.totals.update(other.totals)
-        self.spans.update(other.spans)
-        self.lengths.update(other.lengths)
+        for name, counter in vars(self).items():
+            counter.update(vars(other)[name])
 
     def to_dict(self) -> dict[str, dict[str, int]]:
         """A JSON object with its keys in order."""
         return {
-            "totals": dict(sorted(self.totals.items())),
-            "spans": {str(k): n for k, n in sorted(self.spans.items())},
-            "lengths": {str(k): n for k, n in sorted(self.lengths.items())},
+            name: {str(key): n for key, n in sorted(counter.items())}
+            for name, counter in vars(self).items()
         }
 
     @classmethod
     def from_dict(cls, values: dict[str, dict[str, int]]) -> "Counts":
         """The inverse of `to_dict`."""
-        return cls(
-            totals=Counter(values["totals"]),
-            spans=Counter({int(k): n for k, n in values["spans"].items()}),
-            lengths=Counter({int(k): n for k, n in values["lengths"].items()}),
+        spans, lengths = (
+            Counter({int(key): n for key, n in values[name].items()}) for name in ("spans", "lengths")
         )
+        return cls(Counter(values["totals"]), spans, lengths)
 
 
 def count_batch(batch: ExampleBatch) -> Counts:
