@@ -26,6 +26,7 @@ from pipeline.records.reading import (
     CorruptRecord,
     Item,
     file_sha256,
+    intact,
     read_copy,
     read_shard,
     read_tokens,
@@ -298,10 +299,8 @@ def read_examples(
     layout = manifest.config.record_layout
     for shard in manifest.shard_files(split, copy):
         items = read_copy(dataset, shard, manifest, copy=copy)
-        for item in itertools.chain.from_iterable(items):
-            if isinstance(item, CorruptRecord):
-                raise AlbertError(f"{item}; make the data again.")
-            columns = decode_columns([item], layout)
+        for record in intact(itertools.chain.from_iterable(items)):
+            columns = decode_columns([record], layout)
             yield {name: values.tolist() for name, (values, _) in columns.items()}
 
 

@@ -11,7 +11,7 @@ import dataclasses
 import hashlib
 import itertools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -246,6 +246,14 @@ def read_tokens(
     return tokens
 
 
+def intact(items: Iterable[Item]) -> Iterator[bytes]:
+    """The records, as long as nothing is wrong with one."""
+    for item in items:
+        if isinstance(item, CorruptRecord):
+            raise AlbertError(f"{item}; {REMEDY}.")
+        yield item
+
+
 class Unmasked(NamedTuple):
     """R rows of text, one after the other.
 
@@ -297,10 +305,5 @@ def read_unmasked(
     """The text of a copy of a split in the order of its files, some rows at a time."""
     for shard in manifest.shard_files(split, copy):
         for items in read_copy(dataset, shard, manifest, copy=copy):
-            records = []
-            for item in items:
-                if isinstance(item, CorruptRecord):
-                    raise AlbertError(f"{item}; {REMEDY}.")
-                records.append(item)
-            if records:
+            if records := list(intact(items)):
                 yield unmasked(records, manifest.config.record_layout)
