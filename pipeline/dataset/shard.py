@@ -356,7 +356,8 @@ class Counts:
     def from_dict(cls, values: dict[str, dict[str, int]]) -> "Counts":
         """The inverse of `to_dict`."""
         spans, lengths = (
-            Counter({int(key): n for key, n in values[name].items()}) for name in ("spans", "lengths")
+            Counter({int(key): n for key, n in values[name].items()})
+            for name in ("spans", "lengths")
         )
         return cls(Counter(values["totals"]), spans, lengths)
 

@@ -111,7 +111,7 @@ def estimate(
     for document in documents if compares else ():
         number, words = number_of(document.id), word_hashes(document.text)
         if made := signature(words):
-            kept_bytes += (2 + BANDS) * words.itemsize + made.sketch.nbytes
+            kept_bytes += (3 + BANDS) * words.itemsize + made.sketch.nbytes
         if plan.eval_bound:
             runs = runs_of(words, document.text)
             kept = kept_runs(number, runs, is_held_out=plan.is_held_out(number))

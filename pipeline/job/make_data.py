@@ -20,7 +20,7 @@ from pipeline.dataset.manifest import write_dataset
 from pipeline.dataset.shard import write_shard
 from pipeline.job import repeats, resume, spill
 from pipeline.job.plan import Job, Task
-from pipeline.job.repeats import Read, Signatures, Signed
+from pipeline.job.repeats import ChunkSignatures, Read, Signed
 from pipeline.job.worker_processes import WorkerProcesses
 from pipeline.noise.decontamination import Runs, join_runs, kept_runs, runs_of
 from pipeline.noise.filters import OTHER_LANGUAGE, clean, language_of, removed_whole
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 Result = tuple[None, dict[str, Any]]
 
-# What is kept of so many documents is put together: a file that cannot be divided may
+# Runs of words of so many documents are put together: a file that cannot be divided may
 # have millions of small ones.
 TOGETHER = 10_000
 
@@ -224,22 +224,18 @@ def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
     folder, number = job.waiting_folder, chunk.number
     fingerprint = job.fingerprint_of(chunk)
     if not resume.is_finished(number, output=folder, fingerprint=fingerprint):
-        signed, packed, counts = list[Signed](), list[Signatures](), dict[str, Any]()
+        signatures, counts = ChunkSignatures(), dict[str, Any]()
         with spill.new_spill(number, plan=job.shards, output=folder) as waiting:
             for found in read_chunk(chunk, job):
                 match found:
                     case ShardDocument():
                         waiting.add(found)
                     case Signed():
-                        signed.append(found)
-                        if len(signed) >= TOGETHER:
-                            packed.append(repeats.packed(signed))
-                            signed.clear()
+                        signatures.add(found)
                     case Read():
                         counts = found.counts
         if job.near_duplicates:
-            packed.append(repeats.packed(signed))
-            repeats.write_signatures(packed, number, output=folder)
+            signatures.write(number, output=folder)
         mark = {
             "fingerprint": fingerprint,
             "text_bytes": chunk.text_bytes,

@@ -15,6 +15,7 @@ file, which every worker reads.
 import functools
 import io
 import itertools
+from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,38 +64,30 @@ class Read(NamedTuple):
     counts: dict[str, Any]
 
 
-class Signatures(NamedTuple):
-    """The signatures of some documents, close together.
+class ChunkSignatures:
+    """The signatures of the documents of a chunk, close together.
 
-    Attributes:
-        table: Of each document its id, the length of its sketch, and its bands,
-            `[2 + BANDS, D]`.
-        sketches: One after the other.
+    A table has of each document its id, where its sketch begins and ends among all, and its
+    bands, `[3 + BANDS, D]`.
     """
 
-    table: Keys
-    sketches: Sketch
+    def __init__(self) -> None:
+        self._columns, self._sketches = array("Q"), array("I")
 
+    def add(self, document: Signed) -> None:
+        """Keep what two small arrays have."""
+        bands, sketch = document.signature
+        start = len(self._sketches)
+        self._sketches.frombytes(sketch.tobytes())
+        self._columns.extend((document.id, start, len(self._sketches), *bands.tolist()))
 
-def packed(documents: Iterable[Signed]) -> Signatures:
-    """What many small arrays have."""
-    columns = [np.zeros((0, 2 + BANDS), np.uint64)]
-    sketches = [np.zeros(0, np.uint32)]
-    for number, (bands, sketch) in documents:
-        columns.append(np.array([[number, len(sketch), *bands]], np.uint64))
-        sketches.append(sketch)
-    return Signatures(np.concatenate(columns).T, np.concatenate(sketches))
-
-
-def write_signatures(parts: list[Signatures], chunk: int, *, output: Path) -> None:
-    """Write the signatures of a chunk, in place of a sketch's length where it ends."""
-    tables, sketches = zip(packed(()), *parts, strict=True)
-    table = np.concatenate(tables, axis=1)
-    table[1] = np.cumsum(table[1])
-    with whole_file(output / chunk_file(chunk, "signatures.npy")) as file:
-        np.save(file, table)
-    with whole_file(output / chunk_file(chunk, "sketches.npy")) as file:
-        np.save(file, np.concatenate(sketches))
+    def write(self, chunk: int, *, output: Path) -> None:
+        """Write both files."""
+        table = np.array(self._columns, np.uint64).reshape(-1, 3 + BANDS).T
+        with whole_file(output / chunk_file(chunk, "signatures.npy")) as file:
+            np.save(file, table)
+        with whole_file(output / chunk_file(chunk, "sketches.npy")) as file:
+            np.save(file, np.array(self._sketches, np.uint32))
 
 
 class _Signatures:
@@ -106,8 +99,7 @@ class _Signatures:
             for chunk in range(chunks)
         ]
         self._sketches = [output / chunk_file(chunk, "sketches.npy") for chunk in range(chunks)]
-        self.ids = self.row(0)
-        self._ends = self.row(1).astype(np.int64)
+        self.ids, self._starts, self._ends = map(self.row, range(3))
         self._starts_of_chunks = np.cumsum([0, *(t.shape[1] for t in self._tables)])
         self._order = np.argsort(self.ids, kind="stable")
 
@@ -121,10 +113,8 @@ class _Signatures:
         number = np.uint64(document)
         place = self._order[np.searchsorted(self.ids, number, sorter=self._order)]
         chunk = int(np.searchsorted(self._starts_of_chunks, place, side="right")) - 1
-        first = place == self._starts_of_chunks[chunk]
-        start, end = 0 if first else self._ends[place - 1], self._ends[place]
         sketches: Sketch = np.load(self._sketches[chunk], mmap_mode="r")
-        return sketches[start:end]
+        return sketches[self._starts[place] : self._ends[place]]
 
 
 def near_pairs(job: Job) -> Iterator[Pair]:
@@ -132,7 +122,7 @@ def near_pairs(job: Job) -> Iterator[Pair]:
     signatures = _Signatures(len(job.chunks), output=job.waiting_folder)
     plan, choice, pairs = job.shards, job.near_duplicates or "drop", set[Pair]()
     for band in range(BANDS):
-        keys, ids = signatures.row(2 + band), signatures.ids
+        keys, ids = signatures.row(3 + band), signatures.ids
         if choice == "hold-out":
             shared = np.isin(keys, keys[ids < np.uint64(plan.eval_bound)])
             keys, ids = keys[shared], ids[shared]

@@ -21,7 +21,10 @@ def test_documents_whose_ids_differ_by_little_have_their_own_sketches(tmp_path):
     ]
     (tmp_path / ".work").mkdir()
     for chunk in range(2):
-        repeats.write_signatures([repeats.packed(signed[2 * chunk :][:2])], chunk, output=tmp_path)
+        signatures = repeats.ChunkSignatures()
+        for document in signed[2 * chunk :][:2]:
+            signatures.add(document)
+        signatures.write(chunk, output=tmp_path)
     signatures = repeats._Signatures(2, output=tmp_path)
     assert [signatures.sketch(id).tolist() for id in ids] == [[0], [1], [2], [3]]
 
