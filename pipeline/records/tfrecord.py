@@ -102,7 +102,6 @@ class RecordWriter:
     """Writes records to an open file and knows what was written."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self.records = 0
         self.bytes = 0
         self._file = file
         self._digest = hashlib.sha256()
@@ -112,7 +111,6 @@ class RecordWriter:
         data = b"".join(map(frame, records))
         self._file.write(data)
         self._digest.update(data)
-        self.records += len(records)
         self.bytes += len(data)
 
     def described(self) -> dict[str, Any]:

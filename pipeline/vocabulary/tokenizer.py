@@ -202,9 +202,6 @@ class Tokenizer(Protocol):
     def piece(self, piece_id: int) -> str:
         """The text of a piece."""
 
-    def score(self, piece_id: int) -> float:
-        """The log probability of a piece; 0 where there is none."""
-
     def normalize(self, text: str) -> str:
         """A text as the model sees it."""
 

@@ -292,10 +292,6 @@ class WordPiece:
         """The text of a piece, with ## before it if it continues a word."""
         return self._pieces[piece_id]
 
-    def score(self, piece_id: int) -> float:
-        """The same for all pieces, because the longest are taken."""
-        return 0.0
-
     def normalize(self, text: str) -> str:
         """A text as the model sees it."""
         normalized = self._tokenizer.normalizer.normalize_str(text)
