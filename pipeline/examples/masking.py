@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.core.draws import Bool, Ids, Int, Keys, below, draws, purpose_keys
+from pipeline.core.draws import Bool, Ids, Int, Keys, below, columns_of, draws, purpose_keys
 from pipeline.examples.pairs import Rows, ranges
 from schemas.example import FIRST_ORDINARY_ID, MASK_ID
 
@@ -87,6 +87,13 @@ def ngram_lengths(bits: Keys, *, max_ngram: int) -> Int:
     return lengths
 
 
+# What a span chooser keeps of each row that is not finished.
+_OF_ROWS = (
+    *("first", "count", "left", "longest", "spans_done", "failures"),
+    *("ngram_keys", "place_keys", "search_keys"),
+)
+
+
 class SpanChooser:
     """Chooses spans for all rows of a batch, a round for each row at a time.
 
@@ -137,7 +144,8 @@ class SpanChooser:
             purpose_keys(keys[active], purpose) for purpose in ("ngram", "place", "search")
         )
         self.spans_done, self.failures = np.zeros((2, len(active)), np.int64)
-        self.chosen: list[Spans] = []
+        none = np.zeros(0, np.int64)
+        self.chosen = [Spans(none, none)]
 
     def run(self) -> Spans:
         """Choose all spans of all rows."""
@@ -148,19 +156,10 @@ class SpanChooser:
             self._search(np.flatnonzero((self.failures >= TRIES) & (self.left > 0)))
             if not self.left.all():
                 kept = np.flatnonzero(self.left)
-                self.first, self.count = self.first[kept], self.count[kept]
-                self.left, self.longest = self.left[kept], self.longest[kept]
-                self.ngram_keys = self.ngram_keys[kept]
-                self.place_keys = self.place_keys[kept]
-                self.search_keys = self.search_keys[kept]
-                self.spans_done = self.spans_done[kept]
-                self.failures = self.failures[kept]
-        if not self.chosen:
-            return Spans(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        return Spans(
-            np.concatenate([spans.start for spans in self.chosen]),
-            np.concatenate([spans.length for spans in self.chosen]),
-        )
+                for name in _OF_ROWS:
+                    setattr(self, name, getattr(self, name)[kept])
+        columns = zip(*map(columns_of, self.chosen), strict=True)
+        return Spans(*map(np.concatenate, columns))
 
     def _try_places(self, tries: int) -> None:
         """Try a random place for the next span of each row, for several rounds."""
