@@ -98,15 +98,10 @@ def below(bits: Keys, bound: int | npt.NDArray[np.integer]) -> Int:
     return (((bits >> np.uint64(32)) * bounds) >> np.uint64(32)).astype(np.int64)
 
 
-def threshold(probability: float) -> int:
-    """The bound under which the high 32 bits of a draw fall with this probability.
-
-    >>> [threshold(p) for p in (0.0, 0.5, 1.0)] == [0, 1 << 31, 1 << 32]
-    True
-    """
-    return round(probability * (1 << 32))
-
-
 def happens(bits: Keys, probability: float) -> Bool:
-    """Whether an event of this probability happens, `[N]`."""
-    return (bits >> np.uint64(32)) < np.uint64(threshold(probability))
+    """Whether an event of this probability happens, `[N]`.
+
+    >>> happens(np.array([0, (1 << 63) - 1, 1 << 63], np.uint64), 0.5)
+    array([ True,  True, False])
+    """
+    return (bits >> np.uint64(32)) < np.uint64(round(probability * (1 << 32)))

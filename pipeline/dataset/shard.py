@@ -25,7 +25,7 @@ from pipeline.core.documents import HELD_OUT_BOUND, ShardDocument, number_of
 from pipeline.core.draws import happens, purpose_keys
 from pipeline.core.machine import keep_freed_memory
 from pipeline.examples.examples import ExampleBatch, make_examples, pack_copies
-from pipeline.examples.packing import Sequences, Tokens, cuttable, document_key
+from pipeline.examples.packing import Tokens, cuttable, document_key
 from pipeline.reading.formats import InputFile
 from pipeline.records.documents import encode_documents
 from pipeline.records.tfrecord import RecordWriter, encode_rows
@@ -213,16 +213,19 @@ def write_shard(
     copies = pack_copies(tokens, copies=range(shard.copies), config=config)
     packed = np.unique(copies[0].chain).tolist()
     dropped[ONE_WORD] = len(encoded) - len(packed)
-    examples = [counted_examples(copy, tokens, vocab_size=size, config=config) for copy in copies]
     files, totals = [], []
-    for number, batches in enumerate(examples):
+    for number, copy in enumerate(copies):
         name, total = shard.file(number), Counts()
         with new_file(join(output, name)) as file:
             writer = RecordWriter(file)
-            for (_, pairs, rows, masked), counts in batches:
-                total.add(counts)
+            for batch in make_examples(copy, tokens, vocab_size=size, config=config):
+                total.add(count_batch(batch))
+                if config.sentence_task == "nsp" and len(encoded) == 1:
+                    wanted = happens(purpose_keys(batch.sequences.keys, "swap"), 0.5)
+                    total.totals["without_other_document"] += int(wanted.sum())
                 if not shard.is_documents:
-                    writer.write(encode_rows(rows, masked, pairs.labels, config=config))
+                    labels = batch.pairs.labels
+                    writer.write(encode_rows(batch.rows, batch.masked, labels, config=config))
             if shard.is_documents:
                 # The first epoch, made of the documents that are written, is counted.
                 ids = [document.id for document in encoded]
@@ -389,15 +392,3 @@ def count_batch(batch: ExampleBatch) -> Counts:
         spans=Counter({n: int(k) for n, k in enumerate(masked.spans_of_length) if k}),
         lengths=Counter({b * LENGTH_BAR: int(k) for b, k in enumerate(bars) if k}),
     )
-
-
-def counted_examples(
-    sequences: Sequences, tokens: Tokens, *, vocab_size: int, config: ResolvedDataConfig
-) -> Iterator[tuple[ExampleBatch, Counts]]:
-    """The examples of a copy and their counts, a batch at a time."""
-    for batch in make_examples(sequences, tokens, vocab_size=vocab_size, config=config):
-        counts = count_batch(batch)
-        if config.sentence_task == "nsp" and len(tokens.document_keys) == 1:
-            wanted = happens(purpose_keys(batch.sequences.keys, "swap"), 0.5)
-            counts.totals["without_other_document"] = int(wanted.sum())
-        yield batch, counts

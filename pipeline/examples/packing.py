@@ -18,11 +18,12 @@ from pipeline.core.draws import (
     Ids,
     Int,
     Keys,
+    below,
     columns_of,
     draws,
+    happens,
     hash_key,
     purpose_keys,
-    threshold,
 )
 
 
@@ -230,9 +231,9 @@ def draw_targets(
 ) -> tuple[Int, Bool]:
     """The target length of each sequence and whether it was drawn short."""
     bits = purpose_keys(sequence_keys, "target")
-    is_short = bits >> np.uint64(32) < np.uint64(threshold(short_seq_prob))
-    low = bits & np.uint64(0xFFFFFFFF)
-    short = 2 + (low * np.uint64(max_tokens - 1) >> np.uint64(32)).astype(np.int64)
+    is_short = happens(bits, short_seq_prob)
+    # How short, the lower half of the bits says.
+    short = 2 + below(bits << np.uint64(32), max_tokens - 1)
     return np.where(is_short, short, max_tokens), is_short
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pipeline.core.documents import ShardDocument
 from pipeline.core.draws import hash_key
 from pipeline.dataset.manifest import realised
-from pipeline.dataset.shard import Counts, Shard, counted_examples, distinct, encode, write_shard
-from pipeline.examples.examples import pack_copies
+from pipeline.dataset.shard import Counts, Shard, count_batch, distinct, encode, write_shard
+from pipeline.examples.examples import make_examples, pack_copies
 from pipeline.records.tfrecord import encode_rows
 from schemas.config import DataConfig
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID
@@ -71,12 +71,11 @@ def copies_of(documents, *, tokenizer, config, copies=2):
     result = []
     for sequences in pack_copies(pieces, copies=range(copies), config=config):
         rows, counts = [], Counts()
-        batches = counted_examples(
+        for batch in make_examples(
             sequences, pieces, vocab_size=tokenizer.vocab_size, config=config
-        )
-        for (_, pairs, batch_rows, masked), batch_counts in batches:
-            counts.add(batch_counts)
-            records = encode_rows(batch_rows, masked, pairs.labels, config=config)
+        ):
+            counts.add(count_batch(batch))
+            records = encode_rows(batch.rows, batch.masked, batch.pairs.labels, config=config)
             rows += map(parse, records)
         result.append((sequences, rows, counts))
     return pieces, result
