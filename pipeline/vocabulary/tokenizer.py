@@ -198,6 +198,7 @@ class Tokenizer(Protocol):
 
     def starts(self, ids: Ids) -> Bool:
         """Whether each token of a text starts a word, `[T]`."""
+        return self.word_starts[ids]
 
     def piece(self, piece_id: int) -> str:
         """The text of a piece."""
@@ -207,9 +208,11 @@ class Tokenizer(Protocol):
 
     def encode(self, texts: list[str]) -> list[list[int]]:
         """The token ids of each text; empty where nothing is left of it."""
+        return [self.encode_with_offsets(text).ids for text in texts]
 
     def encode_after(self, text: str) -> list[int]:
         """The token ids of a text that follows another token."""
+        return self.encode_with_offsets(text).ids
 
     def encode_with_offsets(self, text: str) -> TokenizedText:
         """The token ids of a text, and where each token stands in it."""
@@ -218,7 +221,7 @@ class Tokenizer(Protocol):
         """The text of token ids, as normalized, without special tokens."""
 
 
-class SentencePieceTokenizer:
+class SentencePieceTokenizer(Tokenizer):
     """A SentencePiece model as loaded.
 
     SentencePiece puts a space before every text. In a vocabulary of scripts without
@@ -234,10 +237,10 @@ class SentencePieceTokenizer:
         if self._is_of_unspaced_text:
             self._processor = self._loaded(SPACE_BEFORE)
         self.sha256 = hashlib.sha256(model).hexdigest()
-        self.vocab_size: int = self._processor.GetPieceSize()
-        self.order: list[int] | None = None
+        self.vocab_size = self._processor.GetPieceSize()
+        self.order = None
         pieces = [self.piece(i) for i in range(self.vocab_size)]
-        self.word_starts: Bool = np.array(list(map(starts_word, pieces)))
+        self.word_starts = np.array(list(map(starts_word, pieces)))
         self._unspaced: Bool = np.array([any(map(is_unspaced, p)) for p in pieces])
         # They go with the token before them, whatever its script.
         self._marks: Bool = np.array(list(map(_is_mark, pieces))) & ~self._unspaced
@@ -260,7 +263,7 @@ class SentencePieceTokenizer:
         In a text of a script without spaces another script starts one: in "我用Python"
         the pieces "P" and "ython" are a word. A mark that stands inside of words does not.
         """
-        starts = self.word_starts[ids]
+        starts = super().starts(ids)
         marks = np.flatnonzero(self._inside_words[ids[1:-1]]) + 1
         beside = np.minimum(self._last[ids[marks - 1]], self._first[ids[marks + 1]])
         starts[marks[beside >= self._inside_words[ids[marks]]]] = False

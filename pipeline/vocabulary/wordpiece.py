@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.core.draws import Bool, Ids
 from pipeline.core.writing_systems import is_unspaced
-from pipeline.vocabulary.tokenizer import TokenizedText, first_bytes
+from pipeline.vocabulary.tokenizer import TokenizedText, Tokenizer, first_bytes
 from schemas.errors import AlbertError
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, SEP_ID, SPECIAL_TOKENS, UNK_ID
 from schemas.files import read_json, undamaged
@@ -232,7 +231,7 @@ def bert_json(
     }
 
 
-class WordPiece:
+class WordPiece(Tokenizer):
     """A `vocab.txt` as loaded, in the place of a SentencePiece model.
 
     Args:
@@ -242,7 +241,7 @@ class WordPiece:
     def __init__(self, data: bytes, *, path: str, values: dict[str, Any] | None = None) -> None:
         """Load a vocabulary."""
         try:
-            from tokenizers import Tokenizer
+            import tokenizers
         except ImportError:
             raise AlbertError(
                 f"{path} is a WordPiece vocabulary, which needs a package that is not "
@@ -252,7 +251,7 @@ class WordPiece:
         by_pieces = bert_json(pieces, lowercase=not has_capitals(pieces))
         values = values or by_pieces
         try:
-            self._tokenizer = Tokenizer.from_str(json.dumps(values))
+            self._tokenizer = tokenizers.Tokenizer.from_str(json.dumps(values))
         # The package raises nothing narrower.
         except Exception as error:
             raise ValueError(str(error)) from error
@@ -261,7 +260,7 @@ class WordPiece:
         new = [token["content"] for token in self._added if token["id"] >= len(pieces)]
         self.vocab_size = len(pieces) + len(new)
         order = [*special_first(pieces), *range(len(pieces), self.vocab_size)]
-        self.order: list[int] | None = order
+        self.order = order
         self._pieces: list[str] = [[*pieces, *new][place] for place in order]
         self._id_at = np.argsort(order).tolist()
         digest = hashlib.sha256(data)
@@ -271,7 +270,7 @@ class WordPiece:
             effective = [*(self._normalizer[name] for name in rules), added]
             digest.update(json.dumps(effective).encode())
         self.sha256 = digest.hexdigest()
-        self.word_starts: Bool = np.array([not piece.startswith(_INSIDE) for piece in self._pieces])
+        self.word_starts = np.array([not piece.startswith(_INSIDE) for piece in self._pieces])
 
     @property
     def config(self) -> dict[str, Any]:
@@ -283,10 +282,6 @@ class WordPiece:
             "tokenize_chinese_chars": self._normalizer["handle_chinese_chars"],
             **({_ADDED: added} if added else {}),
         }
-
-    def starts(self, ids: Ids) -> Bool:
-        """Whether each token of a text starts a word, `[T]`."""
-        return self.word_starts[ids]
 
     def piece(self, piece_id: int) -> str:
         """The text of a piece, with ## before it if it continues a word."""
@@ -308,14 +303,6 @@ class WordPiece:
                 is_joined = text and is_unspaced(text[-1]) and is_unspaced(piece[0])
                 text += piece if is_joined or not text else f" {piece}"
         return text
-
-    def encode(self, texts: list[str]) -> list[list[int]]:
-        """The token ids of each text; empty where nothing is left of it."""
-        return [self.encode_with_offsets(text).ids for text in texts]
-
-    def encode_after(self, text: str) -> list[int]:
-        """The token ids of a text that follows a word of a script without spaces."""
-        return self.encode_with_offsets(text).ids
 
     def encode_with_offsets(self, text: str) -> TokenizedText:
         """The token ids of a text, and where each token stands in it."""
