@@ -85,18 +85,11 @@ def pair_passages(
         if not ids:
             raise AlbertError(f"The {name} passage is empty; give two passages.")
     room = max_seq_length - SPECIAL_OF_PAIR
-    kept_a, kept_b = a, b
+    # As many whole words as fit, from the end of one and the beginning of the other.
     room_a = max(room // 2, room - len(b))
-    if len(a) > room_a:
-        # As many whole words as fit, from its end.
-        start = len(a) - room_a
-        inner = _word_starts(a, tokenizer, room=room_a)[start:].nonzero()[0]
-        kept_a = a[start + int(inner[0]) :]
+    kept_a = a[min(n for n in _cuts(a, tokenizer, room=room_a) if len(a) - n <= room_a) :]
     room_b = room - len(kept_a)
-    if len(b) > room_b:
-        # From its beginning.
-        inner = _word_starts(b, tokenizer, room=room_b)[: room_b + 1].nonzero()[0]
-        kept_b = b[: inner[-1]]
+    kept_b = b[: max(n for n in _cuts(b, tokenizer, room=room_b) if n <= room_b)]
     return PassagePair(
         [CLS_ID, *kept_a, SEP_ID, *kept_b, SEP_ID],
         tokens=(len(a), len(b)),
@@ -104,10 +97,8 @@ def pair_passages(
     )
 
 
-def _word_starts(
-    ids: list[int], tokenizer: Tokenizer, *, room: int
-) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-    """Where a passage may be cut; also inside a word that is longer than fits."""
+def _cuts(ids: list[int], tokenizer: Tokenizer, *, room: int) -> list[int]:
+    """Where a passage may be cut, also inside a word that is longer than fits, and its end."""
     starts = tokenizer.starts(np.array(ids, np.int32))
     starts[0] = True
-    return cuttable(starts, max_tokens=room)
+    return [*np.flatnonzero(cuttable(starts, max_tokens=room)).tolist(), len(ids)]
