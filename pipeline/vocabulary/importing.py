@@ -136,20 +136,19 @@ def read_external(source: Path, *, given: Path | None = None) -> ExternalVocabul
     """
     folder = source if source.is_dir() else source.parent
     path = given or (source if source.is_file() else _only_model(folder))
-    _check_class(folder)
+    asked = _asked(folder)
     tokenizer = folder / HF_TOKENIZER
     if source.is_file() or not tokenizer.exists():
         if path is None:
             raise AlbertError(f"{folder} has no SentencePiece model; give one with --vocab.")
         model = checked_model(path)
         _check_tokens(folder, size=load_tokenizer(model).vocab_size)
-        return ExternalVocabulary(path, model, _asked(folder), scores=None)
+        return ExternalVocabulary(path, model, asked, scores=None)
     values = read_json(tokenizer)
     pieces, charsmap = _pieces(values, path=tokenizer)
     _check_tokens(folder, size=len(pieces))
     scores = [score for _, score in pieces]
     model = b"" if path is None else checked_model(path)
-    asked = _asked(folder)
     if not is_complete(model, asked):
         _check_steps(values, path=tokenizer)
     if path is None:
@@ -208,9 +207,14 @@ def _only_model(folder: Path) -> Path | None:
     return found[0] if found else None
 
 
-def _check_class(folder: Path) -> None:
-    """Refuse a tokenizer of another kind of model than ALBERT."""
-    config = folder / HF_TOKENIZER_CONFIG
+def _asked(folder: Path) -> Normalization | None:
+    """What Hugging Face's tokenizer keeps of a text, from the files that it reads.
+
+    One of another kind of model than ALBERT is refused. AlbertTokenizer goes by its
+    arguments, and older versions of it by `tokenizer.json`: where these disagree there is no
+    telling what the model was trained on.
+    """
+    path, config = folder / HF_TOKENIZER, folder / HF_TOKENIZER_CONFIG
     values = read_json(config) if config.exists() else {}
     name = tokenizer_class(values, default=_OF_ALBERT)
     if name not in (_OF_ALBERT, *OF_FILE):
@@ -218,24 +222,13 @@ def _check_class(folder: Path) -> None:
             f"{config}: tokenizer_class is {name:.60}, and only a SentencePiece model "
             f"as {_OF_ALBERT} has it can be read."
         )
-
-
-def _asked(folder: Path) -> Normalization | None:
-    """What Hugging Face's tokenizer keeps of a text, from the files that it reads.
-
-    AlbertTokenizer goes by its arguments, and older versions of it by `tokenizer.json`:
-    where these disagree there is no telling what the model was trained on.
-    """
-    path, config = folder / HF_TOKENIZER, folder / HF_TOKENIZER_CONFIG
-    values = read_json(config) if config.exists() else {}
     by_config = Normalization(
         cased=not values.get("do_lower_case", True),
         keep_accents=bool(values.get("keep_accents", False)),
     )
     if not path.exists():
         # Classes that go by that file alone have no such arguments.
-        goes_by_file = tokenizer_class(values, default=_OF_ALBERT) in OF_FILE
-        return None if goes_by_file or not config.exists() else by_config
+        return None if name in OF_FILE or not config.exists() else by_config
     kinds = {step.get("type") for step in _steps(read_json(path), path=path)}
     by_file = Normalization(
         cased="Lowercase" not in kinds, keep_accents="StripAccents" not in kinds
