@@ -55,7 +55,7 @@ def write_dataset(
     *,
     output: str | Path,
     look: dict[str, Any] | None = None,
-) -> DatasetManifest:
+) -> None:
     """Write the data card and then, as the last file of all, the manifest."""
     manifest = make_manifest(plan, sidecars, read_counts, look=look)
     if not manifest.splits[TRAIN]["copies"][0]["examples"]:
@@ -75,7 +75,6 @@ def write_dataset(
         )
     write_whole(join(output, DATA_CARD), data_card(manifest))
     write_whole(join(output, MANIFEST), json_text(manifest.to_dict()))
-    return manifest
 
 
 def write_held_out(

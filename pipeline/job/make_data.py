@@ -33,9 +33,9 @@ from pipeline.storage import files, output_folder
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.errors import AlbertError
 from schemas.files import TEMPORARY, json_text, parse_json, read_json, write_json
-from schemas.layout import MANIFEST, SPM_MODEL, chunk_file, removed_file, sidecar_file
+from schemas.layout import SPM_MODEL, chunk_file, removed_file, sidecar_file
 from schemas.locks import lock
-from schemas.manifest import DatasetManifest, parse_manifest
+from schemas.manifest import DatasetManifest
 
 if TYPE_CHECKING:
     from apache_beam.runners.runner import PipelineResult
@@ -139,10 +139,8 @@ def make_dataset(
                 results = beam.run_here(
                     job, workers, read=spill_chunk, tasks=list_tasks, do=do_task
                 )
-                manifest = write_manifest(results, job)
-    if job.shuffle == "engine":
-        path = files.join(job.output, MANIFEST)
-        manifest = parse_manifest(parse_json(files.read_whole(path), path), path)
+                write_manifest(results, job)
+    manifest = resume.manifest_of(job.output)
     # The files of a command that was run meanwhile are not for this one to remove.
     if runners.is_own(job):
         resume.forget_work(job.output, is_here=not job.mark)
@@ -386,7 +384,7 @@ def finish_on_cluster(results: tuple[None, Iterable[dict[str, Any]]], job: Job) 
     yield
 
 
-def write_manifest(results: Iterable[dict[str, Any]], job: Job) -> DatasetManifest:
+def write_manifest(results: Iterable[dict[str, Any]], job: Job) -> None:
     """All sidecars and counts become the manifest, the last file of the data set."""
     inputs = {part.file.path: part.file for chunk in job.chunks for part in chunk.parts}
     refuse_changed(inputs.values(), since=job.since)
@@ -398,4 +396,4 @@ def write_manifest(results: Iterable[dict[str, Any]], job: Job) -> DatasetManife
             look = result["look"]
         else:
             sidecars.append(result)
-    return write_dataset(job.dataset, sidecars, counts, look=look, output=job.output)
+    write_dataset(job.dataset, sidecars, counts, look=look, output=job.output)

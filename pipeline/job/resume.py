@@ -43,7 +43,7 @@ from schemas.layout import (
     ChunkFile,
     chunk_file,
 )
-from schemas.manifest import parse_manifest
+from schemas.manifest import DatasetManifest, parse_manifest
 
 MAKE_DATA = Footprint(
     "make-data",
@@ -76,13 +76,17 @@ def is_finished(
 
 def is_whole_dataset(output: str | Path) -> bool:
     """Whether a data set is finished and every file of it is there in its size."""
-    path = join(output, MANIFEST)
-    if not exists(path):
+    if not exists(join(output, MANIFEST)):
         return False
     sizes = sizes_below(output)
-    manifest = parse_manifest(parse_json(read_whole(path), path), path)
-    shards = ({"name": shard.name, "bytes": shard.bytes} for shard in manifest.shards)
+    shards = ({"name": shard.name, "bytes": shard.bytes} for shard in manifest_of(output).shards)
     return {SPM_MODEL, DATA_CARD} <= sizes.keys() and _are_there(shards, sizes)
+
+
+def manifest_of(output: str | Path) -> DatasetManifest:
+    """The manifest of a data set that is finished, wherever it is."""
+    path = join(output, MANIFEST)
+    return parse_manifest(parse_json(read_whole(path), path), path)
 
 
 def forget_useless(job: Job, *, is_own: bool) -> None:
