@@ -289,21 +289,17 @@ def _check(manifest: DatasetManifest) -> None:
     if sum(len(files) for files, *_ in found) < len(manifest.shards):
         raise ValueError("shards has a file of no copy")
     for files, examples, place in found:
-        _check_copy(files, examples, place=place)
-
-
-def _check_copy(files: tuple[ShardFile, ...], examples: int, *, place: str) -> None:
-    """Refuse files that are not all those of a copy, in their order."""
-    folder = files[0].name.rpartition("/")[0] if files else ""
-    for number, file in enumerate(files):
-        if file.name != part_file(folder, number, num_parts=len(files)):
-            raise ValueError(f"{file.name[:99]!r} is not the name of a file of copy {place}")
-        least = _TOKEN_BYTES if folder == DOCUMENTS else _FRAME_BYTES
-        if not 0 <= file.examples <= file.bytes // least:
-            raise ValueError(f"{file.name} cannot hold {file.examples} examples")
-    total = sum(file.examples for file in files)
-    if total != examples:
-        raise ValueError(f"copy {place} has {examples} examples, its files {total}")
+        # They are all those of the copy, in their order.
+        folder = files[0].name.rpartition("/")[0] if files else ""
+        for number, file in enumerate(files):
+            if file.name != part_file(folder, number, num_parts=len(files)):
+                raise ValueError(f"{file.name[:99]!r} is not the name of a file of copy {place}")
+            least = _TOKEN_BYTES if folder == DOCUMENTS else _FRAME_BYTES
+            if not 0 <= file.examples <= file.bytes // least:
+                raise ValueError(f"{file.name} cannot hold {file.examples} examples")
+        total = sum(file.examples for file in files)
+        if total != examples:
+            raise ValueError(f"copy {place} has {examples} examples, its files {total}")
 
 
 # Inputs that a table lists one by one.
