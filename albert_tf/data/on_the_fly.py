@@ -8,6 +8,7 @@ position inside a group is reached without making what comes before it.
 
 import dataclasses
 import functools
+import itertools
 import threading
 import weakref
 from collections import deque
@@ -21,8 +22,8 @@ import tensorflow as tf
 
 from albert_tf.data.reading_order import as_written, groups_from, shuffled
 from pipeline.examples.packing import Sequences, Tokens
-from pipeline.records.makers import Makers, made_here
-from pipeline.records.reading import CorruptRecord, read_tokens, sequences_of_epoch
+from pipeline.records.makers import Makers
+from pipeline.records.reading import CorruptRecord, read_tokens, records_of, sequences_of_epoch
 from schemas.manifest import DatasetManifest, ShardFile
 from schemas.phases import Phase
 
@@ -271,9 +272,14 @@ class MadeExamples:
             records = found() if found is not None else None
             # Also where a process was killed: this one can make them all.
             if records is None:
-                records = made_here(
-                    sequences, shard.tokens, shares, manifest=self._manifest, config=self._config
+                batches = records_of(
+                    sequences,
+                    shard.tokens,
+                    self._manifest,
+                    config=self._config,
+                    masked_shares=shares,
                 )
+                records = list(itertools.chain.from_iterable(batches))
             made[own] = np.fromiter(records, object, len(own))
         with self._lock:
             group.left -= len(numbers)

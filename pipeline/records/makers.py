@@ -90,23 +90,5 @@ def _made(name: str, sequences: Sequences, masked_shares: Float | None) -> list[
     if isinstance(tokens, CorruptRecord):
         return None
     _, manifest, config = _source
-    return made_here(sequences, tokens, masked_shares, manifest=manifest, config=config)
-
-
-def made_here(
-    sequences: Sequences,
-    tokens: Tokens,
-    masked_shares: Float | None,
-    *,
-    manifest: DatasetManifest,
-    config: ResolvedDataConfig,
-) -> list[bytes]:
-    """The records of sequences of a shard, made in this process; see `make_examples`."""
-    records = records_of(
-        sequences,
-        tokens,
-        vocab_size=manifest.vocabulary["size"],
-        config=config,
-        masked_shares=masked_shares,
-    )
+    records = records_of(sequences, tokens, manifest, config=config, masked_shares=masked_shares)
     return list(itertools.chain.from_iterable(records))

@@ -172,9 +172,7 @@ def read_copy(
         yield [tokens]
         return
     sequences = sequences_of_epoch(tokens, copy, config=manifest.config)
-    yield from records_of(
-        sequences, tokens, vocab_size=manifest.vocabulary["size"], config=manifest.config
-    )
+    yield from records_of(sequences, tokens, manifest, config=manifest.config)
 
 
 def sequences_of_epoch(tokens: Tokens, epoch: int, *, config: ResolvedDataConfig) -> Sequences:
@@ -189,14 +187,15 @@ def sequences_of_epoch(tokens: Tokens, epoch: int, *, config: ResolvedDataConfig
 def records_of(
     sequences: Sequences,
     tokens: Tokens,
+    manifest: DatasetManifest,
     *,
-    vocab_size: int,
     config: ResolvedDataConfig,
     masked_shares: Float | None = None,
 ) -> Iterator[list[bytes]]:
     """The records of sequences of a shard, many at a time; as for `make_examples`."""
+    size = manifest.vocabulary["size"]
     for batch in make_examples(
-        sequences, tokens, vocab_size=vocab_size, config=config, masked_shares=masked_shares
+        sequences, tokens, vocab_size=size, config=config, masked_shares=masked_shares
     ):
         yield encode_rows(batch.rows, batch.masked, batch.pairs.labels, config=config)
 
