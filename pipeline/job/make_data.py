@@ -179,7 +179,7 @@ def read_chunk(chunk: Chunk, job: Job) -> Iterator[ShardDocument | Signed | Read
     looker = Looker(bounds_for(job.text_bytes))
     # With what is held out, text is compared if any is.
     has_runs = bool(job.near_duplicates and job.shards.eval_bound)
-    runs, joined, signed = list[Runs](), list[Runs](), set[int]()
+    runs, signed = list[Runs](), set[int]()
     for document, language in read_texts(chunk, counts=counts):
         left, removed = clean(document, config, repeated=repeated)
         for one in removed:
@@ -203,8 +203,7 @@ def read_chunk(chunk: Chunk, job: Job) -> Iterator[ShardDocument | Signed | Read
             if has_runs:
                 runs.append(kept_runs(number, of_eight, is_held_out=is_held_out(number)))
             if len(runs) >= TOGETHER:
-                joined.append(join_runs(runs))
-                runs.clear()
+                runs = [join_runs(runs)]
             yield Signed(number, made)
     refuse_changed((part.file for part in chunk.parts), since=job.since)
     # Files, not elements: engines join what has one key, and Flink refuses a record that is
@@ -213,7 +212,7 @@ def read_chunk(chunk: Chunk, job: Job) -> Iterator[ShardDocument | Signed | Read
         file.write(json.dumps(looker.result()).encode())
     if has_runs:
         with files.new_file(job.shared_file(chunk_file(chunk.number, "runs"))) as file:
-            join_runs((*joined, *runs)).save(file)
+            join_runs(runs).save(file)
     yield Read(chunk.number, counts.to_dict())
 
 

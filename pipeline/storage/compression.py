@@ -53,10 +53,7 @@ def recognise_compression(head: bytes) -> Compression:
     >>> recognise_compression(b"BZh91AY"), recognise_compression(b"<mediawiki")
     ('bz2', 'none')
     """
-    for magic, compression in _MAGIC:
-        if head.startswith(magic):
-            return compression
-    return "none"
+    return next((name for magic, name in _MAGIC if head.startswith(magic)), "none")
 
 
 class _Codec(NamedTuple):

@@ -81,16 +81,14 @@ def decode(data: bytes, *, counts: ReadingCounts | None = None) -> str:
         if counts is not None:
             counts.changed[NUL_BYTES] += data.count(b"\0")
         data = data.replace(b"\0", b"")
+    if b"\r" in data:
+        # Two of them are of a text that was written as on Windows twice.
+        for end in (b"\r\r\n", b"\r\n", b"\r"):
+            data = data.replace(end, b"\n")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
-        # Where lines end in CR alone, the whole would be one line.
-        data = data.replace(b"\r\r\n", b"\n").replace(b"\r\n", b"\n")
-        data = data.replace(b"\r", b"\n")
         text = "\n".join(decode_line(line, counts=counts) for line in data.split(b"\n"))
-    if "\r" in text:
-        # Two of them are of a text that was written as on Windows twice.
-        text = text.replace("\r\r\n", "\n").replace("\r\n", "\n").replace("\r", "\n")
     if _BYTE_ORDER_MARK in text:
         text = text.replace(_BYTE_ORDER_MARK, "")
     return text
