@@ -125,14 +125,22 @@ def in_order(counts: Mapping[str, int]) -> dict[str, int]:
     return {reason: count for reason, count in sorted(counts.items()) if count}
 
 
+def largest_first(counts: Mapping[Any, int]) -> list[tuple[Any, int]]:
+    """What was counted with its counts; of equal ones by their names.
+
+    >>> largest_first({"b": 1, "c": 2, "a": 1})
+    [('c', 2), ('a', 1), ('b', 1)]
+    """
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
 def list_reasons(counts: Mapping[str, int]) -> str:
     """Counts by reason in a line for a person, the largest first.
 
     >>> list_reasons({"no text": 1, "redirect": 2000})
     '2,000 x redirect; 1 x no text'
     """
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return "; ".join(f"{count:,} x {reason}" for reason, count in ordered)
+    return "; ".join(f"{count:,} x {reason}" for reason, count in largest_first(counts))
 
 
 def left_out(dropped: Mapping[str, int]) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from pipeline.core.documents import largest_first
 from pipeline.dataset.manifest import (
     LABELS,
     load_vocabulary,
@@ -165,7 +166,7 @@ def plots(manifest: DatasetManifest, sample: list[dict[str, Any]]) -> list[Plot]
         files[kind] += 1
     by_size = [
         (f"{kind}, {counted(files[kind], 'file')}", size / 1e6)
-        for kind, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0]))
+        for kind, size in largest_first(sizes)
     ]
     about = "Megabytes of the input files as they are on disk."
     found.append(_ranking("Sources", about, heading="read as", ranked=by_size, unit="value"))
@@ -179,8 +180,8 @@ def plots(manifest: DatasetManifest, sample: list[dict[str, Any]]) -> list[Plot]
         ("Changed while reading", manifest.changed),
     ):
         if counts:
-            ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
             about = "How often, while reading the inputs and making sequences."
+            ranked = largest_first(counts)
             found.append(_ranking(title, about, heading="reason", ranked=ranked))
     return found
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.core.documents import Document
+from pipeline.core.documents import Document, largest_first
 from pipeline.core.draws import Keys, draw
 from pipeline.core.writing_systems import ends_sentence, script_of
 from pipeline.noise.near_copies import are_first, distinct
@@ -371,7 +371,7 @@ def _shares(counts: Counter[str]) -> dict[str, float]:
     {'a': 0.6, 'b': 0.3, 'c': 0.1}
     """
     total = sum(counts.values())
-    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    ranked = largest_first(counts)
     shares = {name: round(count / total, 6) for name, count in ranked[:NAMED]}
     rest = sum(count for _, count in ranked[NAMED:])
     return shares | ({"other": round(rest / total, 6)} if rest else {})

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from pipeline.core.documents import largest_first
 from pipeline.tasks.named_tasks import wanted
 from schemas.errors import AlbertError
 from schemas.readable import counted, listed
@@ -188,8 +189,7 @@ def summary(task: TaskSpec, train: Examples) -> Iterator[str]:
 
 def _most(counts: Counter[Any]) -> str:
     """The first ten of what was counted, the most frequent first."""
-    order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return listed((f"{name!s:.40} {n:,}" for name, n in order), most=_SHOWN)
+    return listed((f"{name!s:.40} {n:,}" for name, n in largest_first(counts)), most=_SHOWN)
 
 
 def warnings_about(task: TaskSpec, train: Examples, *, evaluation: Examples) -> Iterator[str]:
