@@ -13,9 +13,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import grpc
 from apache_beam.portability.api import (
@@ -34,7 +34,8 @@ from schemas.errors import AlbertError, SettingError
 THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
 _DEBUG = "--debug"
-# Sent by engines but of no use: albert has no files to fetch.
+# Sent by engines, and those of no use: albert has no files to fetch.
+_USED = ("id", "provision_endpoint", "control_endpoint", "logging_endpoint")
 _UNUSED = ("artifact_endpoint", "semi_persist_dir", "status_endpoint")
 
 # The connections of this machine, with the user of each.
@@ -172,26 +173,16 @@ machines, and whoever reaches it can run programs here; give localhost:50000, or
         )
 
 
-class Start(NamedTuple):
-    """What an engine says to start a worker, and who tells the rest."""
+def start_of(arguments: Sequence[str]) -> dict[str, str]:
+    """What an engine says to start a worker, as `--name=value`; some is of no use here.
 
-    id: str
-    provision_endpoint: str
-    control_endpoint: str = ""
-    logging_endpoint: str = ""
-
-
-def start_of(arguments: Sequence[str]) -> Start:
-    """What the arguments `--name=value` say; those of no use here are left out.
-
-    >>> start = start_of(["--id='1-1'", "--provision_endpoint=here:7"])
-    >>> start.id, start.provision_endpoint
-    ('1-1', 'here:7')
+    >>> start_of(["--id='1-1'", "--provision_endpoint=here:7"])
+    {'id': '1-1', 'provision_endpoint': 'here:7'}
     """
     given = {}
     for argument in arguments:
         name, _, value = argument.removeprefix("--").partition("=")
-        if name in Start._fields:
+        if name in _USED:
             # Prism puts quotes around the id.
             given[name] = value.strip("'")
         elif name not in _UNUSED:
@@ -202,24 +193,21 @@ def start_of(arguments: Sequence[str]) -> Start:
     for name in ("id", "provision_endpoint"):
         if not given.get(name):
             raise SettingError(f"--{name} is missing: an engine that starts a worker gives it.")
-    return Start(**given)
+    return given
 
 
-def environment_of(start: Start, info: Any) -> dict[str, str]:
+def environment_of(start: Mapping[str, str], info: Any) -> dict[str, str]:
     """The environment in which Beam's worker finds its `ProvisionInfo`."""
-
-    def described(endpoint: Any, url: str) -> str:
-        url = endpoint.url or url
-        return str(endpoints_pb2.ApiServiceDescriptor(url=url)).strip() if url else ""
-
     environment = {
-        "WORKER_ID": start.id,
+        "WORKER_ID": start["id"],
         "PIPELINE_OPTIONS": json_format.MessageToJson(info.pipeline_options),
         "RUNNER_CAPABILITIES": " ".join(info.runner_capabilities),
-        "CONTROL_API_SERVICE_DESCRIPTOR": described(info.control_endpoint, start.control_endpoint),
-        "LOGGING_API_SERVICE_DESCRIPTOR": described(info.logging_endpoint, start.logging_endpoint),
-        "STATUS_API_SERVICE_DESCRIPTOR": described(info.status_endpoint, ""),
     }
+    for name in ("control", "logging", "status"):
+        endpoint = f"{name}_endpoint"
+        if url := getattr(info, endpoint).url or start.get(endpoint):
+            described = str(endpoints_pb2.ApiServiceDescriptor(url=url)).strip()
+            environment[f"{name.upper()}_API_SERVICE_DESCRIPTOR"] = described
     return {name: value for name, value in environment.items() if value}
 
 
@@ -231,16 +219,16 @@ def boot(arguments: Sequence[str], *, debug: bool = False) -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     # Ctrl-C at a terminal is meant for the pool, which ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with grpc.insecure_channel(start.provision_endpoint) as channel:
+    with grpc.insecure_channel(start["provision_endpoint"]) as channel:
         service = beam_provision_api_pb2_grpc.ProvisionServiceStub(channel)
         request = beam_provision_api_pb2.GetProvisionInfoRequest()
-        answer = service.GetProvisionInfo(request, metadata=[("worker_id", start.id)])
+        answer = service.GetProvisionInfo(request, metadata=[("worker_id", start["id"])])
         info = answer.info
     os.environ.update(environment_of(start, info))
     if debug:
         log = logging.StreamHandler()
         log.setLevel(logging.WARNING)
-        name = f"worker {start.id}"
+        name = f"worker {start['id']}"
         log.setFormatter(logging.Formatter(f"{name}: %(levelname)s %(message)s"))
         logging.getLogger().addHandler(log)
     else:
