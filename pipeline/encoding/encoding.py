@@ -1,6 +1,7 @@
 """The examples of a task become the rows of batches."""
 
 import functools
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 
@@ -9,9 +10,9 @@ from pipeline.encoding.sequences import (
     SPECIAL_OF_PAIR,
     best_answer,
     cut_pair,
+    parts_of_sentence,
     passage_windows,
     sequence_of,
-    tagged_parts,
     word_encoder,
 )
 from pipeline.vocabulary.tokenizer import Tokenizer
@@ -169,17 +170,14 @@ def _questions(
         passage = passage_of(example.text)
         tokens = best_answer(passage, example.answers or ())
         is_known = example.is_impossible or tokens is not None
-        for window in passage_windows(
-            question[:room], passage, max_seq_length=length, stride=record.doc_stride
+        for sequence, window, target in passage_windows(
+            question[:room], passage, tokens, max_seq_length=length, stride=record.doc_stride
         ):
-            target = 0, 0
-            if tokens and tokens[0] in window.tokens and tokens[1] in window.tokens:
-                target = tokens[0] + window.offset, tokens[1] + window.offset
             yield EncodedExample(
                 example=number,
-                sequences=(window.sequence,),
+                sequences=(sequence,),
                 target=target if is_known else None,
-                window=window.window,
+                window=window,
                 cut_tokens=max(0, len(question) - room),
             )
 
@@ -192,14 +190,16 @@ def _tagged(
     numbers = {label: number for number, label in enumerate(record.spec.labels)}
     for number, example in enumerate(examples):
         words = encode(example.words)
-        for part in tagged_parts(words, max_seq_length=record.max_seq_length):
-            here = slice(part.first_word, part.first_word + len(part.word_starts))
+        for first, kept in parts_of_sentence(words, room=record.max_seq_length - SPECIAL_OF_ONE):
+            here = slice(first, first + len(kept))
             tags = None if example.tags is None else example.tags[here]
+            ids = list(itertools.chain.from_iterable(kept))
             yield EncodedExample(
                 example=number,
-                sequences=(sequence_of(part.token_ids, None),),
+                sequences=(sequence_of(ids, None),),
                 target=None if tags is None else tuple(numbers[tag] for tag in tags),
-                first_word=part.first_word,
-                word_starts=part.word_starts,
-                cut_tokens=part.cut_tokens,
+                first_word=first,
+                # After [CLS].
+                word_starts=tuple(itertools.accumulate(map(len, kept), initial=1))[:-1],
+                cut_tokens=sum(map(len, words[here])) - len(ids),
             )

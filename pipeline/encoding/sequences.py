@@ -8,7 +8,6 @@ import bisect
 import functools
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from pipeline.core.writing_systems import is_unspaced
 from pipeline.vocabulary.tokenizer import TokenizedText, Tokenizer
@@ -48,21 +47,6 @@ def cut_pair(first: int, second: int, *, room: int) -> tuple[int, int]:
     return min(first, room - second), second
 
 
-class TaggedPart(NamedTuple):
-    """A part of a sentence that fits into a sequence.
-
-    Attributes:
-        first_word: The number of its first word in the sentence.
-        word_starts: The place of each word's first token in `[CLS] A [SEP]`.
-        cut_tokens: Tokens of words that alone are too long.
-    """
-
-    first_word: int
-    token_ids: list[int]
-    word_starts: tuple[int, ...]
-    cut_tokens: int
-
-
 def word_encoder(tokenizer: Tokenizer) -> Callable[[Sequence[str]], list[list[int]]]:
     """What makes tokens of the words of a sentence; each word has at least one.
 
@@ -83,40 +67,26 @@ def word_encoder(tokenizer: Tokenizer) -> Callable[[Sequence[str]], list[list[in
     return encode
 
 
-def tagged_parts(words: Sequence[Sequence[int]], *, max_seq_length: int) -> Iterator[TaggedPart]:
-    """The parts of a sentence, of whole words, none left out.
+def parts_of_sentence(
+    words: Sequence[Sequence[int]], *, room: int
+) -> Iterator[tuple[int, list[Sequence[int]]]]:
+    """The parts of a sentence that fit, of whole words, none left out.
 
-    >>> for part in tagged_parts([[7, 8], [9], [10, 11]], max_seq_length=5): print(part)
-    TaggedPart(first_word=0, token_ids=[7, 8, 9], word_starts=(1, 3), cut_tokens=0)
-    TaggedPart(first_word=2, token_ids=[10, 11], word_starts=(1,), cut_tokens=0)
+    Yields:
+        The number of the first word, and the tokens of each; a word that alone is too long
+        loses its end.
+
+    >>> list(parts_of_sentence([[7, 8], [9], [10, 11, 12, 13]], room=3))
+    [(0, [[7, 8], [9]]), (2, [[10, 11, 12]])]
     """
-    room = max_seq_length - SPECIAL_OF_ONE
-    first, ids, starts, cut = 0, list[int](), list[int](), 0
+    first, part = 0, list[Sequence[int]]()
     for number, word in enumerate(words):
         kept = word[:room]
-        if ids and len(ids) + len(kept) > room:
-            yield TaggedPart(first, ids, tuple(starts), cut)
-            first, ids, starts, cut = number, [], [], 0
-        starts.append(1 + len(ids))
-        ids = [*ids, *kept]
-        cut += len(word) - len(kept)
-    yield TaggedPart(first, ids, tuple(starts), cut)
-
-
-class PassageWindow(NamedTuple):
-    """A window of a passage as a model reads it.
-
-    Attributes:
-        sequence: `[CLS] question [SEP] window [SEP]`.
-        tokens: The numbers of its tokens in the passage.
-        offset: What is added to the number of a token in the passage for its place in
-            the sequence.
-    """
-
-    sequence: TokenSequence
-    window: Window
-    tokens: range
-    offset: int
+        if part and sum(map(len, part)) + len(kept) > room:
+            yield first, part
+            first, part = number, []
+        part.append(kept)
+    yield first, part
 
 
 def window_ranges(length: int, *, room: int, stride: int) -> list[range]:
@@ -151,9 +121,22 @@ def best_windows(ranges: Sequence[range], length: int) -> list[int]:
 
 
 def passage_windows(
-    question: Sequence[int], passage: TokenizedText, *, max_seq_length: int, stride: int
-) -> Iterator[PassageWindow]:
-    """The windows of a passage."""
+    question: Sequence[int],
+    passage: TokenizedText,
+    answer: tuple[int, int] | None,
+    *,
+    max_seq_length: int,
+    stride: int,
+) -> Iterator[tuple[TokenSequence, Window, tuple[int, int]]]:
+    """The windows of a passage as a model reads them.
+
+    Args:
+        answer: The first token of an answer in the passage, and its last.
+
+    Yields:
+        `[CLS] question [SEP] window [SEP]`, where its tokens stand in the passage, and where
+        both tokens of the answer stand in it: (0, 0) if they do not.
+    """
     room = max_seq_length - SPECIAL_OF_PAIR - len(question)
     ranges = window_ranges(len(passage.ids), room=room, stride=stride)
     best = best_windows(ranges, len(passage.ids))
@@ -166,8 +149,11 @@ def passage_windows(
             ends=array("i", [*before, *passage.ends[inside], -1]),
             has_max_context=bytes([*bytes(len(before)), *is_best, 0]),
         )
-        sequence = sequence_of(question, passage.ids[inside])
-        yield PassageWindow(sequence, window, tokens, len(before) - tokens.start)
+        found = 0, 0
+        if answer and answer[0] in tokens and answer[1] in tokens:
+            offset = len(before) - tokens.start
+            found = answer[0] + offset, answer[1] + offset
+        yield sequence_of(question, passage.ids[inside]), window, found
 
 
 def answer_tokens(passage: TokenizedText, answer: Answer) -> tuple[int, int] | None:
