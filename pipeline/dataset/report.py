@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from pipeline.noise.look import look_facts
 from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest, inputs_table, read_manifest, recorded, splits_table
 from schemas.readable import counted, percent, prefixed
-from schemas.report import Bars, Plot, Section, Table, Unit
+from schemas.report import Bars, Plot, Section, Table
 
 # Records lie in random order, so the first ones are a sample.
 SAMPLE = 2000
@@ -95,95 +96,97 @@ def notes(manifest: DatasetManifest) -> tuple[str, ...]:
     )
 
 
-def plots(manifest: DatasetManifest, sample: list[dict[str, Any]]) -> list[Plot]:
+def plots(manifest: DatasetManifest, sample: list[dict[str, Any]]) -> Iterator[Plot]:
     """The histograms of a data set."""
     config, statistics = manifest.config, manifest.statistics
-    lengths = statistics["length_histogram"]
-    # The last class ends at the maximum length.
-    bounds = [[min(int(b), config.max_seq_length) for b in name.split("-")] for name in lengths]
-    numbers = range(1, config.max_ngram + 1)
-    found: list[Plot] = [
-        Bars(
-            title="Length of the examples",
-            about="Tokens in a training example, special ones included.",
-            heading="tokens",
-            labels=tuple(_class(low, high) for low, high in bounds),
-            values=tuple(lengths.values()),
-            unit="count",
-        ),
-        Bars(
-            title="Words masked together",
-            about="Masked spans by their number of whole words; the lines show the shares "
-            "of the paper, proportional to 1/n.",
-            heading="words",
-            labels=tuple(map(str, numbers)),
-            values=tuple(statistics["ngram_shares"].get(str(n), 0.0) for n in numbers),
-            unit="share",
-            wanted=tuple(1 / n / sum(1 / each for each in numbers) for n in numbers),
-        ),
-        Bars(
-            title="What is at masked places",
-            about="Most masked tokens become [MASK]; some are kept, some become another "
-            "token; the lines show the shares wanted.",
-            heading="what the model sees",
-            labels=("[MASK]", "kept", "another"),
-            values=tuple(statistics[f"{n}_share"] for n in ("mask_token", "kept", "random")),
-            unit="share",
-            wanted=(MASK_SHARE, KEEP_SHARE, 1 - MASK_SHARE - KEEP_SHARE),
-        ),
-    ]
+    yield _bars(
+        "Length of the examples",
+        "Tokens in a training example, special ones included.",
+        heading="tokens",
+        bars={
+            # The last class ends at the maximum length.
+            _class(*(min(int(bound), config.max_seq_length) for bound in name.split("-"))): n
+            for name, n in statistics["length_histogram"].items()
+        },
+    )
+    numbers, shares = range(1, config.max_ngram + 1), statistics["ngram_shares"]
+    yield _bars(
+        "Words masked together",
+        "Masked spans by their number of whole words; the lines show the shares of the paper, "
+        "proportional to 1/n.",
+        heading="words",
+        bars={str(n): shares.get(str(n), 0.0) for n in numbers},
+        unit="share",
+        wanted=tuple(1 / n / sum(1 / each for each in numbers) for n in numbers),
+    )
+    names = {"[MASK]": "mask_token", "kept": "kept", "another": "random"}
+    yield _bars(
+        "What is at masked places",
+        "Most masked tokens become [MASK]; some are kept, some become another token; the "
+        "lines show the shares wanted.",
+        heading="what the model sees",
+        bars={shown: statistics[f"{name}_share"] for shown, name in names.items()},
+        unit="share",
+        wanted=(MASK_SHARE, KEEP_SHARE, 1 - MASK_SHARE - KEEP_SHARE),
+    )
     if config.sentence_task != "none":
         ones = statistics["label_1_share"]
-        found.append(
-            Bars(
-                title="Label of the sentence task",
-                about="Both should be equally frequent, as the lines show.",
-                heading="label",
-                labels=LABELS[config.sentence_task],
-                values=(1 - ones, ones),
-                unit="share",
-                wanted=(0.5, 0.5),
-            )
+        yield _bars(
+            "Label of the sentence task",
+            "Both should be equally frequent, as the lines show.",
+            heading="label",
+            bars=dict(zip(LABELS[config.sentence_task], (1 - ones, ones), strict=True)),
+            unit="share",
+            wanted=(0.5, 0.5),
         )
     masked = Counter(len(features["masked_lm_positions"]) for features in sample)
     width = 1 + max(masked, default=0) // MAX_CLASSES
-    lows = range(0, max(masked, default=0) + 1, width)
-    found.append(
-        Bars(
-            title="Masked tokens in an example",
-            about=f"How many tokens there are to predict, in {len(sample):,} examples "
-            "of the first copy.",
-            heading="masked tokens",
-            labels=tuple(_class(low, low + width - 1) for low in lows),
-            values=tuple(sum(masked[low + i] for i in range(width)) for low in lows),
-            unit="count",
-        )
+    yield _bars(
+        "Masked tokens in an example",
+        f"How many tokens there are to predict, in {len(sample):,} examples of the first copy.",
+        heading="masked tokens",
+        bars={
+            _class(low, low + width - 1): sum(masked[low + i] for i in range(width))
+            for low in range(0, max(masked, default=0) + 1, width)
+        },
     )
     sizes, files = Counter[str](), Counter[str]()
     for source in manifest.inputs:
         kind = f"{source['kind']}: {source['format']} ({source['language']})"
         sizes[kind] += source["bytes"]
         files[kind] += 1
-    by_size = [
-        (f"{kind}, {counted(files[kind], 'file')}", size / 1e6)
-        for kind, size in largest_first(sizes)
-    ]
-    about = "Megabytes of the input files as they are on disk."
-    found.append(_ranking("Sources", about, heading="read as", ranked=by_size, unit="value"))
+    yield _bars(
+        "Sources",
+        "Megabytes of the input files as they are on disk.",
+        heading="read as",
+        bars={
+            f"{kind}, {counted(files[kind], 'file')}": size / 1e6
+            for kind, size in largest_first(sizes)
+        },
+        unit="value",
+        is_ranking=True,
+    )
     if look := manifest.text:
-        title = "The text, on a sample of its documents"
-        about = f"Seen in {counted(look['sampled_documents'], 'document')}."
-        ranked = list(look_facts(look))
-        found.append(_ranking(title, about, heading="share of", ranked=ranked, unit="share"))
+        yield _bars(
+            "The text, on a sample of its documents",
+            f"Seen in {counted(look['sampled_documents'], 'document')}.",
+            heading="share of",
+            bars=dict(look_facts(look)),
+            unit="share",
+            is_ranking=True,
+        )
     for title, counts in (
         ("Left out, by reason", manifest.dropped),
         ("Changed while reading", manifest.changed),
     ):
         if counts:
-            about = "How often, while reading the inputs and making sequences."
-            ranked = largest_first(counts)
-            found.append(_ranking(title, about, heading="reason", ranked=ranked))
-    return found
+            yield _bars(
+                title,
+                "How often, while reading the inputs and making sequences.",
+                heading="reason",
+                bars=dict(largest_first(counts)),
+                is_ranking=True,
+            )
 
 
 def _class(low: int, high: int) -> str:
@@ -195,15 +198,6 @@ def _class(low: int, high: int) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
-def _ranking(
-    title: str, about: str, *, heading: str, ranked: list[tuple[str, Any]], unit: Unit = "count"
-) -> Bars:
-    return Bars(
-        title=title,
-        about=about,
-        heading=heading,
-        labels=tuple(name for name, _ in ranked),
-        values=tuple(value for _, value in ranked),
-        unit=unit,
-        is_ranking=True,
-    )
+def _bars(title: str, about: str, *, bars: Mapping[str, float], **more: Any) -> Bars:
+    labels, values = tuple(bars), tuple(bars.values())
+    return Bars(title=title, about=about, labels=labels, values=values, **{"unit": "count", **more})
