@@ -156,20 +156,29 @@ def _is_of_albert(
     """Whether a post-processor puts both tokens, with their ids, where ALBERT does."""
     if processor.get("type") == "BertProcessing":
         return (tuple(processor["cls"]), tuple(processor["sep"])) == (cls, sep)
-    if processor.get("type") != "TemplateProcessing":
-        return False
-    single, pair = (
-        [(value["id"], value["type_id"]) for part in processor[which] for value in part.values()]
-        for which in ("single", "pair")
+    expected = template(cls, sep)
+    is_like = all(processor.get(part) == expected[part] for part in ("type", "single", "pair"))
+    return is_like and all(
+        processor["special_tokens"][token]["ids"] == [number] for token, number in (cls, sep)
     )
-    first = [(cls[0], 0), ("A", 0), (sep[0], 0)]
-    return (
-        single == first
-        and pair == [*first, ("B", 1), (sep[0], 1)]
-        and all(
-            processor["special_tokens"][token]["ids"] == [number] for token, number in (cls, sep)
-        )
+
+
+def template(cls: tuple[str, int], sep: tuple[str, int]) -> dict[str, Any]:
+    """What `tokenizer.json` has to make [CLS] A [SEP] B [SEP] of two texts, B in segment 1."""
+    begin, end, end_of_b = (
+        {"SpecialToken": {"id": token, "type_id": segment}}
+        for token, segment in ((cls[0], 0), (sep[0], 0), (sep[0], 1))
     )
+    a, b = ({"Sequence": {"id": name, "type_id": n}} for n, name in enumerate("AB"))
+    return {
+        "type": "TemplateProcessing",
+        "single": [begin, a, end],
+        "pair": [begin, a, end, b, end_of_b],
+        "special_tokens": {
+            token: {"id": token, "ids": [token_id], "tokens": [token]}
+            for token, token_id in (cls, sep)
+        },
+    }
 
 
 def read_pieces(data: bytes, *, path: str) -> list[str]:

@@ -23,7 +23,7 @@ from pipeline.vocabulary.tokenizer import (
     is_of_unspaced_text,
     load_tokenizer,
 )
-from pipeline.vocabulary.wordpiece import WordPiece
+from pipeline.vocabulary.wordpiece import WordPiece, template
 from schemas.config import VocabConfig
 from schemas.example import CLS, CLS_ID, MASK, PAD, SEP, SEP_ID, SPACE, SPECIAL_TOKENS, UNK, UNK_ID
 from schemas.files import whole_file, write_json, write_text
@@ -40,22 +40,6 @@ from schemas.layout import (
 MAX_LENGTH = 512
 
 _METASPACE = {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": True}
-_CLS, _SEP, _SEP_OF_B = (
-    {"SpecialToken": {"id": token, "type_id": segment}}
-    for token, segment in ((CLS, 0), (SEP, 0), (SEP, 1))
-)
-_A, _B = ({"Sequence": {"id": name, "type_id": n}} for n, name in enumerate("AB"))
-_POST_PROCESSOR = {
-    "type": "TemplateProcessing",
-    "single": [_CLS, _A, _SEP],
-    "pair": [_CLS, _A, _SEP, _B, _SEP_OF_B],
-    "special_tokens": {
-        token: {"id": token, "ids": [token_id], "tokens": [token]}
-        for token, token_id in ((CLS, CLS_ID), (SEP, SEP_ID))
-    },
-}
-
-
 # Less than any pieces of a text have together in place of a special token.
 _NEVER = -1000.0
 
@@ -103,7 +87,7 @@ def tokenizer_json(model: bytes) -> dict[str, Any]:
         ],
         "normalizer": {"type": "Sequence", "normalizers": steps},
         "pre_tokenizer": _METASPACE | {"prepend_scheme": "never" if is_unspaced else "always"},
-        "post_processor": _POST_PROCESSOR,
+        "post_processor": template((CLS, CLS_ID), (SEP, SEP_ID)),
         "decoder": _METASPACE,
         "model": {"type": "Unigram", "unk_id": UNK_ID, "vocab": pieces, "byte_fallback": False},
     }
