@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -42,8 +43,8 @@ def pack_copies(tokens: Tokens, *, copies: range, config: ResolvedDataConfig) ->
     )
     bounds = np.searchsorted(packed.chain, count * np.arange(len(copies) + 1))
     written = []
-    for place in range(len(copies)):
-        of_copy = packed[np.arange(bounds[place], bounds[place + 1])]
+    for place, (first, after) in enumerate(itertools.pairwise(bounds)):
+        of_copy = packed[first:after]
         of_copy = dataclasses.replace(of_copy, chain=of_copy.chain - place * count)
         # By a random rank, so that a file is shuffled.
         ranks = purpose_keys(of_copy.keys, "rank")
