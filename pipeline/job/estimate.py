@@ -66,13 +66,13 @@ class Estimate:
     cpu_seconds: float
     start_seconds: float
     slowness: float
-    look: dict[str, Any] = dataclasses.field(default_factory=dict)
+    look: dict[str, Any]
 
     def seconds(self, workers: int) -> float:
         """Wall time on this machine.
 
         >>> Estimate(sample_bytes=0, examples=0, stored_bytes=0, document_bytes=0,
-        ...          waiting_bytes=0, cpu_seconds=17, start_seconds=1.5, slowness=2.0,
+        ...          waiting_bytes=0, cpu_seconds=17, start_seconds=1.5, slowness=2.0, look={},
         ...          ).seconds(2)
         21.5
         """

@@ -226,20 +226,19 @@ def read_tokens(
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
         return CorruptRecord(path, len(frames), 0, problem)
-    whole = [frame for frame in frames if not frame.problem]
-    size = manifest.vocabulary["size"]
+    bad = frames.pop() if frames and frames[-1].problem else None
+    records, size = [frame.record for frame in frames], manifest.vocabulary["size"]
     try:
-        tokens = decode_documents([frame.record for frame in whole], vocab_size=size, config=config)
+        tokens = decode_documents(records, vocab_size=size, config=config)
     except ValueError:
         # Of one alone it is said what is wrong.
-        for number, frame in enumerate(whole):
+        for number, frame in enumerate(frames):
             try:
                 decode_documents([frame.record], vocab_size=size, config=config)
             except ValueError as error:
                 return CorruptRecord(path, number, frame.offset, str(error))
-    for number, frame in enumerate(frames):
-        if frame.problem:
-            return CorruptRecord(path, number, frame.offset, frame.problem)
+    if bad:
+        return CorruptRecord(path, len(frames), bad.offset, bad.problem)
     if is_altered:
         return _altered(path)
     return tokens
