@@ -84,8 +84,7 @@ def choose(
             choice, train=dataclasses.replace(choice.train, learning_rate=round(rate, 5))
         )
     tokenizer = load_vocabulary(asked.data, manifest)
-    pieces = map(tokenizer.piece, range(tokenizer.vocab_size))
-    characters = sum(len(piece) == 1 for piece in pieces)
+    characters = sum(len(piece) == 1 for piece in tokenizer.pieces)
     choice = dataclasses.replace(
         choice, seconds=asked.budget, counting=counting, characters=characters
     )

@@ -37,8 +37,7 @@ def plain_vocabulary(tokenizer: "Tokenizer") -> "Vocabulary":
     """The tokens of a vocabulary, as evaluations take them."""
     from albert_tf.evaluation.words import Vocabulary
 
-    texts = tuple(map(tokenizer.piece, range(tokenizer.vocab_size)))
-    return Vocabulary(texts, tokenizer.word_starts)
+    return Vocabulary(tuple(tokenizer.pieces), tokenizer.word_starts)
 
 
 def open_model(path: Path, *, which: "Which | None", say: Say, needs_head: bool = False) -> "Model":

@@ -156,7 +156,7 @@ def read_external(source: Path, *, given: Path | None = None) -> ExternalVocabul
         check_model(model, path=tokenizer)
         return ExternalVocabulary(tokenizer, model, asked, scores)
     known = load_tokenizer(model)
-    if [known.piece(i) for i in range(known.vocab_size)] != [p for p, _ in pieces]:
+    if known.pieces != [piece for piece, _ in pieces]:
         raise AlbertError(f"{tokenizer} has other pieces than {path}; give the files of one model.")
     return ExternalVocabulary(path, model, asked, scores)
 
@@ -370,8 +370,7 @@ def imported_model(
     if scores is None:
         tokenizer = load_tokenizer(model)
         scores = [tokenizer.score(i) for i in range(tokenizer.vocab_size)]
-        for number in range(tokenizer.vocab_size):
-            piece = tokenizer.piece(number)
+        for number, piece in enumerate(tokenizer.pieces):
             if piece[-1:] == "," and piece[-2:-1].isdigit():
                 scores[number] -= _COMMA_PENALTY
     return with_rules_and_scores(model, charsmap=charsmap, scores=scores)

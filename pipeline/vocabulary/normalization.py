@@ -235,9 +235,8 @@ class Normalization(NamedTuple):
 
 def normalization_of_pieces(tokenizer: Tokenizer) -> Normalization:
     """What kind of text a vocabulary was made from, judging by its pieces."""
-    pieces = [tokenizer.piece(i) for i in range(tokenizer.vocab_size)]
-    enough = LEAST_SHARE_OF_PIECES * len(pieces)
-    ordinary = pieces[FIRST_ORDINARY_ID:]
+    enough = LEAST_SHARE_OF_PIECES * tokenizer.vocab_size
+    ordinary = tokenizer.pieces[FIRST_ORDINARY_ID:]
     cased = sum(piece != piece.lower() for piece in ordinary)
     decomposed = [unicodedata.normalize("NFKD", piece) for piece in ordinary]
     accented = sum(any(map(is_combining, piece)) for piece in decomposed)

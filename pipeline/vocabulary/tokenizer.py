@@ -187,12 +187,14 @@ class Tokenizer(Protocol):
 
     Attributes:
         sha256: Of its file, and of rules that the file does not tell.
+        pieces: The text of each.
         word_starts: Whether each piece starts a word wherever it stands, `[V]`.
         order: The place of each piece in its file; None where that is its id.
     """
 
     sha256: str
     vocab_size: int
+    pieces: list[str]
     word_starts: Bool
     order: list[int] | None
 
@@ -202,6 +204,7 @@ class Tokenizer(Protocol):
 
     def piece(self, piece_id: int) -> str:
         """The text of a piece."""
+        return self.pieces[piece_id]
 
     def normalize(self, text: str) -> str:
         """A text as the model sees it."""
@@ -239,7 +242,8 @@ class SentencePieceTokenizer(Tokenizer):
         self.sha256 = hashlib.sha256(model).hexdigest()
         self.vocab_size = self._processor.GetPieceSize()
         self.order = None
-        pieces = [self.piece(i) for i in range(self.vocab_size)]
+        pieces = [str(self._processor.IdToPiece(i)) for i in range(self.vocab_size)]
+        self.pieces = pieces
         self.word_starts = np.array(list(map(starts_word, pieces)))
         self._unspaced: Bool = np.array([any(map(is_unspaced, p)) for p in pieces])
         # They go with the token before them, whatever its script.
@@ -278,10 +282,6 @@ class SentencePieceTokenizer(Tokenizer):
             # A space alone is no word, but belongs to what it stands before.
             starts[1:] &= ids[:-1] != self._space
         return starts
-
-    def piece(self, piece_id: int) -> str:
-        """The text of a piece."""
-        return str(self._processor.IdToPiece(piece_id))
 
     def score(self, piece_id: int) -> float:
         """The log probability of a piece."""
@@ -421,8 +421,7 @@ def check_model(model: bytes, *, path: Path | str) -> None:
     except ValueError as error:
         raise AlbertError(f"{path} is damaged ({error}); copy it again.") from error
     for index, piece in enumerate(SPECIAL_TOKENS):
-        is_there = index < tokenizer.vocab_size
-        found = tokenizer.piece(index) if is_there else "nothing"
+        found = tokenizer.pieces[index] if index < tokenizer.vocab_size else "nothing"
         if found != piece:
             raise AlbertError(
                 f"{path}: piece {index} must be {piece} and is {found}; "

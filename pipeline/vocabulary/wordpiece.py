@@ -270,7 +270,7 @@ class WordPiece(Tokenizer):
         self.vocab_size = len(pieces) + len(new)
         order = [*special_first(pieces), *range(len(pieces), self.vocab_size)]
         self.order = order
-        self._pieces: list[str] = [[*pieces, *new][place] for place in order]
+        self.pieces = [[*pieces, *new][place] for place in order]
         self._id_at = np.argsort(order).tolist()
         digest = hashlib.sha256(data)
         if values != by_pieces:
@@ -279,7 +279,7 @@ class WordPiece(Tokenizer):
             effective = [*(self._normalizer[name] for name in rules), added]
             digest.update(json.dumps(effective).encode())
         self.sha256 = digest.hexdigest()
-        self.word_starts = np.array([not piece.startswith(_INSIDE) for piece in self._pieces])
+        self.word_starts = np.array([not piece.startswith(_INSIDE) for piece in self.pieces])
 
     @property
     def config(self) -> dict[str, Any]:
@@ -292,10 +292,6 @@ class WordPiece(Tokenizer):
             **({_ADDED: added} if added else {}),
         }
 
-    def piece(self, piece_id: int) -> str:
-        """The text of a piece, with ## before it if it continues a word."""
-        return self._pieces[piece_id]
-
     def normalize(self, text: str) -> str:
         """A text as the model sees it."""
         normalized = self._tokenizer.normalizer.normalize_str(text)
@@ -305,7 +301,7 @@ class WordPiece(Tokenizer):
     def decode(self, ids: list[int]) -> str:
         """The text of token ids, as normalized, without special tokens."""
         text = ""
-        for piece in (self._pieces[i] for i in ids if i >= FIRST_ORDINARY_ID):
+        for piece in (self.pieces[i] for i in ids if i >= FIRST_ORDINARY_ID):
             if piece.startswith(_INSIDE):
                 text += piece.removeprefix(_INSIDE)
             else:

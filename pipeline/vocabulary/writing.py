@@ -47,7 +47,7 @@ _NEVER = -1000.0
 def tokenizer_json(model: bytes) -> dict[str, Any]:
     """`tokenizer.json` for a SentencePiece model made by `albert vocab`."""
     tokenizer, is_unspaced = load_tokenizer(model), is_of_unspaced_text(model)
-    pieces = [[tokenizer.piece(i), tokenizer.score(i)] for i in range(tokenizer.vocab_size)]
+    pieces = [[piece, tokenizer.score(i)] for i, piece in enumerate(tokenizer.pieces)]
     # Where they are no added tokens (`split_special_tokens`) they are no pieces of a text.
     for special in range(len(SPECIAL_TOKENS)):
         pieces[special][1] = _NEVER
@@ -158,9 +158,7 @@ def vocabulary_card(tokenizer: Tokenizer, held_out: list[str]) -> dict[str, Any]
 def vocabulary_listing(model: bytes) -> str:
     """`spiece.vocab`: each piece and its score, one a line."""
     tokenizer = load_tokenizer(model)
-    return "".join(
-        f"{tokenizer.piece(i)}\t{tokenizer.score(i):g}\n" for i in range(tokenizer.vocab_size)
-    )
+    return "".join(f"{piece}\t{tokenizer.score(i):g}\n" for i, piece in enumerate(tokenizer.pieces))
 
 
 def vocabulary_manifest(
