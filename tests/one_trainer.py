@@ -31,7 +31,7 @@ def one_trains(request, monkeypatch):
 def it_reads_too(request, monkeypatch, one_trains):
     """Where nobody looks at how far the reading is."""
 
-    def processes(count, read_bytes):
+    def processes(count):
         pool = request.getfixturevalue("trainer")
         pool.submit(os.chdir, os.getcwd()).result()
         return contextlib.nullcontext(pool)

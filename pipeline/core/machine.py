@@ -1,16 +1,11 @@
-"""The machine that a process runs on: its cores, its memory, its parent, its children."""
+"""The machine that a process runs on: its cores, its memory, its parent."""
 
-import contextlib
 import ctypes
 import functools
-import multiprocessing
 import os
 import resource
 import signal
 import sys
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from typing import Any
 
 from schemas.errors import AlbertError
 from schemas.readable import prefixed
@@ -66,45 +61,3 @@ def end_with_parent(parent: int) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
-
-
-def start_processes(count: int, begin: Callable[..., object], *given: Any) -> ProcessPoolExecutor:
-    """Fresh processes, which end with this one; `begin(*given)` is called in each.
-
-    Ctrl-C, which a terminal sends to all of them, is for this one.
-    """
-    # Python would import modules from the current folder, before the first of ours.
-    before = os.environ.get("PYTHONSAFEPATH", "")
-    os.environ["PYTHONSAFEPATH"] = "1"
-    pool = ProcessPoolExecutor(
-        count,
-        multiprocessing.get_context("spawn"),
-        initializer=_begin,
-        initargs=(os.getpid(), begin, given),
-    )
-    try:
-        for _ in range(count):  # a process is started for each that none is idle for
-            pool.submit(int)
-    finally:
-        # Set to nothing it is not there.
-        os.environ["PYTHONSAFEPATH"] = before
-    return pool
-
-
-def _begin(parent: int, begin: Callable[..., object], given: tuple[Any, ...]) -> None:
-    end_with_parent(parent)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    begin(*given)
-
-
-def end_processes(pool: ProcessPoolExecutor) -> None:
-    """End them at once, whatever they do: the pool would wait for all it was given."""
-    for process in list((pool._processes or {}).values()):
-        process.kill()
-        process.join()
-    # Else the pool would wait for the rest of what one of them was just handing over.
-    with contextlib.suppress(AttributeError, OSError):
-        pool._result_queue._writer.close()  # type: ignore[attr-defined]
-    # The thread of a pool may not have started.
-    with contextlib.suppress(RuntimeError):
-        pool.shutdown(cancel_futures=True)

@@ -8,6 +8,7 @@ step at once. On a cluster the same functions compute where the engine calls the
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, as_completed
 from typing import Any, SupportsIndex
 from weakref import WeakValueDictionary
 
@@ -25,15 +26,15 @@ from pipeline.job.runners import (
     nothing_left_of_nothing,
     pipeline_of,
 )
-from pipeline.job.worker_processes import WorkerProcesses
 from schemas.errors import AlbertError
 
-# What a step does with an element.
+# What a step does with an element, and what has a worker process do that.
 Compute = Callable[[Any, Job], Iterable[Any]]
+Submit = Callable[[Compute, Any], Future[list[Any]]]
 
 
 def run_here(
-    job: Job, workers: WorkerProcesses | None, *, read: Compute, tasks: Compute, do: Compute
+    job: Job, submit: Submit | None, *, read: Compute, tasks: Compute, do: Compute
 ) -> list[Any]:
     """Read all chunks, list the tasks and do them; what each gives."""
     results: list[Any] = []
@@ -43,7 +44,7 @@ def run_here(
         return ()
 
     def each(compute: Compute) -> beam.PTransform:
-        return compute.__name__ >> beam.ParDo(Step(compute, job, workers))
+        return compute.__name__ >> beam.ParDo(Step(compute, job, submit))
 
     def of_all(compute: Compute) -> beam.PTransform:
         step = beam.GroupByKey() | beam.ParDo(Step(compute, job)) | beam.Reshuffle()
@@ -53,8 +54,6 @@ def run_here(
     if job.dataset.config.max_line_repeats:
         chain |= each(repeats.write_lines) | of_all(repeats.find_repeated)
     chain |= each(read) | of_all(tasks) | each(do) | "Keep" >> beam.ParDo(Step(keep, job))
-    if workers is not None:
-        workers.tell(job)
     run_chain(chain, job)
     return results
 
@@ -69,8 +68,8 @@ def run_chain(chain: beam.PTransform, job: Job) -> None:
 class Step(beam.DoFn):
     """A step on this machine, which computes at once or in worker processes."""
 
-    def __init__(self, compute: Compute, job: Job, workers: WorkerProcesses | None = None) -> None:
-        self._compute, self._job, self._workers = compute, job, workers
+    def __init__(self, compute: Compute, job: Job, submit: Submit | None = None) -> None:
+        self._compute, self._job, self._submit = compute, job, submit
 
     def __reduce_ex__(self, _: SupportsIndex) -> Any:
         """By its name, for all is done here: what Beam pickles it packs tightly."""
@@ -78,21 +77,20 @@ class Step(beam.DoFn):
         return _step_here, (id(self),)
 
     def start_bundle(self) -> None:
-        """In this process all elements are one bundle; here are what workers do."""
-        self._elements: list[Any] = []
+        """In this process all elements are one bundle; here is what workers do."""
+        self._begun: list[Future[list[Any]]] = []
 
     def process(self, element: Any) -> Iterable[Any]:
         """What the step makes of an element, unless workers do it."""
-        if self._workers is None:
+        if self._submit is None:
             return self._compute(element, self._job)
-        self._elements.append(element)
+        self._begun.append(self._submit(self._compute, element))
         return ()
 
     def finish_bundle(self) -> Iterator[Any]:
         """What the workers make of all elements."""
-        if self._workers is not None:
-            results = self._workers.map(self._compute, self._elements)
-            yield from map(GlobalWindows.windowed_value, results)
+        for done in as_completed(self._begun):
+            yield from map(GlobalWindows.windowed_value, done.result())
 
 
 _steps_here: "WeakValueDictionary[int, Step]" = WeakValueDictionary()

@@ -9,6 +9,7 @@ the rest. Documents are shuffled, never examples: through files on one machine
 
 import contextlib
 import dataclasses
+import functools
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -16,12 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.core.documents import PASSED_OVER, ReadingCounts, ShardDocument, number_of
+from pipeline.core.worker_processes import WorkerProcesses
 from pipeline.dataset.manifest import write_dataset
 from pipeline.dataset.shard import write_shard
 from pipeline.job import repeats, resume, spill
 from pipeline.job.plan import Job, Task
 from pipeline.job.repeats import ChunkSignatures, Read, Signed
-from pipeline.job.worker_processes import WorkerProcesses
 from pipeline.noise.decontamination import Runs, join_runs, kept_runs, runs_of
 from pipeline.noise.filters import OTHER_LANGUAGE, clean, language_of, removed_whole
 from pipeline.noise.look import Looker, bounds_for, sum_up
@@ -88,11 +89,7 @@ def make_data(
             # The job may have been killed after its manifest, before its end.
             resume.forget_work(output, is_here=runner is None)
             return None
-        processes = None
-        if runner is None and workers > 1:
-            # Before Beam is imported, so that they start meanwhile.
-            processes = held.enter_context(WorkerProcesses(workers))
-        manifest = make_dataset(job, workers=processes, runner=runner, shown=shown)
+        manifest = make_dataset(job, workers=workers, runner=runner, shown=shown)
         if runner is not None and is_apart:
             forget_cache(cache)
     return manifest
@@ -108,7 +105,7 @@ def forget_cache(folder: Path) -> None:
 def make_dataset(
     job: Job,
     *,
-    workers: WorkerProcesses | None = None,
+    workers: int = 1,
     runner: "Runner | None" = None,
     shown: Callable[[Job], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext,
 ) -> DatasetManifest:
@@ -117,29 +114,43 @@ def make_dataset(
     Of one without a document to train on (`NothingToTrainOn`) nothing is left.
 
     Args:
-        workers: Processes of this machine; None to do all in this one, or on a cluster.
+        workers: Processes, where they run on this machine; this one works itself if 1.
         runner: The cluster, whose engine shuffles; None for this machine.
         shown: What shows how far the job is, once what is of no use to it is gone.
     """
-    from pipeline.job import beam, runners
-
-    if runner:
-        job = dataclasses.replace(job, shuffle="engine", mark=runners.mark_of(job, runner))
-    resume.forget_useless(job, is_own=runners.is_own(job))
-    with files.new_file(files.join(job.output, SPM_MODEL)) as file:
-        file.write(job.model)
-    with shown(job):
-        if runner:
-            runners.write_mark(job.output, job.mark)
-            runners.run_there(cluster_chain(job), job, runner)
-        elif job.shuffle == "engine":
-            beam.run_chain(cluster_chain(job), job)
-        else:
-            with runners.nothing_left_of_nothing(job):
-                results = beam.run_here(
-                    job, workers, read=spill_chunk, tasks=list_tasks, do=do_task
+    with contextlib.ExitStack() as held:
+        submit = None
+        if runner is None and workers > 1:
+            # Before Beam is imported, so that they start meanwhile.
+            processes = held.enter_context(
+                WorkerProcesses(
+                    workers,
+                    begin,
+                    job,
+                    remedy="what is finished is kept: run the same command again",
+                    if_killed=", with fewer --workers if memory is short",
                 )
-                write_manifest(results, job)
+            )
+            submit = functools.partial(processes.submit, work)
+        from pipeline.job import beam, runners
+
+        if runner:
+            job = dataclasses.replace(job, shuffle="engine", mark=runners.mark_of(job, runner))
+        resume.forget_useless(job, is_own=runners.is_own(job))
+        with files.new_file(files.join(job.output, SPM_MODEL)) as file:
+            file.write(job.model)
+        with shown(job):
+            if runner:
+                runners.write_mark(job.output, job.mark)
+                runners.run_there(cluster_chain(job), job, runner)
+            elif job.shuffle == "engine":
+                beam.run_chain(cluster_chain(job), job)
+            else:
+                with runners.nothing_left_of_nothing(job):
+                    results = beam.run_here(
+                        job, submit, read=spill_chunk, tasks=list_tasks, do=do_task
+                    )
+                    write_manifest(results, job)
     manifest = resume.manifest_of(job.output)
     # The files of a command that was run meanwhile are not for this one to remove.
     if runners.is_own(job):
@@ -148,6 +159,21 @@ def make_dataset(
         for path in files.find_below(job.output, f"**/*{TEMPORARY}*"):
             files.remove(path)
     return manifest
+
+
+# In a worker process, what it works for.
+_job: Job
+
+
+def begin(job: Job) -> None:
+    """Have this process work for a job."""
+    global _job
+    _job = job
+
+
+def work(compute: Callable[[Any, Job], Iterable[Any]], element: Any) -> list[Any]:
+    """What a step makes of an element, in a worker process."""
+    return list(compute(element, _job))
 
 
 def dry_run(job: Job, runner: "Runner") -> "PipelineResult":

@@ -4,11 +4,12 @@ import contextlib
 import functools
 import itertools
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from pipeline.core.machine import end_processes, start_processes, usable_cores
+from pipeline.core.machine import usable_cores
+from pipeline.core.worker_processes import WorkerProcesses
 from pipeline.examples.examples import Float
 from pipeline.examples.packing import Sequences, Tokens
 from pipeline.records.reading import CorruptRecord, read_tokens, records_of
@@ -21,8 +22,6 @@ MOST, CORES_OF_TRAINING = 12, 2
 
 # Shards whose documents a process keeps: those of a group.
 KEPT_SHARDS = 8
-# How often it is asked whether a process that is waited for is still there.
-LOOK_SECONDS = 2.0
 
 
 def spare_processes() -> int:
@@ -36,8 +35,7 @@ class Makers:
     def __init__(
         self, dataset: Path, manifest: DatasetManifest, config: ResolvedDataConfig, *, number: int
     ) -> None:
-        self._pool: ProcessPoolExecutor = start_processes(number, _begin, dataset, manifest, config)
-        self._is_broken = False
+        self._workers = WorkerProcesses(number, _begin, dataset, manifest, config)
 
     def records(
         self, shard: str, sequences: Sequences, masked_shares: Float | None
@@ -46,27 +44,21 @@ class Makers:
 
         That gives None where a process was killed, or cannot read the shard any more.
         """
-        # Broken or shut down.
+        # They were ended.
         with contextlib.suppress(RuntimeError):
-            if not self._is_broken:
-                made = self._pool.submit(_made, shard, sequences, masked_shares)
-                return functools.partial(self._result, made)
+            made = self._workers.submit(_made, shard, sequences, masked_shares)
+            return functools.partial(_result, made)
         return lambda: None
-
-    def _result(self, made: Future[list[bytes] | None]) -> list[bytes] | None:
-        # A process that is killed while it hands over a result leaves the pool waiting for the
-        # rest of it.
-        while not self._is_broken:
-            with contextlib.suppress(TimeoutError, CancelledError):
-                is_made = made.exception(LOOK_SECONDS) is None
-                return made.result() if is_made else None
-            processes = list((self._pool._processes or {}).values())
-            self._is_broken = not all(process.is_alive() for process in processes)
-        return None
 
     def end(self) -> None:
         """End the processes."""
-        end_processes(self._pool)
+        self._workers.end()
+
+
+def _result(made: Future[list[bytes] | None]) -> list[bytes] | None:
+    with contextlib.suppress(Exception):
+        return made.result()
+    return None
 
 
 # What this process makes records of.

@@ -5,28 +5,27 @@ the seed. The sample is the sentences with the smallest keys, so neither the ord
 the files nor the number of workers shows in it, and exact duplicates count once.
 """
 
-import contextlib
 import functools
 import heapq
 import itertools
 import math
-import multiprocessing
 import operator
-from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from pipeline.core.documents import ReadingCounts, left_out, number_of
-from pipeline.core.draws import Keys, draws, happens, hash_key
-from pipeline.core.machine import end_processes, start_processes
+from pipeline.core.draws import Int, Keys, draws, happens, hash_key
+from pipeline.core.worker_processes import WorkerProcesses
 from pipeline.noise.look import Bounds, Looker, bounds_for, sum_up
 from pipeline.reading.inputs import refuse_changed
 from pipeline.reading.read import Chunk, hash_document, read_texts, shard_documents
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError
+from schemas.files import scratch_folder
 
 # The share of the sentences that are never trained on, and their maximum number.
 HELD_OUT_SHARE = 0.01
@@ -35,8 +34,10 @@ MAX_HELD_OUT = 10_000
 # Documents whose numbers are kept, those that a share of a data set holds out first.
 FIRST_HELD_OUT = 5
 
-# How often the progress of other processes is looked at.
-LOOK_SECONDS = 0.5
+Result = TypeVar("Result")
+
+# How often the progress of other processes is looked at, and the file in which it is.
+LOOK_SECONDS, _READ = 0.5, "read"
 
 # Resident memory of the training for each byte of the sample.
 _MEMORY_PER_BYTE = 21
@@ -45,9 +46,6 @@ _MEMORY_PER_BYTE = 21
 # sample, and longer text has fewer distinct words for each byte.
 _SECONDS_OF_A_MEGABYTE = 2.1
 _GROWTH_OF_TIME = 0.75
-
-# In a process that reads text: memory that it shares with the one that started it.
-_read_bytes: MutableSequence[int] | None = None
 
 
 class Sample:
@@ -190,22 +188,26 @@ def sample_sentences(
     train, held_out = Sample(config.sample_sentences), Sample(MAX_HELD_OUT)
     counts, looks, numbers = ReadingCounts(), [], list[int]()
     looked_at = bounds_for(sum(chunk.text_bytes for chunk in chunks))
-    read = functools.partial(
-        _read, size=config.sample_sentences, seed=config.seed, looked_at=looked_at
-    )
     waiting, done = list(reversed(chunks)), 0
     running: dict[Future[ChunkSample], Chunk] = {}
-    # Each place is written by the one process that reads its chunk.
-    read_bytes = multiprocessing.get_context("spawn").RawArray("q", len(chunks))
-    with processes(min(workers, len(chunks)), read_bytes) as pool:
+    with scratch_folder("vocab") as folder, processes(min(workers, len(chunks))) as pool:
+        # Memory that is shared; each place is written by the one process that reads its chunk.
+        read_bytes = np.memmap(folder / _READ, np.int64, mode="w+", shape=len(chunks))
+        read = functools.partial(
+            _read,
+            size=config.sample_sentences,
+            seed=config.seed,
+            looked_at=looked_at,
+            read_bytes=folder / _READ,
+        )
         while waiting or running:
             while waiting and len(running) <= workers:
                 chunk = waiting.pop()
                 # The bound falls while chunks are read, and with it what they return.
                 running[pool.submit(read, chunk, bound=train.bound)] = chunk
-            for future in finished_of(running, pool):
+            for future in finished_of(running):
                 done += running.pop(future).text_bytes
-                result: ChunkSample = result_of(future)
+                result = future.result()
                 train.add(result.train)
                 held_out.add(result.held_out)
                 counts.add(result.counts)
@@ -221,60 +223,26 @@ def sample_sentences(
     return SampledText(sentences, held_out.texts(), counts, look, numbers)
 
 
-def text_being_read(chunks: Iterable[Chunk], read_bytes: Sequence[int]) -> int:
+def text_being_read(chunks: Iterable[Chunk], read_bytes: Int) -> int:
     """Bytes of text read of some chunks, at most as many as were estimated."""
-    return sum(min(read_bytes[chunk.number], chunk.text_bytes) for chunk in chunks)
+    return sum(min(int(read_bytes[chunk.number]), chunk.text_bytes) for chunk in chunks)
 
 
-@contextlib.contextmanager
-def processes(
-    count: int, read_bytes: MutableSequence[int] | None = None
-) -> Iterator[ProcessPoolExecutor]:
+def processes(count: int) -> WorkerProcesses:
     """Fresh processes that an error or a signal ends at once, also in SentencePiece."""
-    pool = start_processes(count, _begin, read_bytes)
-    try:
-        yield pool
-    except BaseException:
-        end_processes(pool)
-        raise
-    else:
-        pool.shutdown()
+    return WorkerProcesses(count, remedy="try fewer --workers or a smaller --sample-sentences")
 
 
-def _begin(read_bytes: MutableSequence[int] | None) -> None:
-    global _read_bytes
-    _read_bytes = read_bytes
-
-
-def _read(chunk: Chunk, **how: Any) -> ChunkSample:
+def _read(chunk: Chunk, *, read_bytes: Path, **how: Any) -> ChunkSample:
     """The candidates of one chunk for a sample; says on the way how much was read."""
+    of_chunks = np.memmap(read_bytes, np.int64, mode="r+")
 
     def on_read(text_bytes: int) -> None:
-        if _read_bytes is not None:
-            _read_bytes[chunk.number] += text_bytes
+        of_chunks[chunk.number] += text_bytes
 
     return sample_chunk(chunk, **how, on_read=on_read)
 
 
-def finished_of(futures: Iterable[Future[Any]], pool: ProcessPoolExecutor) -> set[Any]:
-    """Those that are done, at the latest after half a second.
-
-    The thread that serves the processes ends where it cannot start another one; then
-    nothing would ever be done.
-    """
-    finished, _ = wait(futures, LOOK_SECONDS, return_when=FIRST_COMPLETED)
-    server: Any = pool._executor_manager_thread
-    if not finished and server is not None and not server.is_alive():
-        raise AlbertError("Not enough threads are allowed; give the command more.")
-    return finished
-
-
-def result_of(future: Future[Any]) -> Any:
-    """What another process found, or that it was killed."""
-    try:
-        return future.result()
-    except BrokenProcessPool:
-        raise AlbertError(
-            "A worker process was killed, perhaps for want of memory; "
-            "try fewer --workers or a smaller --sample-sentences."
-        ) from None
+def finished_of(futures: Iterable[Future[Result]]) -> set[Future[Result]]:
+    """Those that are done, at the latest after half a second."""
+    return wait(futures, LOOK_SECONDS, return_when=FIRST_COMPLETED).done

@@ -13,7 +13,7 @@ import sentencepiece
 from pipeline.core.writing_systems import is_unspaced_text, without_loose_spaces
 from pipeline.storage.lines import cut_position
 from pipeline.vocabulary.normalization import normalization_of_text, normalize_character, rules_tsv
-from pipeline.vocabulary.sampling import finished_of, processes, result_of
+from pipeline.vocabulary.sampling import finished_of, processes
 from pipeline.vocabulary.tokenizer import of_unspaced_text
 from schemas.config import LEAST_PIECES, VocabConfig, suited_vocab_size
 from schemas.errors import AlbertError
@@ -78,11 +78,11 @@ def train_vocabulary(
             file.writelines(part + b"\n" for text in sentences for part in trainable(text))
         with processes(1) as pool:
             training = pool.submit(_train, folder, config, may_be_smaller=may_be_smaller)
-            while not finished_of([training], pool):
+            while not finished_of([training]):
                 log = folder / _LOG
                 said = log.read_text(errors="replace") if log.exists() else ""
                 on_progress(trained_share(said, vocab_size=config.vocab_size))
-            model: bytes = result_of(training)
+            model = training.result()
     return of_unspaced_text(model) if is_unspaced else model
 
 

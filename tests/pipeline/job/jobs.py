@@ -7,7 +7,6 @@ import pytest
 
 from pipeline.job.make_data import make_dataset
 from pipeline.job.plan import plan_job
-from pipeline.job.worker_processes import WorkerProcesses
 from schemas.errors import AlbertError
 
 
@@ -22,8 +21,7 @@ def run_job(inputs, output, *, workers=1, shuffle="files", removed="", **plan):
     """
     job = plan_job(inputs, output=output, **plan)
     job = dataclasses.replace(job, removed=removed, shuffle=shuffle)
-    with WorkerProcesses(workers) if workers > 1 else contextlib.nullcontext() as pool:
-        make_dataset(job, workers=pool)
+    make_dataset(job, workers=workers)
     return job
 
 

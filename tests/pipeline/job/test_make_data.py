@@ -15,10 +15,11 @@ import time
 
 import pytest
 
+from pipeline.core import worker_processes
 from pipeline.core.documents import ShardDocument
 from pipeline.dataset.manifest import NothingToTrainOn
 from pipeline.dataset.shard import tool_versions
-from pipeline.job import beam, make_data, worker_processes
+from pipeline.job import beam, make_data
 from pipeline.job.plan import Task, chunks_folder, plan_job
 from pipeline.job.repeats import Read
 from pipeline.job.resume import Progress, ProgressReader

@@ -1,9 +1,8 @@
 import gzip
 import json
+import signal
 import tempfile
 import time
-from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 from sentencepiece import SentencePieceProcessor
@@ -191,14 +190,12 @@ def test_progress_is_told_while_a_vocabulary_is_trained(sentences, monkeypatch):
 
 
 def test_a_killed_worker_is_one_sentence():
-    future = Future()
-    future.set_exception(BrokenProcessPool())
     expected = (
         "^A worker process was killed, perhaps for want of memory; "
         "try fewer --workers or a smaller --sample-sentences.$"
     )
-    with pytest.raises(AlbertError, match=expected):
-        sampling.result_of(future)
+    with sampling.processes(1) as pool, pytest.raises(AlbertError, match=expected):
+        pool.submit(signal.raise_signal, signal.SIGKILL).result()
 
 
 def test_an_error_does_not_wait_for_a_worker_that_is_busy():
