@@ -72,10 +72,9 @@ def draw(key: int, counter: int) -> int:
 
 def draws(keys: Keys, counters: int | npt.NDArray[np.integer]) -> Keys:
     """`draw` over arrays: 64 random bits for each key and counter, `[N]`."""
-    if isinstance(counters, int):
-        bits: Keys = keys + np.uint64((counters + 1) * _GOLDEN & _MASK)
-    else:
-        bits = keys + (counters.astype(np.uint64) + np.uint64(1)) * _GOLDEN64
+    # As an array a number wraps around without a warning.
+    numbers = np.atleast_1d(counters).astype(np.uint64) + np.uint64(1)
+    bits: Keys = keys + numbers * _GOLDEN64
     for shift, factor in ((_30, _FIRST64), (_27, _SECOND64)):
         bits ^= bits >> shift
         bits *= factor
