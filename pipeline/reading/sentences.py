@@ -281,6 +281,8 @@ def language_of_record(record: Mapping[str, Any]) -> str:
     'cs'
     >>> language_of_record({"text": "Wer?", "language": {"code": "de", "name": "German"}})
     'de'
+    >>> language_of_record({"url": "https://a.example/x", "meta": {"language": "de"}})
+    'de'
     >>> language_of_record({"text": "See https://fr.wikipedia.org", "language": "n/a"})
     ''
     """
@@ -294,9 +296,7 @@ def language_of_record(record: Mapping[str, Any]) -> str:
             continue
         if not isinstance(value, str):
             continue
-        if name == "url":
-            return language_of_address(value)
-        if code := known_language(value):
+        if code := (language_of_address if name == "url" else known_language)(value):
             return code
     nested = (value for value in record.values() if isinstance(value, dict))
     return next(filter(None, map(language_of_record, nested)), "")

@@ -57,6 +57,7 @@ def test_what_names_no_language_is_no_code(name):
         ({"lang": "", "language_code": "FRA"}, "fr"),
         ({"locale": "pt_BR"}, "pt"),
         ({"lang": "unknown", "url": "https://ja.wikipedia.org/wiki/A"}, "ja"),
+        ({"url": "https://wiki.example/A", "meta": {"url": "https://de.wikipedia.org/"}}, "de"),
     ],
 )
 def test_a_record_names_its_language_as_it_likes(record, language):
