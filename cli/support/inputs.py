@@ -150,9 +150,12 @@ def describe_inputs(files: Iterable[InputFile]) -> Iterator[str]:
     for (kind, *_), group in sorted(groups.items()):
         count = counted(len(group), "file")
         size = prefixed(sum(file.bytes for file in group), "B")
-        said = f"{kind}: {count}, {size}: {FORMATS[group[0].format].meaning}"
-        if not FORMATS[group[0].format].is_segmented:
-            said += f" ({group[0].language}{_SOURCES[group[0].language_from]})"
+        row, source = FORMATS[group[0].format], _SOURCES[group[0].language_from]
+        said = f"{kind}: {count}, {size}: {row.meaning}"
+        if row.has_fields:
+            source = source.replace("by default", "by default or as a record says")
+        if not row.is_segmented:
+            said += f" ({group[0].language}{source})"
         yield said
 
 

@@ -26,6 +26,7 @@ DUMP = f"<mediawiki xml:lang='ltg'>{PAGE}</mediawiki>"
 ARTICLE = '<doc id="1" url="https://uk.wikipedia.org/wiki?curid=1" title="A">\nA\n</doc>'
 RECORD = '{"id": "1", "url": "https://uk.wikipedia.org/wiki/A", "text": "Ada wrote."}\n'
 WRAPPED = "It was late when the miller\ncame home. He had been at\nthe market.\n\n"
+WET = "WARC/1.0\nWARC-Type: conversion\nWARC-Identified-Content-Language: deu\n\nWer kam da?\n\n"
 SENTENCES = "It was late.\nThe miller came.\n\nWhy?\nNo one knew.\nHe slept.\n"
 TOKENIZED = "`` who is there ? '' he said .\nthe miller came home , late .\n"
 
@@ -282,10 +283,11 @@ def write_rows(path, records):
         path.write_text("".join(json.dumps(record) + "\n" for record in records))
 
 
-def test_the_manifest_says_when_a_flag_overrules_what_records_say(tmp_path):
-    (tmp_path / "rows.jsonl").write_text(RECORD)
-    (own,) = find("text", tmp_path / "rows.jsonl")
-    (forced,) = find("text", tmp_path / "rows.jsonl", language="uk")
+@pytest.mark.parametrize(("content", "language"), [(RECORD, "uk"), (WET, "en")])
+def test_the_manifest_says_when_a_flag_overrules_what_records_say(tmp_path, content, language):
+    (tmp_path / "file").write_text(content)
+    (own,) = find("text", tmp_path / "file")
+    (forced,) = find("text", tmp_path / "file", language=language)
     assert forced.describe() == own.describe() | {"language_from": "flag"}
 
 
@@ -421,6 +423,8 @@ def test_each_format_is_said_with_what_it_implies(tmp_path):
         (WRAPPED, {}, "(en by default, --language sets another)"),
         (WRAPPED, {"language": "de"}, "(de, by --language)"),
         (RECORD, {}, "(uk, or as a record says)"),
+        (WET, {}, "(en by default or as a record says, --language sets another)"),
+        (WET, {"language": "en"}, "(en, by --language)"),
         (SENTENCES, {}, "one sentence a line, a blank line between documents"),
     ],
 )
