@@ -78,6 +78,27 @@ def _value_at(value: Any, path: list[str], *, depth: int = _MAX_KEY_DEPTH) -> An
     return value
 
 
+def has_place(record: dict[str, Any], key: str) -> bool:
+    """Whether a text is under a key, or null or an empty list in the place of one.
+
+    >>> has_place({"said": []}, "said.words"), has_place({"said": 1}, "said.words")
+    (True, False)
+    """
+    path = [key] if key in record else key.split(".")
+    return find_text(record, key) is not None or _is_unset(record, path)
+
+
+def _is_unset(value: Any, path: list[str], *, depth: int = _MAX_KEY_DEPTH) -> bool:
+    if not value:
+        return value is None or isinstance(value, list)
+    if not path or not depth:
+        return False
+    if isinstance(value, list):
+        return any(_is_unset(each, path, depth=depth - 1) for each in value)
+    is_there = isinstance(value, dict) and path[0] in value
+    return is_there and _is_unset(value[path[0]], path[1:], depth=depth)
+
+
 def _joined(value: Any, *, depth: int = 0) -> str | None:
     if not isinstance(value, list) or depth > _MAX_KEY_DEPTH:
         return value if isinstance(value, str) else None
@@ -359,7 +380,10 @@ def inspect_jsonl(
             f", or if each of {json.dumps(lists[0])} is a document write one a line, as "
             f"jq -c '.{json.dumps(lists[0])}[]' does"
         )
-    key = _choose_key(file, keys, text_key, name="key", otherwise=otherwise)
+    # Texts may come after the first records.
+    key = text_key
+    if key is None or not any(has_place(record, key) for record in records):
+        key = _choose_key(file, keys, key, name="key", otherwise=otherwise)
     return _with_rows(file, [row_of(each, key) for each in records], key=key, is_forced=is_forced)
 
 

@@ -348,6 +348,38 @@ def test_lists_in_lists_in_lists_have_no_text():
     assert find_text({"text": [[[["One.", "Two."]]]]}, "text") == "One. Two."
 
 
+@pytest.mark.parametrize(
+    ("key", "first", "later"),
+    [
+        ("resolution", {"resolution": None}, {"resolution": "Why?"}),
+        ("resolution", {"resolution": ""}, {"resolution": "Why?"}),
+        ("resolution.text", {"resolution": None}, {"resolution": {"text": "Why?"}}),
+        ("comments", {"comments": []}, {"comments": ["Why?"]}),
+        ("comments.body", {"comments": []}, {"comments": [{"body": "Why?"}]}),
+        ("comments.body", {"comments": [{"body": None}]}, {"comments": [{"body": "Why?"}]}),
+        ("a.b", {"a.b": None}, {"a.b": "Why?"}),
+    ],
+)
+def test_the_first_records_may_have_nothing_under_the_key_of_the_text(tmp_path, key, first, later):
+    records = [first] * 100 + [later]
+    path = written(tmp_path, "a.jsonl", "\n".join(map(json.dumps, records)))
+    file = find(path, text_key=key)
+    assert (file.format, file.text_key) == ("jsonl", key)
+    assert [list(each.paragraphs) for each in documents_of(file)] == [["Why?"]]
+
+
+@pytest.mark.parametrize("record", [{"body": 1}, {"body": {}}, {"text": None}, {"body": [1, None]}])
+def test_a_key_that_no_record_has_a_text_for_is_refused(tmp_path, record):
+    line = json.dumps(record | {"title": "A"}) + "\n"
+    path = written(tmp_path, "a.jsonl", 2 * line)
+    with pytest.raises(AlbertError) as refused:
+        find(path, text_key="body")
+    assert str(refused.value) == (
+        f'--text: {path} has no key "body", but it has text under title; say with '
+        "--text-key where the text is."
+    )
+
+
 def test_the_texts_of_a_list_of_objects_are_named_and_read(tmp_path):
     said = [{"by": "Ada", "words": "Why?"}, {"by": "Bob", "words": "So."}]
     path = written(tmp_path, "a.jsonl", json.dumps({"said": said}))
