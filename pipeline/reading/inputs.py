@@ -2,9 +2,10 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
+from pathlib import Path
 from typing import TypedDict, Unpack
 
 from pipeline.reading import plain_text
@@ -134,13 +135,13 @@ def find_held_out(
 
 
 def _inspect_held_out(
-    path: str, *, is_in_folder: bool, flag: str, **reading: Unpack[Reading]
+    path: str, *, in_folders: Container[str], flag: str, **reading: Unpack[Reading]
 ) -> InputFile | UnusableFile:
     """A file as recognised, of the kind that its bytes say, or why it is not read."""
     kind: Kind = "text"
     try:
         kind = kind_of(read_head(path))
-        looked = _inspect_or_refuse(kind, path, is_in_folder=is_in_folder, **reading)
+        looked = _inspect_or_refuse(kind, path, in_folders=in_folders, **reading)
     except UnusableFile as error:
         looked = error
     except AlbertError as error:
@@ -177,14 +178,16 @@ def _inspect_all(
 ) -> Iterator[InputFile]:
     """The files at one path that can be read."""
     paths = expand(pattern, flag=flag)
-    is_folder = files.is_folder(pattern)
+    # In a folder that is named or matched; other files are themselves.
+    inside = {path for path in paths if "**" not in pattern and _depth(path) > _depth(pattern)}
     notes: list[str] = []
-    for found in files.each_of(partial(look, is_in_folder=is_folder), paths):
+    looked = files.each_of(partial(look, in_folders=inside), paths)
+    for path, found in zip(paths, looked, strict=True):
         if isinstance(found, InputFile):
             yield found
             continue
         is_index = isinstance(found, DumpIndex) and len(paths) > 1
-        if not is_folder and not is_index:
+        if path not in inside and not is_index:
             raise found
         notes.append(str(found))
     if len(notes) == len(paths):
@@ -193,13 +196,17 @@ def _inspect_all(
         on_passed_over(note)
 
 
+def _depth(path: str) -> int:
+    return len(Path(path).absolute().parts)
+
+
 def _inspect_or_refuse(
-    kind: Kind, path: str, *, is_in_folder: bool, **reading: Unpack[Reading]
+    kind: Kind, path: str, *, in_folders: Container[str], **reading: Unpack[Reading]
 ) -> InputFile | UnusableFile:
     """A file as recognised, or why it cannot be read."""
     name = unpacked_name(path)
     is_table = reading.get("input_format") == "csv" and name.endswith((".csv", ".tsv"))
-    if is_in_folder and _NO_TEXT_NAMES.fullmatch(name) and not is_table:
+    if path in in_folders and _NO_TEXT_NAMES.fullmatch(name) and not is_table:
         return UnusableFile(f"{path} is not named like a text; give the file itself to read it.")
     try:
         return inspect(kind, path, **reading)

@@ -56,14 +56,21 @@ def is_folder(path: str) -> bool:
 
 
 def find_files(pattern: str) -> list[str]:
-    """The files at a path, in a folder or of a glob, in order; hidden ones left out."""
+    """The files at a path, in a folder or of a glob, in order; hidden ones left out.
+
+    A folder that a glob matches stands for all files below it, unless the glob has ``**``.
+    """
     if is_remote(pattern):
         if is_folder(pattern):
             found = _list_matching(pattern, "**")
         elif (entry := _known(pattern)) is not None:
             found = {pattern: entry}
         else:
-            found = _list_matching(*_split_glob(pattern))
+            found = {}
+            folder, names = _split_glob(pattern)
+            below = "/**" if "/" in names and "**" not in names else ""
+            for path, entry in _list_matching(folder, names + below).items():
+                found |= _list_matching(path, "**") if entry.is_folder else {path: entry}
         # What the listing says of them is kept. The list of a web server has no sizes.
         _entries.update({path: entry for path, entry in found.items() if entry.bytes >= 0})
         return sorted(found)
@@ -71,7 +78,10 @@ def find_files(pattern: str) -> list[str]:
         return sorted(map(str, _files_in(Path(pattern))))
     if os.path.exists(pattern):
         return [pattern]
-    return sorted(p for p in glob.glob(pattern, recursive=True) if Path(p).is_file())
+    matches = glob.glob(pattern, recursive=True)
+    are_taken = "**" not in pattern
+    taken = (each for each in matches if os.path.isfile(each) or (are_taken and is_folder(each)))
+    return sorted({path for each in taken for path in find_files(each)})
 
 
 def find_local(pattern: str) -> list[str]:
@@ -116,10 +126,12 @@ def _split_glob(pattern: str) -> tuple[str, str]:
 
 
 def _list_matching(folder: str, pattern: str, *, with_hidden: bool = False) -> dict[str, Entry]:
-    """The files below a remote folder whose names there match, by path."""
+    """The files below a remote folder whose names there match, by path.
+
+    By a pattern of one name without ``**`` folders come too.
+    """
     parts = pattern.split("/")
-    is_deep = len(parts) > 1 or parts == ["**"]
-    found = remote.list_entries(folder, is_deep=is_deep)
+    found = remote.list_entries(folder, is_deep=len(parts) > 1 or "**" in pattern)
     return {
         join(folder, name): entry
         for name, entry in found.items()
@@ -156,7 +168,8 @@ def find_below(folder: str | Path, pattern: str) -> list[str]:
         if _MAGIC.search(start):
             start, name = "", pattern
         place = join(folder, start).rstrip("/")
-        return sorted(_list_matching(place, name, with_hidden=True))
+        found = _list_matching(place, name, with_hidden=True)
+        return sorted(path for path, entry in found.items() if not entry.is_folder)
     return sorted(map(str, Path(folder).glob(pattern)))
 
 

@@ -98,7 +98,10 @@ def find_entry(path: str) -> Entry | None:
 
 
 def list_entries(folder: str, *, is_deep: bool = True) -> dict[str, Entry]:
-    """The files in a folder, which need not exist, by name relative to it."""
+    """The files in a folder, which need not exist, by name relative to it.
+
+    If not deep, the folders in it come too.
+    """
     client = _client(folder)
     start = _inside(client, folder.rstrip("/")).rstrip("/") + "/"
     with explained(folder), suppress(FileNotFoundError):
@@ -114,9 +117,10 @@ def list_entries(folder: str, *, is_deep: bool = True) -> dict[str, Entry]:
         else:
             listed = client.ls(start, detail=True)
         return {
-            info["name"].removeprefix(start): _entry(info)
+            info["name"].removeprefix(start).rstrip("/"): _entry(info)
             for info in listed
-            if info["name"].startswith(start) and info["name"] != start and info["type"] == "file"
+            if info["name"].startswith(start) and info["name"] != start
+            if info["type"] == "file" or not is_deep
         }
     return {}
 

@@ -353,6 +353,23 @@ def test_a_glob_reads_what_it_names_without_the_indexes(tmp_path):
     assert len(notes) == 1
 
 
+def test_a_folder_that_a_glob_matches_is_read_as_one_that_is_named(tmp_path):
+    (tmp_path / "1890").mkdir()
+    (tmp_path / "1890/a.txt").write_text(WRAPPED)
+    (tmp_path / "1890/README.md").write_text("Nothing known.")
+    (tmp_path / "loose.txt").write_text(WRAPPED + WRAPPED)
+    notes = []
+    found = find("text", tmp_path / "*", on_passed_over=notes.append)
+    paths = {f"{tmp_path}/1890/a.txt", f"{tmp_path}/loose.txt"}
+    assert {file.path for file in found} == paths
+    assert notes == [
+        f"{tmp_path}/1890/README.md is not named like a text; give the file itself to read it."
+    ]
+    (tmp_path / "README.md").write_text("Nothing known.")
+    with pytest.raises(AlbertError, match=rf"{tmp_path}/README\.md is named like Markdown"):
+        find("text", tmp_path / "*")
+
+
 def test_the_same_file_is_read_once_for_each_flag(tmp_path):
     (tmp_path / "novel.txt").write_text(WRAPPED)
     assert len(find("books", tmp_path, tmp_path / "novel.txt")) == 1

@@ -65,6 +65,29 @@ def test_a_glob_finds_the_same_here_and_elsewhere(shelf, tmp_path, pattern, foun
         assert [path.removeprefix(f"{place}/") for path in paths] == found
 
 
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("papers/18*", ["1889/a.txt", "1890/b.txt", "1890/more/c.txt"]),
+        ("papers/*", ["1889/a.txt", "1890/b.txt", "1890/more/c.txt", "loose.txt"]),
+        ("pap*/1890", ["1890/b.txt", "1890/more/c.txt"]),
+        ("papers/1890/*", ["1890/b.txt", "1890/more/c.txt"]),
+        ("papers/**/18*", []),
+    ],
+)
+def test_a_folder_that_a_glob_matches_is_taken_whole(memory, tmp_path, pattern, found):
+    names = ("1889/a.txt", "1890/b.txt", "1890/more/c.txt", "1890/.old/d.txt", "loose.txt")
+    for place in ("memory://shelf", tmp_path):
+        for name in names:
+            path = f"{place}/papers/{name}"
+            if place == tmp_path:
+                (tmp_path / "papers" / name).parent.mkdir(parents=True, exist_ok=True)
+            files.write_whole(path, "text")
+        paths = files.find_files(f"{place}/{pattern}")
+        assert [path.removeprefix(f"{place}/papers/") for path in paths] == found
+    assert files.find_below("memory://shelf/papers", "*") == ["memory://shelf/papers/loose.txt"]
+
+
 def test_what_a_job_has_left_is_found_also_where_it_is_hidden(shelf):
     assert files.find_below("memory://shelf", "**/*.txt") == [
         "memory://shelf/.hidden/c.txt",
