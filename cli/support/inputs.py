@@ -169,16 +169,18 @@ def held_apart(
     from pipeline.reading.inputs import find_held_out, real_path
 
     held_out = find_held_out(patterns, flag="--eval-text", **settings)
-    places = {real_path(file) for file in held_out}
-    known = {real_path(file): file for file in files}
-    training = [file for file in files if real_path(file) not in places]
+    places = {real_path(file.path) for file in held_out}
+    known = {real_path(file.path): file for file in files}
+    training = [file for file in files if real_path(file.path) not in places]
     if not training:
         raise SettingError(
             "--eval-text names every file of the text, so that none is left to train "
             "on; leave some out."
         )
     return training + [
-        known.get(real_path(file), file)._replace(is_held_out=True) if not file.text_key else file
+        known.get(real_path(file.path), file)._replace(is_held_out=True)
+        if not file.text_key
+        else file
         for file in held_out
     ]
 

@@ -1,5 +1,6 @@
 """The files that a person names: found, and recognised from their content."""
 
+import math
 import os
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -56,7 +57,7 @@ def find_inputs(
     """All files at the given paths, in an order that does not depend on theirs.
 
     A file named by its path or by a glob has to be of a known format. In a folder, a
-    file of no known format is passed over.
+    file of no known format is passed over. A file may be given with several keys of its rows.
     """
     kinds = [kind for kind, patterns in given.items() if patterns]
     if not kinds:
@@ -72,13 +73,13 @@ def find_inputs(
         )
     if language is not None and not known_language(language):
         raise SettingError(f"--language takes a code such as en, not {language!r}.")
-    found: dict[tuple[Kind, str], InputFile] = {}
-    for kind, given_path in [(each, path) for each in kinds for path in given[each]]:
-        pattern, key = split_key(given_path)
-        of_path: Reading = {**reading, "text_key": key or text_key}
-        look = partial(_inspect_or_refuse, kind, **of_path)
-        for file in _inspect_all(pattern, look, flag=f"--{kind}", on_passed_over=on_passed_over):
-            place = kind, real_path(file)
+    found: dict[tuple[Kind, str, str], InputFile] = {}
+    for kind in kinds:
+        look = partial(_inspect_or_refuse, kind, **reading)
+        for file in _inspect_all(
+            given[kind], look, flag=f"--{kind}", on_passed_over=on_passed_over
+        ):
+            place = kind, real_path(file.path), file.text_key
             if file.path < found.setdefault(place, file).path:
                 found[place] = file
     if text_key and not any(file.text_key for file in found.values()):
@@ -86,7 +87,7 @@ def find_inputs(
             f"--text-key {text_key} says where rows have their text, and no file given "
             "has rows; leave it out."
         )
-    return sorted(found.values(), key=lambda file: (file.kind, file.sha256, file.path))
+    return sorted(found.values(), key=lambda f: (f.kind, f.sha256, f.path, f.text_key))
 
 
 def refuse_changed(found: Iterable[InputFile], *, since: float) -> None:
@@ -105,9 +106,9 @@ def refuse_changed(found: Iterable[InputFile], *, since: float) -> None:
             )
 
 
-def real_path(file: InputFile) -> str:
+def real_path(path: str) -> str:
     """One path for a file, however it is spelled."""
-    return file.path if files.is_remote(file.path) else os.path.realpath(file.path)
+    return path if files.is_remote(path) else os.path.realpath(path)
 
 
 def find_held_out(
@@ -122,26 +123,23 @@ def find_held_out(
     A file may be given more often, with another key of its rows each time.
     """
     found: dict[tuple[str, str], InputFile] = {}
-    for given_path in patterns:
-        pattern, key = split_key(given_path)
-        of_path = reading.copy()
-        if key:
-            # Rows with a key of their own have no format in common with others.
-            of_path |= {"text_key": key, "input_format": None}
-        look = partial(_inspect_held_out, flag=flag, **of_path)
-        for file in _inspect_all(pattern, look, flag=flag, on_passed_over=on_passed_over):
-            found.setdefault((real_path(file), file.text_key), file)
+    look = partial(_inspect_held_out, flag=flag, **reading)
+    for file in _inspect_all(patterns, look, flag=flag, on_passed_over=on_passed_over):
+        found.setdefault((real_path(file.path), file.text_key), file)
     return sorted(found.values(), key=lambda f: (f.sha256, f.text_key, f.path))
 
 
 def _inspect_held_out(
-    path: str, *, in_folders: Container[str], flag: str, **reading: Unpack[Reading]
+    path: str, *, key: str, in_folders: Container[str], flag: str, **reading: Unpack[Reading]
 ) -> InputFile | UnusableFile:
     """A file as recognised, of the kind that its bytes say, or why it is not read."""
     kind: Kind = "text"
+    if key:
+        # Rows with a key of their own have no format in common with others.
+        reading["input_format"] = None
     try:
         kind = kind_of(read_head(path))
-        looked = _inspect_or_refuse(kind, path, in_folders=in_folders, **reading)
+        looked = _inspect_or_refuse(kind, path, key=key, in_folders=in_folders, **reading)
     except UnusableFile as error:
         looked = error
     except AlbertError as error:
@@ -157,43 +155,53 @@ def renamed(error: AlbertError, kind: Kind, flag: str) -> str:
     return said.replace("say with --text-key where", "say as PATH:KEY where")
 
 
-def split_key(pattern: str) -> tuple[str, str | None]:
-    """A path, and the key of the text that stands after it; None if none does.
+def split_key(pattern: str) -> tuple[str, str]:
+    """A path, and the key of the text that stands after it; empty if none does.
 
     >>> split_key("no/such.csv:notes.text"), split_key("gs://bucket/a.csv")
-    (('no/such.csv', 'notes.text'), ('gs://bucket/a.csv', None))
+    (('no/such.csv', 'notes.text'), ('gs://bucket/a.csv', ''))
     """
     path, colon, key = pattern.rpartition(":")
     if not colon or not path or not key or "/" in key or files.find_local(pattern):
-        return pattern, None
+        return pattern, ""
     return path, key
 
 
 def _inspect_all(
-    pattern: str,
+    patterns: Iterable[str],
     look: Callable[..., InputFile | UnusableFile],
     *,
     flag: str,
     on_passed_over: Callable[[str], None],
 ) -> Iterator[InputFile]:
-    """The files at one path that can be read."""
-    paths = expand(pattern, flag=flag)
-    # In a folder that is named or matched; other files are themselves.
-    inside = {path for path in paths if "**" not in pattern and _depth(path) > _depth(pattern)}
-    notes: list[str] = []
-    looked = files.each_of(partial(look, in_folders=inside), paths)
-    for path, found in zip(paths, looked, strict=True):
-        if isinstance(found, InputFile):
-            yield found
-            continue
-        is_index = isinstance(found, DumpIndex) and len(paths) > 1
-        if path not in inside and not is_index:
-            raise found
-        notes.append(str(found))
-    if len(notes) == len(paths):
-        raise SettingError(f"{flag}: nothing in {pattern} can be read: {notes[0]}")
-    for note in notes:
-        on_passed_over(note)
+    """The files at some paths that can be read.
+
+    A file with a key after its name is not read by another because its folder is given too.
+    """
+    keyed: set[str] = set()
+    for pattern, key in sorted(map(split_key, patterns), key=lambda each: not each[1]):
+        paths = wanted = expand(pattern, flag=flag)
+        if key:
+            keyed |= {*map(real_path, [pattern, *paths])}
+        elif keyed and real_path(pattern) not in keyed:
+            wanted = [path for path in paths if real_path(path) not in keyed]
+        # In a folder that is named or matched; other files are themselves.
+        depth = math.inf if "**" in pattern else _depth(pattern)
+        inside = {path for path in wanted if _depth(path) > depth}
+        notes: list[str] = []
+        looked = files.each_of(partial(look, key=key, in_folders=inside), wanted)
+        for path, found in zip(wanted, looked, strict=True):
+            if isinstance(found, InputFile):
+                yield found
+                continue
+            is_index = isinstance(found, DumpIndex) and len(paths) > 1
+            if path not in inside and not is_index:
+                raise found
+            notes.append(str(found))
+        if len(notes) == len(paths):
+            raise SettingError(f"{flag}: nothing in {pattern} can be read: {notes[0]}")
+        for note in notes:
+            on_passed_over(note)
 
 
 def _depth(path: str) -> int:
@@ -201,9 +209,10 @@ def _depth(path: str) -> int:
 
 
 def _inspect_or_refuse(
-    kind: Kind, path: str, *, in_folders: Container[str], **reading: Unpack[Reading]
+    kind: Kind, path: str, *, key: str, in_folders: Container[str], **reading: Unpack[Reading]
 ) -> InputFile | UnusableFile:
     """A file as recognised, or why it cannot be read."""
+    reading["text_key"] = key or reading.get("text_key")
     name = unpacked_name(path)
     is_table = reading.get("input_format") == "csv" and name.endswith((".csv", ".tsv"))
     if path in in_folders and _NO_TEXT_NAMES.fullmatch(name) and not is_table:

@@ -14,7 +14,7 @@ from cli.support.inputs import describe_inputs
 from pipeline.reading import column_files
 from pipeline.reading.formats import FORMATS, KINDS, formats_of, loaded
 from pipeline.reading.head import HEAD_BYTES
-from pipeline.reading.inputs import find_inputs
+from pipeline.reading.inputs import find_held_out, find_inputs
 from pipeline.reading.read import plan_chunks
 from pipeline.reading.text_rows import DAMAGED_GROUP
 from schemas.errors import AlbertError
@@ -373,6 +373,39 @@ def test_a_folder_that_a_glob_matches_is_read_as_one_that_is_named(tmp_path):
 def test_the_same_file_is_read_once_for_each_flag(tmp_path):
     (tmp_path / "novel.txt").write_text(WRAPPED)
     assert len(find("books", tmp_path, tmp_path / "novel.txt")) == 1
+
+
+TICKETS = '{"text": "Ada.", "title": "A", "body": "B."}\n'
+
+
+@pytest.mark.parametrize(
+    ("given", "keys"),
+    [
+        (["data/t.jsonl:title", "data/t.jsonl:body"], ["body", "title"]),
+        (["data/t.jsonl:body", "./data/t.jsonl:body"], ["body"]),
+        (["./data/t.jsonl", "data/t.jsonl:body"], ["body", "text"]),
+        (["data", "data/t.jsonl:body"], ["body"]),
+        (["data/t*", "data/t.jsonl:body"], ["body"]),
+        (["data:title", "data"], ["text", "title"]),
+        (["data", "data/t.jsonl"], ["text"]),
+    ],
+)
+def test_a_file_is_read_once_for_each_key_that_is_named(tmp_path, monkeypatch, given, keys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/t.jsonl").write_text(TICKETS)
+    for patterns in (given, given[::-1]):
+        for found in (find("text", *patterns), find_held_out(patterns, flag="--eval-text")):
+            assert sorted(file.text_key for file in found) == keys
+
+
+def test_a_folder_needs_no_key_for_a_file_that_is_named_with_one(tmp_path):
+    (tmp_path / "novel.txt").write_text(WRAPPED)
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"body": "Ada wrote."}) + "\n")
+    with pytest.raises(AlbertError, match='has no key "text"'):
+        find("text", tmp_path)
+    found = find("text", tmp_path, f"{tmp_path}/rows.jsonl:body")
+    assert {(file.format, file.text_key) for file in found} == {("prose", ""), ("jsonl", "body")}
 
 
 def test_a_file_with_two_spellings_is_read_once(tmp_path, monkeypatch):
