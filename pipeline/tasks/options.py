@@ -1,11 +1,11 @@
 """The options of a row to choose from, and which of them is right."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from pipeline.tasks.columns import parsed, text_of_part
 from pipeline.tasks.named_tasks import wanted
-from pipeline.tasks.table_files import Row, Table
+from pipeline.tasks.table_files import Options, Row, Table
 from schemas.errors import AlbertError
 from schemas.task import Columns
 
@@ -16,23 +16,9 @@ _LETTERS = "ABCDEFGHIJ"
 # Of so many rows for each option, the first is right in some of nearly every file.
 _MANY_ROWS = 10
 
-# Where the options of a row are; no column has such a name.
-_OPTIONS = "\0options"
-
-
-class Options(NamedTuple):
-    """The options of a row.
-
-    Attributes:
-        names: What they are called, if the row or its columns say so.
-    """
-
-    texts: tuple[str, ...]
-    names: list[str]
-
 
 def with_options(table: Table, columns: Columns, *, are_all: bool = False) -> Table:
-    """The table with what `options_in` a row are, read once.
+    """The table with the options of each row, read once.
 
     Args:
         are_all: Whether empty ones at the end are options too, not absent.
@@ -43,17 +29,11 @@ def with_options(table: Table, columns: Columns, *, are_all: bool = False) -> Ta
         while cells and cells[-1] in (None, "") and not are_all:
             cells.pop()
         texts = ("" if cell is None else text_of_part(cell, place=row.place) for cell in cells)
-        options = Options(tuple(texts), [*map(str, names)][: len(cells)])
+        options = Options(tuple(texts), tuple(map(str, names))[: len(cells)])
         if len(options.texts) < 2:
             raise AlbertError(f"{row.place} has fewer than two options; give two or more.")
-        rows.append(row._replace(cells={**row.cells, _OPTIONS: options}))
+        rows.append(row._replace(options=options))
     return table._replace(rows=rows)
-
-
-def options_in(row: Row) -> Options:
-    """The options of a row of a table of `with_options`."""
-    options: Options = row.cells[_OPTIONS]
-    return options
 
 
 def _named_options(row: Row, columns: Columns) -> tuple[list[Any], list[Any]]:
@@ -91,7 +71,7 @@ def first_option_of(table: Table, columns: Columns) -> int | None:
     are_places = answers_are_places(table, columns)
     for row in table.rows:
         answer = row.cells.get(columns.label or "")
-        options, names = options_in(row)
+        options, names = row.options
         number = _number(answer)
         is_text = str(answer) in names or (answer in options and not are_places)
         if number is None or number < 0 or is_text:
@@ -118,7 +98,7 @@ def answers_are_places(table: Table, columns: Columns) -> bool:
     """
     is_other = False
     for row in table.rows:
-        answer, options = row.cells.get(columns.label or ""), options_in(row).texts
+        answer, options = row.cells.get(columns.label or ""), row.options.texts
         number = _number(answer)
         if number is not None and not -1 <= number <= len(options):
             return False
@@ -159,7 +139,7 @@ def choice_of(row: Row, columns: Columns, *, are_places: bool) -> int | None:
     >>> [choice_of(row, columns, are_places=False) for row in table.rows]
     [1, 1, 1, 1, 1, None]
     """
-    answer, (options, names) = row.cells.get(columns.label or ""), options_in(row)
+    answer, (options, names) = row.cells.get(columns.label or ""), row.options
     if answer is None or answer == "":
         return None
     if str(answer) in names:

@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.core.writing_systems import is_unspaced
 from pipeline.tasks.columns import label_names, parsed, text_of_part
 from pipeline.tasks.named_tasks import wanted
-from pipeline.tasks.options import answers_are_places, choice_of, options_in
+from pipeline.tasks.options import answers_are_places, choice_of
 from pipeline.tasks.published import answers_of, located
 from pipeline.tasks.table_files import Row, Table
 from pipeline.tasks.tags import SpanReader, are_spans, marked_value, tags_of_row
@@ -167,7 +167,7 @@ def _texts(row: Row, kind: Kind, columns: Columns) -> Known:
         }
     texts: Known = {"text": _text(row, columns.text, kind)}
     if kind == "choose":
-        texts["options"] = options_in(row).texts
+        texts["options"] = row.options.texts
     if columns.pair is not None:
         texts["text_pair"] = _text(row, columns.pair, kind, may_be_list=kind != "embed")
     if kind == "embed" and columns.options and row.cells.get(columns.options[0]):

@@ -40,17 +40,30 @@ _HIGHEST_RATIO, _ALWAYS_READ = 50, 64 << 20
 _RECORDS = ("data", "rows", "examples", "records")
 
 
+class Options(NamedTuple):
+    """The options of a row to choose from.
+
+    Attributes:
+        names: What they are called, if the row or its columns say so.
+    """
+
+    texts: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+
 class Row(NamedTuple):
     """A row of a table that was read whole.
 
     Attributes:
         place: Its file and line, for messages.
         number: Of the row in its file, from 0, those that are left out included.
+        options: Those of a table of `with_options`.
     """
 
     place: str
     cells: dict[str, Any]
     number: int
+    options: Options = Options()
 
 
 class Table(NamedTuple):
@@ -239,8 +252,8 @@ def json_records(text: str, path: str) -> Any:
     Returns:
         The value; for JSON lines a list of `Row`.
 
-    >>> json_records('{"a": 1}\n\n{"a": 2}\n', "a.jsonl")[1]
-    Row(place='a.jsonl, line 3', cells={'a': 2}, number=1)
+    >>> json_records('{"a": 1}\n\n{"a": 2}\n', "a.jsonl")[1][:3]
+    ('a.jsonl, line 3', {'a': 2}, 1)
     >>> json_records('[\n1]', "a.json")
     [1]
     """

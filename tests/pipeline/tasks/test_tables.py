@@ -409,6 +409,7 @@ def test_options_to_predict_from_need_no_column_of_answers(tmp_path):
     content = "article,option0,option1\na,red,blue\n"
     (example,) = read(tmp_path, content, task="choose", is_labelled=False).examples
     assert (example.options, example.choice) == (("red", "blue"), None)
+    assert example.cells == {"article": "a", "option0": "red", "option1": "blue"}
 
 
 def test_questions_of_trec_to_predict_may_have_their_labels(tmp_path):
