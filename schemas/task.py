@@ -327,6 +327,11 @@ class TaskExample:
         """Whether the question is known to have no answer."""
         return self.answers == ()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether one of its texts is."""
+        return any(each is not None and not each.strip() for each in (self.text, self.text_pair))
+
 
 # What is right of an example, by its kind of task.
 TARGETS = ("label", "labels", "score", "choice", "tags", "answers")

@@ -271,6 +271,8 @@ def read_unlabelled(path: str, spec: TaskSpec, *, say: Say) -> list[TaskExample]
     """The examples of a file that are to be predicted."""
     file = read_task_file(path, spec, is_labelled=False)
     _say_how(path, file, say=say, has_columns=file.columns != spec.columns)
+    if empty := sum(example.is_empty for example in file.examples):
+        say(f"{path}: examples with an empty text: {empty:,}")
     return file.examples
 
 

@@ -113,9 +113,7 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
         return _of_words(text, task, path=path, is_labelled=is_labelled, counts=counts)
     else:
         if not is_labelled and _is_plain(text, task, path=path):
-            # Vectors are a row for each line.
-            texts = _plain_texts(text, path, has_empty=task.kind == "embed")
-            return TaskFile(texts, task.columns, counts, (PLAIN,))
+            return TaskFile(_plain_texts(text, path), task.columns, counts, (PLAIN,))
         named = NAMED_TASKS.get(task.name)
         if text.lstrip()[:5] == "<?xml":
             raise AlbertError(f"{path} is XML, which is not read{wanted(task.kind)}")
@@ -191,12 +189,16 @@ def _has_names(text: str, task: TaskSpec) -> bool:
     return are_names and any(name.strip('"').lower() in known for name in names)
 
 
-def _plain_texts(text: str, path: str, *, has_empty: bool) -> list[TaskExample]:
-    """An example for each line, of those that are not empty unless these are asked for."""
-    lines = ((n, line.strip()) for n, line in enumerate(text.removesuffix("\n").split("\n"), 1))
+def _plain_texts(text: str, path: str) -> list[TaskExample]:
+    r"""An example for each line, also for an empty one: it is known by its number.
+
+    >>> [(each.id, each.text) for each in _plain_texts("One.\n\nTwo.\n", "a.txt")]
+    [('0', 'One.'), ('1', ''), ('2', 'Two.')]
+    """
+    lines = text.removesuffix("\n").split("\n") if text.strip() else []
     return [
-        TaskExample(id=str(number), place=f"{path}, line {n}", text=line)
-        for number, (n, line) in enumerate((n, line) for n, line in lines if line or has_empty)
+        TaskExample(id=str(number), place=f"{path}, line {number + 1}", text=line.strip())
+        for number, line in enumerate(lines)
     ]
 
 

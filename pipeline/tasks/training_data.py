@@ -204,8 +204,7 @@ def warnings_about(task: TaskSpec, train: Examples, *, evaluation: Examples) -> 
             f"Evaluation examples with a text that is trained on: {overlap:,} of "
             f"{len(evaluation):,}."
         )
-    pairs = ((e.text, e.text_pair) for e in (*train, *evaluation))
-    if empty := sum(not a.strip() or (b is not None and not b.strip()) for a, b in pairs):
+    if empty := sum(example.is_empty for example in (*train, *evaluation)):
         yield f"Examples with an empty text: {empty:,}."
     if lost := len(_without_their_answers(train)):
         yield (

@@ -4,7 +4,14 @@ from array import array
 
 import pytest
 
-from cli.support.task_data import read_labelled, read_task, say_divided, say_lost, with_columns
+from cli.support.task_data import (
+    read_labelled,
+    read_task,
+    read_unlabelled,
+    say_divided,
+    say_lost,
+    with_columns,
+)
 from pipeline.tasks.named_tasks import task_called
 from pipeline.tasks.task_files import TaskPaths
 from schemas.errors import AlbertError
@@ -107,6 +114,17 @@ def test_a_file_that_counts_options_otherwise_than_the_first_is_refused(tmp_path
         f"{files[1]}: to choose the best by",
         f"{files[0]}: 2 examples; text from article; label from label; options from option0, "
         "option1, option2; options numbered from 0",
+    ]
+
+
+def test_texts_to_predict_that_are_empty_are_read_and_counted(tmp_path):
+    path, said = tmp_path / "lines.txt", []
+    path.write_text("Good.\n\nBad.\n")
+    examples = read_unlabelled(str(path), task_called("classify"), say=said.append)
+    assert [(each.id, each.text) for each in examples] == [("0", "Good."), ("1", ""), ("2", "Bad.")]
+    assert said == [
+        f"{path}: no table, so each line is a text",
+        f"{path}: examples with an empty text: 1",
     ]
 
 

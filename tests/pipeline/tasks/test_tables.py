@@ -383,8 +383,10 @@ def test_a_file_to_predict_may_be_texts_alone(tmp_path):
         "the list is returned",
         "the tuple, too",
         '"quoted" start',
+        "",
         "last",
     ]
+    assert [(e.id, e.place) for e in file.examples][-1] == ("4", f"{tmp_path}/file, line 5")
     assert file.remarks == ("no table, so each line is a text",)
     (example,) = read(tmp_path, "text\nthe list\n", is_labelled=False).examples
     assert example.text == "the list"
