@@ -185,10 +185,9 @@ def _text(row: Row, name: str | None, kind: Kind, *, may_be_list: bool = True) -
 
 
 def _cell(row: Row, name: str | None) -> Any:
+    """What stands in a column; a text to predict that is missing is an empty one."""
     value = row.cells.get(name or "")
-    if value is None:
-        raise AlbertError(f"{row.place} has no {name!r}; correct the row.")
-    return value
+    return "" if value is None else value
 
 
 def words_of(text: str) -> tuple[str, ...]:

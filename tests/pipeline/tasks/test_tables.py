@@ -414,6 +414,21 @@ def test_options_to_predict_from_need_no_column_of_answers(tmp_path):
     assert example.cells == {"article": "a", "option0": "red", "option1": "blue"}
 
 
+@pytest.mark.parametrize(
+    ("task", "columns", "texts"),
+    [
+        ("classify", {"text": ["a", None], "text_pair": [None, "b"]}, [("a", ""), ("", "b")]),
+        ("embed", {"text": ["a", None]}, [("a", None), ("", None)]),
+        ("tag", {"tokens": [["a"], None]}, [("a", None), ("", None)]),
+        ("answer", {"context": ["a", None], "question": [None, "b"]}, [("a", ""), ("", "b")]),
+    ],
+)
+def test_a_text_to_predict_that_is_missing_is_an_empty_one(tmp_path, task, columns, texts):
+    file = read(tmp_path, in_parquet(tmp_path, **columns), task=task, is_labelled=False)
+    assert [(e.text, e.text_pair) for e in file.examples] == texts
+    assert [each.is_empty for each in file.examples] == ["" in pair for pair in texts]
+
+
 def test_questions_of_trec_to_predict_may_have_their_labels(tmp_path):
     content = "0 How far is it ?\n3 Who ran ?\n"
     file = read(tmp_path, content, task="trec", is_labelled=False)
