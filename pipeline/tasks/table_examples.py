@@ -90,10 +90,12 @@ def examples_of_table(
     target = _target_of(table, kind, columns, reader) if columns.label is not None else None
     # Whatever form a model was given its labels in.
     own = {label_text(label): label for label in labels}
-    ids = [str(row.cells.get(columns.id or "")) for row in table.rows]
+    numbers = [str(row.number) for row in table.rows]
+    given = (row.cells.get(columns.id or "") for row in table.rows)
+    ids = [n if own in (None, "") else str(own) for n, own in zip(numbers, given, strict=True)]
     if columns.id is None or len(set(ids)) < len(ids):
         # They do not tell the rows apart.
-        ids = [str(row.number) for row in table.rows]
+        ids = numbers
     examples = []
     for identity, row in zip(ids, table.rows, strict=True):
         if target and any(row.cells.get(n) is None for n in (columns.text, columns.pair) if n):

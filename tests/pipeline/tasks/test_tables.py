@@ -212,6 +212,21 @@ def test_a_row_with_too_few_or_too_many_cells_is_left_out_and_counted(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("ids", "expected"),
+    [([None], ["0"]), (["x", None], ["x", "1"]), (["", "x"], ["0", "x"]), (["x", "x"], ["0", "1"])],
+)
+def test_a_row_without_an_id_is_called_by_its_number(tmp_path, ids, expected):
+    rows = "".join(json.dumps({"text": "a", "id": each}) + "\n" for each in ids)
+    examples = read(tmp_path, rows, is_labelled=False).examples
+    assert [example.id for example in examples] == expected
+
+
+def test_a_row_of_a_table_without_the_ids_of_the_training_file_is_called_by_its_number(tmp_path):
+    (example,) = read(tmp_path, '{"text": "a"}', is_labelled=False, id="id").examples
+    assert example.id == "0"
+
+
+@pytest.mark.parametrize(
     "write",
     [
         lambda _, rows: "".join(json.dumps(row) + "\n" for row in rows),
