@@ -144,6 +144,8 @@ def parse_table(
     divided = [*divide_rows(text, width, may_be_quoted=may_be_quoted)]
     cells = [own for _, own in divided]
     names = header or names_of(cells[0] if cells else [], path=path, rows=cells[1:])
+    if len(names) == 1:
+        divided = [*_with_empty_cells(divided, text)]
     rows, counts = [], Counter[str]()
     # Without names the first line is told for its quotation marks.
     of_rows = named_cells(divided if header or not names else divided[1:], names, are_whole=True)
@@ -161,6 +163,25 @@ def parse_table(
         else:
             rows.append(Row(place, found, number))
     return Table(path, names, rows, counts)
+
+
+def _with_empty_cells(
+    rows: list[tuple[int, Cells | csv.Error]], text: str
+) -> Iterator[tuple[int, Cells | csv.Error]]:
+    r"""The rows of one column, and an empty cell for each blank line between two of them.
+
+    >>> list(_with_empty_cells([(1, ["text"]), (3, ["One."])], "text\n\nOne.\n\n"))
+    [(1, ['text']), (2, ['']), (3, ['One.'])]
+    """
+    lines = [*io.StringIO(text, newline="")]
+    yield from rows[:1]
+    for (before, _), (number, cells) in itertools.pairwise(rows):
+        first = number
+        # Those further above are inside of a quoted cell.
+        while first - 1 > before and lines[first - 2] == "\n":
+            first -= 1
+        yield from ((blank, [""]) for blank in range(first, number))
+        yield number, cells
 
 
 def divide_rows(

@@ -143,6 +143,7 @@ def _of_words(
                 for c in map(row.cells.get, read)
             )
             for row in table.rows[:_SAMPLE_ROWS]
+            if any(map(row.cells.get, read))
         ]
         if sum(of_words) * 2 >= len(of_words) > 0 or (is_labelled and any(of_words)):
             return _of_table(table, task, is_labelled=is_labelled)
