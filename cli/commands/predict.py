@@ -91,13 +91,13 @@ def predict(model: Path, first: str | None, second: str | None, quiet: bool, **v
         )
     with silent_stderr():
         from albert_tf.finetuning.evaluate import prediction_lines
-    from cli.support.task_data import read_unlabelled, say_lost, with_columns
+    from cli.support.task_data import read_unlabelled, say_lost
 
     found = open_model(model, which=values["checkpoint"], say=say)
     spec = found.tuned.record.spec
     groups: Iterable[Sequence[TaskExample]]
     if source is not None:
-        groups = [read_unlabelled(source, with_columns(spec, values), say=say)]
+        groups = [read_unlabelled(source, spec, say=say, flags=values)]
     else:
         groups = typed(first, second, spec, options=options)
     if output is not None:

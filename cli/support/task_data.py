@@ -267,9 +267,16 @@ def find_each_other(examples: list[TaskExample], spec: TaskSpec, *, say: Say) ->
     return kept
 
 
-def read_unlabelled(path: str, spec: TaskSpec, *, say: Say) -> list[TaskExample]:
-    """The examples of a file that are to be predicted."""
-    file = read_task_file(path, spec, is_labelled=False)
+def read_unlabelled(
+    path: str, spec: TaskSpec, *, say: Say, flags: Mapping[str, Any] = MappingProxyType({})
+) -> list[TaskExample]:
+    """The examples of a file that are to be predicted.
+
+    Args:
+        flags: May name columns, see `with_columns`.
+    """
+    spec, is_table = with_columns(spec, flags), flags.get("text_column") is not None
+    file = read_task_file(path, spec, is_labelled=False, is_table=is_table)
     _say_how(path, file, say=say, has_columns=file.columns != spec.columns)
     if empty := sum(example.is_empty for example in file.examples):
         say(f"{path}: examples with an empty text: {empty:,}")

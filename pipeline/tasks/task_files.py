@@ -61,7 +61,9 @@ class TaskFile(NamedTuple):
     remarks: tuple[str, ...] = ()
 
 
-def read_task_file(path: str, task: TaskSpec, *, is_labelled: bool = True) -> TaskFile:
+def read_task_file(
+    path: str, task: TaskSpec, *, is_labelled: bool = True, is_table: bool = False
+) -> TaskFile:
     """The examples of a file, or of a folder such as RACE's.
 
     Args:
@@ -69,8 +71,10 @@ def read_task_file(path: str, task: TaskSpec, *, is_labelled: bool = True) -> Ta
             has; all others are found by their names.
         is_labelled: Whether what is to be predicted has to be there; else it is not
             read, whatever is there.
+        is_table: Whether it surely has columns, as where a person named one; else a file to
+            predict may be lines of text.
     """
-    file = _read(path, task, is_labelled=is_labelled)
+    file = _read(path, task, is_labelled=is_labelled, is_table=is_table)
     if not file.examples:
         why = f" ({list_reasons(file.counts)})" if +file.counts else ""
         raise AlbertError(f"{path} holds no examples{why}.")
@@ -91,7 +95,7 @@ def read_task_file(path: str, task: TaskSpec, *, is_labelled: bool = True) -> Ta
     return file
 
 
-def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
+def _read(path: str, task: TaskSpec, *, is_labelled: bool, is_table: bool) -> TaskFile:
     counts: Counter[str] = Counter()
     if is_folder(path):
         if task.kind != "choose":
@@ -112,7 +116,7 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     elif task.kind == "tag":
         return _of_words(text, task, path=path, is_labelled=is_labelled, counts=counts)
     else:
-        if not is_labelled and _is_plain(text, task, path=path):
+        if not is_labelled and not is_table and _is_plain(text, task, path=path):
             return TaskFile(_plain_texts(text, path), task.columns, counts, (PLAIN,))
         named = NAMED_TASKS.get(task.name)
         if text.lstrip()[:5] == "<?xml":
@@ -185,8 +189,9 @@ def _has_names(text: str, task: TaskSpec) -> bool:
     header = named.header if named else ()
     known = {*NAMES["text"], *header, (task.columns.text or "text").lower()}
     names = _first_names(text)
-    # A name has no more than a few words.
-    are_names = all(len(name.split()) < _MANY_WORDS for name in names)
+    # A name that is not known has no more than a few words.
+    others = (name for name in names if name != task.columns.text)
+    are_names = all(len(name.split()) < _MANY_WORDS for name in others)
     return are_names and any(name.strip('"').lower() in known for name in names)
 
 

@@ -14,7 +14,7 @@ from cli.support.task_data import (
 )
 from pipeline.tasks.named_tasks import task_called
 from pipeline.tasks.task_files import TaskPaths
-from schemas.errors import AlbertError
+from schemas.errors import AlbertError, SettingError
 from schemas.example import UNK_ID
 from schemas.task import Answer, EncodedExample, TaskExample, TaskRecord, TaskRows, TokenSequence
 
@@ -126,6 +126,22 @@ def test_texts_to_predict_that_are_empty_are_read_and_counted(tmp_path):
         f"{path}: no table, so each line is a text",
         f"{path}: examples with an empty text: 1",
     ]
+
+
+@pytest.mark.parametrize(
+    ("content", "columns"),
+    [("Kommentare\nGut.\n", "'Kommentare'"), ("Nr,Note\n1,Gut, ja\n2,Nein\n", "'Nr', 'Note'")],
+)
+def test_a_file_that_lacks_the_column_that_is_named_is_no_list_of_texts(tmp_path, content, columns):
+    path = tmp_path / "rows.csv"
+    path.write_text(content)
+    flags = {"text_column": "Kommentar"}
+    with pytest.raises(SettingError) as refused:
+        read_unlabelled(str(path), task_called("classify"), say=print, flags=flags)
+    assert str(refused.value) == (
+        f"{path} has no column 'Kommentar'; it has {columns}; rename one, or say which it is with "
+        "--text-column."
+    )
 
 
 # A file of each kind, and the last lines of the screen that shows it.

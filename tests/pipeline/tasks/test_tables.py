@@ -436,6 +436,12 @@ def test_lines_to_predict_are_texts_whatever_they_begin_with(tmp_path, task, tex
     assert [example.text for example in file.examples] == texts
 
 
+def test_the_name_of_the_column_that_is_read_names_it_however_long_it_is(tmp_path):
+    name = "Was hat Ihnen am Kurs nicht gefallen?"
+    (example,) = read(tmp_path, f"{name}\nNichts.\n", is_labelled=False, text=name).examples
+    assert (example.id, example.text) == ("0", "Nichts.")
+
+
 def test_options_to_predict_from_need_no_column_of_answers(tmp_path):
     content = "article,option0,option1\na,red,blue\n"
     (example,) = read(tmp_path, content, task="choose", is_labelled=False).examples
