@@ -81,7 +81,7 @@ def embed(model: Path, source: str, quiet: bool, debug: bool, **values: Any) -> 
         raise SettingError("--text-column names a column of FILE; give that too.")
     check_output(output, source)
     # Before libraries are loaded for some seconds.
-    examples = read_texts(source, values, say=console.say)
+    examples = read_texts(source, say=console.say, flags=values)
     found = open_model(model, which=values["checkpoint"], say=console.say)
     texts = [example.text for example in examples]
     given = found.rows_of(texts if similar is None else [similar, *texts])
@@ -106,17 +106,24 @@ def embed(model: Path, source: str, quiet: bool, debug: bool, **values: Any) -> 
         console.say(f"{output}: {len(matrix):,} vectors of {matrix.shape[1]} numbers")
 
 
-def read_texts(source: str, flags: dict[str, Any], *, say: Say) -> list[TaskExample]:
+def read_texts(source: str, *, say: Say, flags: dict[str, Any]) -> list[TaskExample]:
     """The texts of a file, or the lines of standard input; empty ones too."""
     from cli.support.task_data import decoded, read_unlabelled, typed_lines
+    from pipeline.core.documents import list_reasons
     from schemas.task import TaskSpec
 
     if source != _STANDARD_INPUT:
         spec = TaskSpec(name="embed", kind="embed")
-        examples = read_unlabelled(source, spec, say=say, flags=flags)
-        if examples and examples[0].text_pair is not None:
+        file = read_unlabelled(source, spec, say=say, flags=flags)
+        lost = {reason: n for reason, n in file.counts.items() if reason.endswith("left out")}
+        if lost and flags["output"] is not None and flags["output"].suffix == ".npy":
+            raise SettingError(
+                f"{source}: {list_reasons(lost)}; vectors in a .npy have no ids that tell which; "
+                "correct these rows, or give another --output (.parquet or .jsonl)."
+            )
+        if file.examples[0].text_pair is not None:
             say("Of each row the first text is embedded; --text-column names another one.")
-        return examples
+        return file.examples
     lines = typed_lines("There is nothing to embed; give a FILE, or send lines of text.")
     return [
         TaskExample(id=str(number), place="", text=decoded(line, what="Standard input"))

@@ -97,7 +97,7 @@ def predict(model: Path, first: str | None, second: str | None, quiet: bool, **v
     spec = found.tuned.record.spec
     groups: Iterable[Sequence[TaskExample]]
     if source is not None:
-        groups = [read_unlabelled(source, spec, say=say, flags=values)]
+        groups = [read_unlabelled(source, spec, say=say, flags=values).examples]
     else:
         groups = typed(first, second, spec, options=options)
     if output is not None:

@@ -118,7 +118,7 @@ def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
     for number, path in enumerate(paths.test):
         named = spec.submissions[number : number + 1]
         name = named[0] if named else f"predictions-{number + 1}.jsonl"
-        tests[name] = read_unlabelled(path, spec, say=say)
+        tests[name] = read_unlabelled(path, spec, say=say).examples
     say("The first training examples, as they will be learned:")
     for example in train[:_SHOWN_EXAMPLES]:
         parts = [example.text, example.text_pair, *example.options]
@@ -269,8 +269,8 @@ def find_each_other(examples: list[TaskExample], spec: TaskSpec, *, say: Say) ->
 
 def read_unlabelled(
     path: str, spec: TaskSpec, *, say: Say, flags: Mapping[str, Any] = MappingProxyType({})
-) -> list[TaskExample]:
-    """The examples of a file that are to be predicted.
+) -> TaskFile:
+    """What is to be predicted of a file.
 
     Args:
         flags: May name columns, see `with_columns`.
@@ -280,7 +280,7 @@ def read_unlabelled(
     _say_how(path, file, say=say, has_columns=file.columns != spec.columns)
     if empty := sum(example.is_empty for example in file.examples):
         say(f"{path}: examples with an empty text: {empty:,}")
-    return file.examples
+    return file
 
 
 def typed_lines(nothing: str) -> Iterator[list[bytes]]:

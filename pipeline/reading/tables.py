@@ -23,7 +23,6 @@ from schemas.errors import AlbertError
 NumberedRow = tuple[int, dict[str, Any] | Dropped]
 
 MORE_CELLS = Dropped("row with more cells than the header")
-FEWER_CELLS = Dropped("row with fewer cells than the header")
 NAMES_AGAIN = Dropped("line of names below the first")
 NOT_JSON = Dropped("line is not a JSON record")
 
@@ -118,12 +117,9 @@ def _with_closed_cells(lines: Iterable[str], number: int, *, delimiter: str) -> 
 
 
 def named_cells(
-    rows: Iterable[tuple[int, Cells | csv.Error]], names: Sequence[str], *, are_whole: bool = False
+    rows: Iterable[tuple[int, Cells | csv.Error]], names: Sequence[str]
 ) -> Iterator[NumberedRow | tuple[int, csv.Error]]:
     """The cells of rows by the names of their columns, each with the number of its line.
-
-    Args:
-        are_whole: Whether a row that lacks cells is left out.
 
     >>> rows = [(2, ["1", "He came."]), (3, ["2"]), (4, ["3", "He came", " late."])]
     >>> for row in named_cells(rows, ["id", "text"]): print(row)
@@ -138,8 +134,6 @@ def named_cells(
         elif any(map(str.strip, cells[len(names) :])):
             # Which of them are one text with a delimiter in it cannot be told.
             yield number, MORE_CELLS
-        elif are_whole and len(cells) < len(names):
-            yield number, FEWER_CELLS
         elif tuple(map(str.strip, cells[: len(names)])) == names:
             yield number, NAMES_AGAIN
         else:

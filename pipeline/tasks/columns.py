@@ -150,8 +150,7 @@ def remarks_on_columns(table: Table, kind: Kind, *, found: Columns) -> Iterator[
     >>> list(remarks_on_columns(table, "classify", found=found))
     ["columns that are not read: 'title'"]
     """
-    known = _KIND_OTHERS.get(kind, ())
-    rest = [name for name in _others(table, found) if name not in known]
+    rest = unread_columns(table, kind, found=found)
     for name in rest:
         parts = Counter(str(row.cells.get(name)).lower() for row in table.rows)
         is_split = name.lower() in NAMES["split"] or set() < {*parts} <= _SPLITS
@@ -163,6 +162,12 @@ def remarks_on_columns(table: Table, kind: Kind, *, found: Columns) -> Iterator[
             )
     if rest:
         yield f"columns that are not read: {_named(rest)}"
+
+
+def unread_columns(table: Table, kind: Kind, *, found: Columns) -> list[str]:
+    """The columns that a task does not read, those of pandas' row numbers left out."""
+    known = _KIND_OTHERS.get(kind, ())
+    return [name for name in _others(table, found) if name not in known]
 
 
 def label_names(columns: Container[str], label: str) -> list[str]:

@@ -67,12 +67,18 @@ class Row(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table that was read whole."""
+    """A table that was read whole.
+
+    Attributes:
+        is_ragged: Whether a row without the last cells lacks them, as in lines; in records
+            what is empty may be absent.
+    """
 
     path: str
     columns: tuple[str, ...]
     rows: list[Row]
     counts: Counter[str]
+    is_ragged: bool = False
 
 
 def read_data(path: str) -> bytes:
@@ -136,9 +142,11 @@ def parse_table(
             tabs, or by the first spaces of each line.
         may_be_quoted: False for published files, in which cells between tabs never are.
 
-    >>> table = parse_table('id\ttext\n1\tHe said "no\n2\n', path="a.tsv")
-    >>> table.rows[0].cells, dict(table.counts)
-    ({'id': '1', 'text': 'He said "no'}, {'row with fewer cells than the header, left out': 1})
+    >>> table = parse_table('id\ttext\n1\tHe said "no\n2\n3\ta\tb\n', path="a.tsv")
+    >>> [row.cells for row in table.rows], dict(table.counts)
+    ... # doctest: +NORMALIZE_WHITESPACE
+    ([{'id': '1', 'text': 'He said "no'}, {'id': '2'}],
+     {'row with more cells than the header, left out': 1})
     """
     width = len(header) if "\t" not in text.partition("\n")[0] else 0
     divided = [*divide_rows(text, width, may_be_quoted=may_be_quoted)]
@@ -148,7 +156,7 @@ def parse_table(
         divided = [*_with_empty_cells(divided, text)]
     rows, counts = [], Counter[str]()
     # Without names the first line is told for its quotation marks.
-    of_rows = named_cells(divided if header or not names else divided[1:], names, are_whole=True)
+    of_rows = named_cells(divided if header or not names else divided[1:], names)
     for number, (line, found) in enumerate(of_rows):
         place = f"{path}, line {line}"
         if isinstance(found, csv.Error):
@@ -162,7 +170,7 @@ def parse_table(
             counts[f"{found.reason}, left out"] += 1
         else:
             rows.append(Row(place, found, number))
-    return Table(path, names, rows, counts)
+    return Table(path, names, rows, counts, is_ragged=True)
 
 
 def _with_empty_cells(

@@ -14,7 +14,14 @@ from pipeline.core.documents import list_reasons
 from pipeline.reading.head import is_columnar
 from pipeline.reading.tables import divide_lines, names_of
 from pipeline.storage.files import is_folder
-from pipeline.tasks.columns import NAMES, find_columns, label_names, parsed, remarks_on_columns
+from pipeline.tasks.columns import (
+    NAMES,
+    find_columns,
+    label_names,
+    parsed,
+    remarks_on_columns,
+    unread_columns,
+)
 from pipeline.tasks.conll import names_words, read_conll
 from pipeline.tasks.named_tasks import NAMED_TASKS, wanted
 from pipeline.tasks.options import first_option_of, with_options
@@ -40,6 +47,9 @@ _SAMPLE_ROWS = 200
 
 # Words that no sentence has, and that no name of a column has.
 _MOST_WORDS, _MANY_WORDS = 1000, 5
+
+# What is counted of rows that end before a cell that is read.
+_FEWER_CELLS = "row with fewer cells than the header, left out"
 
 # What is said of a file to predict without a line of names.
 PLAIN = "no table, so each line is a text"
@@ -226,6 +236,11 @@ def _of_table(table: Table, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     label = columns.label or ""
     if is_labelled:
         table = settled(table, label=label)
+        needed = {*table.columns} - {columns.id, *unread_columns(table, task.kind, found=columns)}
+        whole = [row for row in table.rows if not table.is_ragged or needed <= row.cells.keys()]
+        if len(whole) < len(table.rows):
+            table.counts[_FEWER_CELLS] += len(table.rows) - len(whole)
+        table = table._replace(rows=whole)
     if task.kind == "choose":
         table = with_options(table, columns)
         if is_labelled and columns.first_option is None:

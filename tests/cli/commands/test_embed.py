@@ -77,6 +77,20 @@ def test_a_table_is_not_replaced_by_its_vectors(encoder, tmp_path):
     assert table.read_text() == '{"text": "it is"}\n'
 
 
+def test_a_table_with_rows_that_are_left_out_has_no_vectors_without_ids(encoder, tmp_path):
+    table = tmp_path / "rows.csv"
+    table.write_text("nr,text,note\n1,it is,\n2,it, is,x\n3\n4,so\n")
+    code, said = attempt("embed", encoder, table, "--output", tmp_path / "v.npy")
+    assert (code, (tmp_path / "v.npy").exists()) == (2, False)
+    assert (
+        f"{table}: 1 x row with more cells than the header, left out; vectors in a .npy have no "
+        "ids that tell which; correct these rows, or give another --output (.parquet or .jsonl)."
+    ) in said
+    run("embed", encoder, table, "--output", tmp_path / "v.parquet")
+    found = pyarrow.parquet.read_table(tmp_path / "v.parquet").to_pydict()
+    assert (found["id"], found["text"]) == (["0", "2", "3"], ["it is", "", "so"])
+
+
 def test_a_column_of_no_file_is_refused(encoder):
     code, said = attempt("embed", encoder, "--text-column", "body")
     assert (code, "--text-column names a column of FILE; give that too." in said) == (2, True)

@@ -114,9 +114,10 @@ def test_a_recipe_gives_way_to_the_epochs_that_are_asked_for(again):
 
 def test_rows_to_predict_that_are_left_out_are_said(tuned, tmp_path):
     rows = tmp_path / "rows.tsv"
-    rows.write_text("text\tnote\nAn object.\tone\nIts value.\nIt is.\ttwo\n")
+    rows.write_text("text\tnote\nAn object.\tone\nIts value.\nIt\tis.\ttwo\n")
     said = run("predict", tuned, "--input", rows, "--output", tmp_path / "said.jsonl")
-    assert f"{rows}: row with fewer cells than the header, left out: 1\n" in said
+    assert f"{rows}: row with more cells than the header, left out: 1\n" in said
+    assert "said.jsonl: 2 predictions\n" in said
 
 
 def test_weights_that_were_not_measured_say_so_on_their_card(tuned, tmp_path):

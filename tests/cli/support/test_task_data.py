@@ -120,8 +120,9 @@ def test_a_file_that_counts_options_otherwise_than_the_first_is_refused(tmp_path
 def test_texts_to_predict_that_are_empty_are_read_and_counted(tmp_path):
     path, said = tmp_path / "lines.txt", []
     path.write_text("Good.\n\nBad.\n")
-    examples = read_unlabelled(str(path), task_called("classify"), say=said.append)
-    assert [(each.id, each.text) for each in examples] == [("0", "Good."), ("1", ""), ("2", "Bad.")]
+    file = read_unlabelled(str(path), task_called("classify"), say=said.append)
+    texts = [(each.id, each.text) for each in file.examples]
+    assert texts == [("0", "Good."), ("1", ""), ("2", "Bad.")]
     assert said == [
         f"{path}: no table, so each line is a text",
         f"{path}: examples with an empty text: 1",

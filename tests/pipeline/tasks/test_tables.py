@@ -211,6 +211,34 @@ def test_a_row_with_too_few_or_too_many_cells_is_left_out_and_counted(tmp_path):
     assert [example.id for example in file.examples] == ["0", "3"]
 
 
+# Rows that end early, the ids of those that are read, and what is counted.
+RAGGED = {
+    "classify": ("id,text,label,note\n1,a,x\n2,b\n3,c,y,so\n", {}, ["1", "3"]),
+    "multilabel": ("text,labels,note\na,\nb\nc,x\n", {}, ["0", "2"]),
+    "regress": ("sentence1,score,sentence2,note\na,1,b\nc,2\n", {}, ["0"]),
+    "choose": ("label,article,option0,option1,note\n1,a,x,y\n0,b,x\n", {}, ["0"]),
+    "tag": ("tokens,tags,note\na b,O O\nc d\n", {}, ["0"]),
+    "several": ("text,rude,loud,note\na,1,0\nb,1\n", {"label": "rude,loud"}, ["0"]),
+    "ids": ("text,label,id\na,x,7\nb,y\n", {}, ["7", "1"]),
+}
+
+
+@pytest.mark.parametrize("kind", RAGGED)
+def test_a_row_is_left_out_where_it_lacks_a_cell_that_is_read(tmp_path, kind):
+    content, columns, ids = RAGGED[kind]
+    task = {"several": "multilabel", "ids": "classify"}.get(kind, kind)
+    file = read(tmp_path, content, task=task, **columns)
+    assert [example.id for example in file.examples] == ids
+    assert file.counts == ({} if kind == "ids" else {FEWER: 1})
+
+
+@pytest.mark.parametrize("task", ["classify", "embed"])
+def test_a_row_to_predict_keeps_its_place_whatever_it_lacks(tmp_path, task):
+    file = read(tmp_path, "nr,text,label\n1\n2,b\n3,c,x\n", task=task, is_labelled=False)
+    assert [(each.id, each.text) for each in file.examples] == [("0", ""), ("1", "b"), ("2", "c")]
+    assert file.counts == {}
+
+
 @pytest.mark.parametrize(
     ("ids", "expected"),
     [([None], ["0"]), (["x", None], ["x", "1"]), (["", "x"], ["0", "x"]), (["x", "x"], ["0", "1"])],
