@@ -212,8 +212,8 @@ class Columns:
         id: What an example is called; None where it is its number.
         first_option: The number of the first option of `choose`, 0 or 1; None until a
             table was read for training.
-        divider: What divides the labels of `multilabel` in a text, "" for nothing; None
-            until a table was read for training.
+        divider: What divides the labels of `multilabel` in a text; None until a table
+            that was read for training shows it.
     """
 
     text: str | None = None

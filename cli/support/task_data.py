@@ -100,11 +100,12 @@ def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
             )
         train += examples
     if paths.evaluation:
+        spec = with_labels(spec, train)
         held_out = [e for path in paths.evaluation for e in _read(path, spec, say=say)[0]]
     else:
         train, held_out = hold_out(train)
         say(f"A tenth of the training examples, {len(held_out):,}, is held out.")
-    spec = with_labels(spec, train)
+        spec = with_labels(spec, train)
     held_out = find_each_other(held_out, spec, say=say)
     check_examples(spec, train, evaluation=held_out)
     measures = " and ".join(spec.metrics)

@@ -259,8 +259,8 @@ def _label(row: Row, name: str, missing: Collection[str]) -> str | None:
     return None if label in missing else label
 
 
-def divider_of(cells: Iterable[Any]) -> str:
-    """The one sign that divides the labels of all cells of a column; empty for none.
+def divider_of(cells: Iterable[Any]) -> str | None:
+    """The one sign that divides the labels of all cells of a column; None if none shows one.
 
     Of those that occur it is the one that leaves the fewest different labels. A comma may be
     part of a label: it divides none if it leaves more than there are cells. So may the last
@@ -269,7 +269,7 @@ def divider_of(cells: Iterable[Any]) -> str:
     >>> divider_of(["Health & Fitness", "Hair Care;Health & Fitness"]), divider_of(["a, b", "a"])
     (';', ',')
     >>> divider_of(["<c#>", "<c++><c#>"]), divider_of(["Food, Drink", "Arts, Crafts", "Sport"])
-    ('><', '')
+    ('><', None)
     """
     texts = {cell.strip() for cell in cells if isinstance(cell, str) and cell.strip()}
     left: list[tuple[int, int, str]] = []
@@ -283,7 +283,7 @@ def divider_of(cells: Iterable[Any]) -> str:
         if is_rare or (sign == "," and len(labels) > len(texts) > 1):
             continue
         left.append((len(labels), order, sign))
-    return min(left)[2] if left else ""
+    return min(left)[2] if left else None
 
 
 def divided_labels(text: str, sign: str) -> list[str]:

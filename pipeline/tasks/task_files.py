@@ -26,7 +26,7 @@ from pipeline.tasks.conll import names_words, read_conll
 from pipeline.tasks.named_tasks import NAMED_TASKS, wanted
 from pipeline.tasks.options import first_option_of, with_options
 from pipeline.tasks.published import COLUMNS, published_rows, rows_of_folder
-from pipeline.tasks.table_examples import divider_of, examples_of_table, settled
+from pipeline.tasks.table_examples import divider_of, examples_of_table, label_text, settled
 from pipeline.tasks.table_files import (
     Row,
     Table,
@@ -248,8 +248,10 @@ def _of_table(table: Table, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
             columns = dataclasses.replace(columns, first_option=first)
     elif task.kind == "multilabel" and is_labelled and label_names(table.columns, label) == [label]:
         if columns.divider is None:
+            # What a label has in it divides none.
             cells = (row.cells.get(label) for row in table.rows)
-            columns = dataclasses.replace(columns, divider=divider_of(cells))
+            others = (cell for cell in cells if label_text(cell) not in task.labels)
+            columns = dataclasses.replace(columns, divider=divider_of(others))
         if columns.divider:
             remarks.append(f"labels are divided at {columns.divider!r} alone")
     read = columns if is_labelled else dataclasses.replace(columns, label=None)

@@ -195,6 +195,12 @@ def _most(counts: Counter[Any]) -> str:
 def warnings_about(task: TaskSpec, train: Examples, *, evaluation: Examples) -> Iterator[str]:
     """What a person should know, a sentence each. None of it forbids training."""
     yield from _about_labels(task, train)
+    divider = task.columns.divider
+    if whole := [label for label in task.labels if divider and divider in label]:
+        yield (
+            f"Labels with {divider!r} in them, which divides those of other rows: "
+            f"{listed(whole, most=_MOST_RARE)}."
+        )
     cases = Counter(map(str.casefold, task.labels))
     if alike := [label for label in task.labels if cases[label.casefold()] > 1]:
         yield f"Labels that differ in capital letters alone: {listed(alike, most=_MOST_RARE)}."

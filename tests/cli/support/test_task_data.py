@@ -1,6 +1,8 @@
 """What a person is told of the examples of a task before they are trained on."""
 
+import dataclasses
 from array import array
+from pathlib import Path
 
 import pytest
 
@@ -143,6 +145,34 @@ def test_a_file_that_lacks_the_column_that_is_named_is_no_list_of_texts(tmp_path
         f"{path} has no column 'Kommentar'; it has {columns}; rename one, or say which it is with "
         "--text-column."
     )
+
+
+@pytest.mark.parametrize(
+    ("first", "label"),
+    [
+        ('{"text": "One.", "labels": ["Food, Drink"]}\n', "Food, Drink"),
+        ("text,labels\nOne.,news\n", "news"),
+        ("text,labels\nOne.,sci fi\n", "sci fi"),
+        ('text,labels\nOne.,"Arts, Crafts"\nTwo.,"Food, Drink"\nSix.,Sport\n', "Food, Drink"),
+    ],
+    ids=["lists", "words", "words with spaces", "names with commas"],
+)
+def test_labels_are_divided_at_a_sign_that_only_a_later_file_shows(tmp_path, first, label):
+    files = [str(tmp_path / name) for name in ("1", "2", "3")]
+    contents = (first, "text,labels\nFour.,a;b\n", f'text,labels\nFive.,"{label}"\n')
+    for path, content in zip(files, contents, strict=True):
+        Path(path).write_text(content)
+    for train in (files[:2], files[1::-1]):
+        data = read_task(TaskPaths(train, files[2:]), task_called("multilabel"), say=print)
+        assert {*data.spec.labels} >= {"a", "b", label}
+        assert data.spec.columns.divider == ";"
+    # A model that learned from such labels alone.
+    data = read_task(TaskPaths(files[:1], files[2:]), task_called("multilabel"), say=print)
+    assert [example.labels for example in data.held_out] == [(label,)]
+    assert data.spec.columns.divider is None
+    spec = dataclasses.replace(data.spec, labels=("a", "b", label))
+    (example,), _ = read_labelled(files[1], spec, say=print)
+    assert example.labels == ("a", "b")
 
 
 # A file of each kind, and the last lines of the screen that shows it.

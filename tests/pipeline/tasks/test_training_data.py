@@ -5,7 +5,7 @@ import pytest
 from pipeline.tasks.named_tasks import submission_text, task_called
 from pipeline.tasks.training_data import check_examples, hold_out, warnings_about, with_labels
 from schemas.errors import AlbertError
-from schemas.task import Answer, TaskExample, TaskSpec
+from schemas.task import Answer, Columns, TaskExample, TaskSpec
 from tests.refusals import refusal
 
 
@@ -230,6 +230,15 @@ def test_labels_without_names_are_said(kind, sentence):
     assert any(line.startswith(sentence) for line in said)
     named = TaskSpec(name=kind, kind=kind, labels=("no", "yes"))
     assert not any("numbers" in x for x in warnings_about(named, [], evaluation=[]))
+
+
+def test_a_label_with_the_sign_in_it_that_divides_others_is_told():
+    examples = texts(*[(str(n), ("Food, Drink", "Sport")) for n in range(10)], field="labels")
+    columns = Columns(divider=",")
+    spec = with_labels(TaskSpec(name="multilabel", kind="multilabel", columns=columns), examples)
+    assert [*warnings_about(spec, examples, evaluation=[])] == [
+        "Labels with ',' in them, which divides those of other rows: Food, Drink."
+    ]
 
 
 @pytest.mark.parametrize(
