@@ -121,15 +121,20 @@ _MAX_LOST_ANSWERS = 0.1
 
 
 def check_examples(task: TaskSpec, train: Examples, *, evaluation: Examples) -> None:
-    """Refuse examples that a task cannot have."""
+    """Refuse examples that a task cannot have.
+
+    Args:
+        train: None of a model that was trained before.
+    """
     known_labels = set(task.labels)
     for example in evaluation:
         for label in labels_of(example):
             if label not in known_labels:
-                raise AlbertError(
-                    f"{example.place}: no training example has the label "
-                    f"{label!r:.60}; add some, or leave it out."
-                )
+                names = listed(task.labels, most=_MOST_RARE)
+                why = f"no training example has the label {label!r:.60}; add some"
+                if not train:
+                    why = f"{label!r:.60} is none of the labels of the model ({names}); rename it"
+                raise AlbertError(f"{example.place}: {why}, or leave it out.")
     targets: dict[tuple[str, str], set[Any]] = defaultdict(set)
     for example in train if task.kind in ("classify", "multilabel") else ():
         targets[_key(example)].add(example.label or example.labels)

@@ -70,12 +70,19 @@ def test_examples_that_nothing_could_be_learned_from_are_refused(task, examples,
     assert refusal(lambda: with_labels(task_called(task), examples)) == sentence
 
 
-def test_a_label_that_only_the_evaluation_has_is_refused():
+@pytest.mark.parametrize(
+    ("train", "sentence"),
+    [
+        (GOOD_AND_BAD, "no training example has the label 'so-so'; add some, or leave it out."),
+        ([], "'so-so' is none of the labels of the model (bad, good); rename it, or leave it out."),
+    ],
+    ids=["training", "a trained model"],
+)
+def test_a_label_that_only_the_evaluation_has_is_refused(train, sentence):
     task = with_labels(task_called("classify"), GOOD_AND_BAD)
     others = texts(("a", "good"), ("b", "so-so"))
-    assert refusal(check_examples, task, GOOD_AND_BAD, evaluation=others) == (
-        "file, line 1: no training example has the label 'so-so'; add some, or leave it out."
-    )
+    found = refusal(check_examples, task, train, evaluation=others)
+    assert found == f"file, line 1: {sentence}"
 
 
 def test_of_many_rare_labels_twenty_are_named():
