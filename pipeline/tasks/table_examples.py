@@ -23,13 +23,14 @@ Target = Callable[[Row, Known], Known]
 # What is counted of rows that become no example.
 NO_LABEL = "row without a label, left out"
 NO_TEXT = "row without a text, left out"
-UNSETTLED = "row that annotators did not settle, left out"
+UNSETTLED = "row that annotators did not settle ({}; rename the column to keep it), left out"
 
 # What tools say of a row in a column of one of these names: what of it counts, and what
-# does not.
+# does not. A bare `status` is Argilla's where it has a word of Argilla's own.
 _STATUS = re.compile(r"(?i)answer|(?:annotation|assignment|review|label)?[ _]?status|.+\.status")
 _SETTLED = re.compile("|accept(?:ed)?|approved?|validated|submitted|completed|done")
 _NOT_SETTLED = re.compile("reject(?:ed)?|ignored?|skip(?:ped)?|discarded|default|draft|pending")
+_OF_ARGILLA = {"validated", "submitted", "discarded", "default", "draft"}
 
 # How SNLI and sets like it mark an example that annotators did not agree on, and how files
 # mark one of a test set, or the Hugging Face Hub one without a label.
@@ -62,7 +63,10 @@ def settled(table: Table, *, label: str) -> Table:
             continue
         kept = [r for r, each in zip(table.rows, found, strict=True) if _SETTLED.fullmatch(each)]
         if left_out := len(table.rows) - len(kept):
-            table.counts[UNSETTLED] += left_out
+            if name.lower() == "status" and _OF_ARGILLA.isdisjoint(found):
+                continue
+            words = sorted({each for each in found if not _SETTLED.fullmatch(each)})
+            table.counts[UNSETTLED.format(f"{name!r} is {' or '.join(words)}")] += left_out
         columns = tuple(each for each in table.columns if each != name)
         table = table._replace(columns=columns, rows=kept)
     return table

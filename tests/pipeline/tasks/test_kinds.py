@@ -347,29 +347,29 @@ UNSETTLED_ROWS = {
     "minus one": ([{"label": -1}, *({"label": n} for n in (0, 1, 2))], "0 1 2", NO_LABEL),
     "Argilla 1": (
         [{"label": "x", "status": "Discarded"}, {"label": "y", "status": "Validated"}],
-        *("y", UNSETTLED),
+        *("y", UNSETTLED.format("'status' is discarded")),
     ),
     "Argilla 2": (
         [
             {"label": ["x"], "label.status": ["discarded"]},
             {"label": ["y"], "label.status": ["submitted"]},
         ],
-        *("y", UNSETTLED),
+        *("y", UNSETTLED.format("'label.status' is discarded")),
     ),
     "Prodigy": (
         [{"label": "x", "answer": "reject"}, {"label": "y", "answer": "accept"}],
-        *("y", UNSETTLED),
+        *("y", UNSETTLED.format("'answer' is reject")),
     ),
     "drafts": (
         [{"label": "x", "status": "draft"}, {"label": "y", "status": "completed"}],
-        *("y", UNSETTLED),
+        *("y", UNSETTLED.format("'status' is draft")),
     ),
     "Mechanical Turk": (
         [
             {"label": "x", "AssignmentStatus": "Rejected"},
             {"label": "y", "AssignmentStatus": "Approved"},
         ],
-        *("y", UNSETTLED),
+        *("y", UNSETTLED.format("'AssignmentStatus' is rejected")),
     ),
     "nobody answered": ([{"label": []}, {"label": ["y"]}], "y", NO_LABEL),
 }
@@ -381,6 +381,14 @@ def test_rows_that_annotators_did_not_settle_are_left_out_and_counted(tmp_path, 
     file = read(tmp_path, lines({"text": f"t{n}", **row} for n, row in enumerate(rows)))
     assert [example.label for example in file.examples] == labels.split()
     assert file.counts == {reason: 1}
+
+
+def test_the_state_of_a_ticket_takes_no_row_out(tmp_path):
+    words = ("Done", "pending", "rejected")
+    rows = lines({"text": word, "label": "x", "Status": word} for word in words)
+    file = read(tmp_path, rows)
+    assert [example.text for example in file.examples] == [*words]
+    assert (file.counts, file.remarks) == ({}, ("columns that are not read: 'Status'",))
 
 
 @pytest.mark.parametrize(

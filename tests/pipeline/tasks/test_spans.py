@@ -28,10 +28,15 @@ def test_rows_that_annotators_did_not_accept_are_left_out_and_counted(tmp_path):
     content = "".join(json.dumps(row) + "\n" for row in rows)
     file = read(tmp_path, content, label="spans", task="tag")
     assert [e.tags for e in file.examples] == [("B-P", "O")]
-    assert file.counts == {UNSETTLED: 3}
+    unsettled = UNSETTLED.format("'answer' is ignore or reject")
+    assert unsettled == (
+        "row that annotators did not settle ('answer' is ignore or reject; rename the column to "
+        "keep it), left out"
+    )
+    assert file.counts == {unsettled: 3}
     file = read(tmp_path, content)
     assert [(e.text, e.label) for e in file.examples] == [("Ada accept", "P")]
-    assert file.counts == {UNSETTLED: 3}
+    assert file.counts == {unsettled: 3}
     # Each is predicted.
     assert len(read(tmp_path, content, is_labelled=False).examples) == 4
 
