@@ -91,21 +91,21 @@ class ChunkSignatures:
 
 
 class _Signatures:
-    """The signatures of all chunks, of which a row at a time is in memory."""
+    """The signatures of all chunks, of which a row at a time is in memory, and a file open."""
 
     def __init__(self, chunks: int, *, output: Path) -> None:
-        self._tables = [
-            np.load(output / chunk_file(chunk, "signatures.npy"), mmap_mode="r")
-            for chunk in range(chunks)
-        ]
+        self._tables = [output / chunk_file(chunk, "signatures.npy") for chunk in range(chunks)]
         self._sketches = [output / chunk_file(chunk, "sketches.npy") for chunk in range(chunks)]
         self.ids, self._starts, self._ends = map(self.row, range(3))
-        self._starts_of_chunks = np.cumsum([0, *(t.shape[1] for t in self._tables)])
+        documents = [np.load(table, mmap_mode="r").shape[1] for table in self._tables]
+        self._starts_of_chunks = np.cumsum([0, *documents])
         self._order = np.argsort(self.ids, kind="stable")
 
     def row(self, number: int) -> Keys:
         """A row of the tables of all chunks, `[D]`."""
-        return np.concatenate([table[number] for table in self._tables])
+        # Copies, since each slice would keep its file open.
+        rows = [np.array(np.load(table, mmap_mode="r")[number]) for table in self._tables]
+        return np.concatenate(rows)
 
     def sketch(self, document: int) -> Sketch:
         """The sketch of a document."""
@@ -258,15 +258,17 @@ def write_lines(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
 def find_repeated(group: tuple[None, Iterable[int]], job: Job) -> Iterator[Chunk]:
     """Once the lines of all chunks are there: which go, and the chunks again."""
     found: list[int] = []
-    tables = [
-        np.load(job.waiting_folder / chunk_file(chunk, "lines.npy"), mmap_mode="r")
-        for chunk in range(len(job.chunks))
-    ]
-    shift = np.uint64(64 - _PARTS_BITS)
+    paths = [job.waiting_folder / chunk_file(n, "lines.npy") for n in range(len(job.chunks))]
     for part in range(1 << _PARTS_BITS):
-        pairs = np.concatenate([t[:, t[0] >> shift == part] for t in tables], axis=1)
+        pairs = np.concatenate([_pairs_of(path, part) for path in paths], axis=1)
         found += repeated_of(pairs, more_than=job.dataset.config.max_line_repeats or 0)
     yield from keep_repeated((None, found), job)
+
+
+def _pairs_of(path: Path, part: int) -> Keys:
+    """The pairs of a chunk whose lines begin with these bits, `[2, L]`; its file is closed."""
+    table: Keys = np.load(path, mmap_mode="r")
+    return table[:, table[0] >> np.uint64(64 - _PARTS_BITS) == part]
 
 
 def repeated_of(pairs: Keys, *, more_than: int) -> list[int]:

@@ -1,13 +1,21 @@
 """What repeats among the documents of a job, from the tables that chunks leave."""
 
+import contextlib
 import dataclasses
+import json
+import os
+import random
+import resource
 
 import numpy as np
 
-from pipeline.job import repeats
+from pipeline.core.documents import Document, number_of
+from pipeline.job import make_data, repeats
 from pipeline.job.plan import plan_job
+from pipeline.noise.filters import line_number
 from pipeline.noise.near_copies import BANDS, Signature
 from pipeline.reading.inputs import find_inputs
+from pipeline.reading.read import hash_document
 from schemas.config import DataConfig
 
 NEAR = "near-copy of another document"
@@ -58,3 +66,59 @@ def test_an_ended_job_of_other_settings_that_still_writes_changes_nothing(model,
         list(repeats.keep_gone((None, [pair]), job))
     assert (repeats.read_repeated(own), repeats.read_gone(own)) == ({7}, {6: NEAR})
     assert (repeats.read_repeated(ended), repeats.read_gone(ended)) == ({8}, {4: NEAR})
+
+
+PAGES = 40
+
+
+@contextlib.contextmanager
+def few_open_files():
+    """No more than ten files may be open beside those that are."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest = max(map(int, os.listdir("/dev/fd")))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 20, before[1]))
+    taken = []
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        for _ in range(10):
+            os.close(taken.pop())
+        yield
+    finally:
+        for number in taken:
+            os.close(number)
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_what_repeats_among_many_chunks_is_found_with_few_files_open(topics, model, tmp_path):
+    words = topics[0].text.split()
+    texts = [
+        " ".join([*random.Random(page // 2).choices(words, k=60), f"{page}."])
+        for page in range(PAGES)
+    ]
+    path = tmp_path / "pages.jsonl"
+    path.write_text("".join(json.dumps({"text": f"Menu\n\n{text}"}) + "\n" for text in texts))
+    job = plan_job(
+        find_inputs({"text": (str(path),)}),
+        DataConfig(max_line_repeats=2, near_duplicates="drop", eval_fraction=0.3).resolved(
+            input_bytes=0
+        ),
+        model=model,
+        output=tmp_path / "data",
+        chunk_bytes=path.stat().st_size // PAGES,
+    )
+    assert len(job.chunks) >= PAGES
+    for step, together in (
+        (repeats.write_lines, repeats.find_repeated),
+        (make_data.spill_chunk, make_data.list_tasks),
+    ):
+        chunks = [number for chunk in job.chunks for _, number in step(chunk, job)]
+        with few_open_files():
+            list(together((None, chunks), job))
+    assert repeats.read_repeated(job) == {line_number("Menu")}
+    numbers = [number_of(hash_document(Document((text,)))) for text in texts]
+    # Of each page and its copy the one with the smaller number stays.
+    assert repeats.read_gone(job) == {
+        max(pair): NEAR for pair in zip(numbers[::2], numbers[1::2], strict=True)
+    }
