@@ -22,7 +22,7 @@ IDEAS = {
     "a step of a driver that is read by its name": "evaluate.against_counting "
     "evaluate.evaluate_task job.take_line "
     "make_data.build_shard make_data.write_removed repeats.near_pairs files._remove_halves "
-    "first_weights.label_log_shares first_weights.tokens_to_count steps.compile_together "
+    "first_weights.label_log_shares first_weights.tokens_to_count "
     "unpadding.flat_predictions words._batch",
     "one of several alike, or the pair of another": "checks._check_length checks._check_masks "
     "initial_weights.set_heads initial_weights.set_positions masking._search "

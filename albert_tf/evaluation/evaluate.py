@@ -18,7 +18,12 @@ from albert_tf.evaluation.counting import (
     masked_tokens,
     training_text,
 )
-from albert_tf.evaluation.held_out import HeldOut, error_of_ratio, held_out_examples
+from albert_tf.evaluation.held_out import (
+    HeldOut,
+    compile_together,
+    error_of_ratio,
+    held_out_examples,
+)
 from albert_tf.evaluation.minimal_pairs import (
     MinimalPair,
     score_by_paradigm,
@@ -34,6 +39,7 @@ from albert_tf.evaluation.words import (
     questions_about,
     sample_words,
     sum_by_word,
+    width_of,
 )
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import TrainedModel, pretrainer_of
@@ -112,8 +118,17 @@ def evaluate(
     run = model.folder
     precision = precision or recorded_training(run, recorded_settings(run)).precision
     pretrainer = pretrainer_of(model, precision=precision)
-    progress.start("evaluating", total=examples)
     held_out = HeldOut(pretrainer, records, examples=examples)
+    programs, yardstick = held_out.programs(), None
+    if scope.vocabulary is not None:
+        yardstick = Yardstick(pretrainer, scope.vocabulary, progress)
+        if programs:
+            lengths = [records.manifest.config.max_seq_length] if scope.words else []
+            lengths += [max(map(len, sentences))] if sentences else []
+            widths = {width_of(length, longest=longest) for length in lengths}
+            programs += map(yardstick.scorer.program, widths)
+    compile_together(programs, say=progress.say)
+    progress.start("evaluating", total=examples)
     found = held_out.measure(on_batch=progress.advance)
     assert found is not None, "only a stop request makes it so"
     values = found.figures()
@@ -127,9 +142,8 @@ def evaluate(
         **values,
         "mlm_perplexity": None if loss is None else perplexity(loss),
     }
-    if scope.vocabulary is None:
+    if yardstick is None:
         return measured
-    yardstick = Yardstick(pretrainer, scope.vocabulary, progress)
     if scope.words:
         measured |= yardstick.against_counting(
             records, training, examples=examples, words=scope.words
@@ -152,7 +166,7 @@ class Yardstick:
 
     def __init__(self, model: AlbertPretrainer, vocabulary: Vocabulary, progress: Progress) -> None:
         self._config, self._vocabulary = model.config, vocabulary
-        self._scorer, self._progress = WordScorer(model), progress
+        self.scorer, self._progress = WordScorer(model), progress
 
     def against_counting(
         self, records: Records, training: Records | None, *, examples: int, words: int
@@ -194,7 +208,7 @@ class Yardstick:
         characters = np.array([word.characters for word in words], np.float64)
         questions = questions_about(rows, spans)
         self._progress.start("predicting words", total=len(questions.row))
-        losses = {"model": self._scorer.losses(rows, spans, on_batch=self._progress.advance)}
+        losses = {"model": self.scorer.losses(rows, spans, on_batch=self._progress.advance)}
         if counts:
             asked = known_beside(questions)
             for name, guesses in (
@@ -224,7 +238,7 @@ class Yardstick:
         words = words_of_sentences(rows, self._vocabulary)
         tokens = sum(word.end - word.start for word in words)
         self._progress.start("comparing sentences", total=tokens)
-        losses = self._scorer.losses(rows, words, on_batch=self._progress.advance)
+        losses = self.scorer.losses(rows, words, on_batch=self._progress.advance)
         # Minus the pseudo-log-likelihood of each sentence, in nats.
         of_sentences: Any = np.bincount(
             [word.row for word in words], weights=losses, minlength=len(rows)

@@ -6,11 +6,13 @@ smoothly where layers share weights); and what all measuring of a model goes thr
 function of it and a batch, compiled by the backend that Keras runs on.
 """
 
+import concurrent.futures
 import contextlib
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -21,9 +23,10 @@ from albert_tf.data.input_pipeline import Records, evaluation_batches, is_accele
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch, Model, task_sums
 from albert_tf.model.unpadding import OF_SIZE, batches_of_each_size, unpadded
 from albert_tf.planning.cost import MAX_TOKENS, MAX_TOKENS_OF_ACCELERATOR
-from albert_tf.runs.metrics import DEVIATIONS, Metrics, Progress, Sums, means
+from albert_tf.runs.metrics import DEVIATIONS, QUIET, Metrics, Progress, Say, Sums, means
 from schemas.errors import AlbertError
 from schemas.layout import EVAL
+from schemas.readable import duration
 
 Tensor = Any
 Array = np.ndarray[Any, Any]
@@ -228,6 +231,16 @@ class Compiled:
 
     def _values(self) -> dict[str, Tensor]:
         return {path: weight.value for path, weight in self._weights.items()}
+
+
+def compile_together(programs: Sequence[Program], *, say: Say = QUIET.say) -> None:
+    """Compile programs at the same time, if there are any, and say how long that took."""
+    if programs:
+        start = time.perf_counter()
+        with concurrent.futures.ThreadPoolExecutor() as threads:
+            list(threads.map(lambda program: program(), programs))
+        seconds = duration(time.perf_counter() - start)
+        say(f"Compiled {len(programs)} programs in {seconds}.")
 
 
 # What XLA leaves out on GPUs: trying many forms of each part of a program, which takes most of

@@ -22,6 +22,9 @@ _SCALE = 20.0
 
 _LEAST = 1e-12
 
+# What of a batch vectors follow from.
+INPUTS = ("input_ids", "input_mask", "segment_ids", "option_mask")
+
 
 def with_gradients(
     batch: Batch, compute: Callable[[Batch], Array], *, size: int, is_scored: bool
@@ -36,8 +39,7 @@ def with_gradients(
         With `losses` `[B]`, and `gradients` `[B, O, H]` of the mean loss.
     """
     rows = len(batch["input_ids"])
-    names = ("input_ids", "input_mask", "segment_ids", "option_mask")
-    parts = micro_batches({name: batch[name] for name in names}, size=size, devices=1)
+    parts = micro_batches({name: batch[name] for name in INPUTS}, size=size, devices=1)
     vectors = [compute({name: each[0] for name, each in part.items()}) for part in parts]
     whole = np.concatenate(vectors)[:rows].astype(np.float64)
     losses, gradients = np.zeros(rows), np.zeros_like(whole)

@@ -8,12 +8,13 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import keras
 import numpy as np
 import numpy.typing as npt
 from keras import ops
 
-from albert_tf.evaluation.held_out import Compiled, Stop, never
-from albert_tf.finetuning.batches import batches_to_predict
+from albert_tf.evaluation.held_out import Compiled, Program, Stop, compile_together, never
+from albert_tf.finetuning.batches import batches_to_predict, width_of
 from albert_tf.finetuning.job import TuningJob, TuningState
 from albert_tf.model.task_model import Batch, TaskModel
 from albert_tf.model.trained_model import TrainedModel, task_model_of, with_scores_scaled
@@ -68,6 +69,18 @@ def logits_of(
     return found
 
 
+def programs_for(
+    rows: Sequence[EncodedExample], compute: Compiled, spec: TaskSpec, *, longest: int
+) -> list[Program]:
+    """What compiles all that `logits_of` computes of rows; nothing on TensorFlow."""
+    if keras.backend.backend() == "tensorflow":
+        return []
+    # One row of each shape: its batch is filled up to that of many.
+    some = {(width_of(row.length, longest=longest), len(row.sequences)): row for row in rows}
+    batches = batches_to_predict([*some.values()], spec.kind, longest=longest)
+    return [compute.program(batch) for _, batch in batches]
+
+
 class Predictor:
     """What a fine-tuned model says of examples, as often as it is asked.
 
@@ -86,22 +99,26 @@ class Predictor:
     def logits(self, rows: Sequence[EncodedExample]) -> list[Array]:
         """The logits of each row, see `logits_of`."""
         record = self._tuned.record
-        compute = self._given or self._compute(self._is_compiled or len(rows) > FEW_ROWS)
+        compute = self._given or self._compute(rows)
         logits = logits_of(rows, compute, record.spec, longest=record.max_seq_length)
         assert logits is not None, "nobody stops it"
         return logits
 
-    def _compute(self, is_compiled: bool) -> Compute:
+    def _compute(self, rows: Sequence[EncodedExample]) -> Compute:
+        is_compiled = self._is_compiled or len(rows) > FEW_ROWS
         if is_compiled not in self._computes:
-            model = task_model_of(self._tuned, is_compiled=is_compiled)
+            model, record = task_model_of(self._tuned, is_compiled=is_compiled), self._tuned.record
 
             def eager(batch: Batch) -> Any:
                 tensors = {n: ops.convert_to_tensor(each) for n, each in batch.items()}
                 return ops.convert_to_numpy(model(tensors)).astype("float64")
 
-            self._computes[is_compiled] = (
-                Compiled(lambda of, batch: of(batch), model) if is_compiled else eager
-            )
+            self._computes[is_compiled] = eager
+            if is_compiled:
+                compiled = Compiled(lambda of, batch: of(batch), model)
+                longest = record.max_seq_length
+                compile_together(programs_for(rows, compiled, record.spec, longest=longest))
+                self._computes[is_compiled] = compiled
         return self._computes[is_compiled]
 
     def answers(self, given: TaskRows) -> Answered:
@@ -157,6 +174,11 @@ class TaskEvaluations(Evaluations):
         labels = len(job.spec.labels)
         self._measured = TaskModel(job.source.config, kind=job.spec.kind, labels=labels)
         self._compute = Compiled(lambda of, batch: of(batch), self._measured)
+
+    def programs(self) -> list[Program]:
+        """What compiles all evaluations."""
+        rows, longest = self._job.held_out.rows, self._job.config.max_seq_length
+        return programs_for(rows, self._compute, self._job.spec, longest=longest)
 
     def measure(self, step: int, stop: StopRequest, *, has_bar: bool) -> Metrics | None:
         """See `Evaluations.measure`; logs what was trained since the last evaluation too.

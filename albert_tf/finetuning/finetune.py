@@ -11,12 +11,13 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
 
-from albert_tf.evaluation.held_out import Compiled
-from albert_tf.finetuning.batches import micro_batches, training_batches
+from albert_tf.evaluation.held_out import Compiled, compile_together
+from albert_tf.finetuning.batches import batch_of, micro_batches, training_batches, width_of
 from albert_tf.finetuning.card import tuned_card
-from albert_tf.finetuning.contrast import with_gradients
+from albert_tf.finetuning.contrast import INPUTS, with_gradients
 from albert_tf.finetuning.evaluate import Predictor, TaskEvaluations, prediction_lines
 from albert_tf.finetuning.job import TuningJob, TuningState
 from albert_tf.model.task_model import Batch, task_loss
@@ -160,7 +161,25 @@ class FineTuning(Training):
         return step_counts(batch), micro_batches(batch, size=size, devices=devices)
 
     def prepare(self, batch: Batch) -> None:
-        """Nothing: batches have many widths, each compiled when it comes first."""
+        """Compile for batches of all widths that the rows have; on TensorFlow as they come."""
+        if keras.backend.backend() == "tensorflow":
+            return
+        job, programs, parts = self.job, self.evaluations.programs(), []
+        longest, train = job.config.max_seq_length, job.train
+        some = {width_of(row.length, longest=longest): row for row in train.rows}
+        for row in some.values():
+            rows, options = job.config.batch_size, train.options
+            wide = batch_of([row], job.spec, size=rows, longest=longest, options=options)
+            if self._vectors is not None:
+                hidden = job.source.config.hidden_size
+                wide["losses"] = np.zeros(rows, np.float32)
+                wide["gradients"] = np.zeros((rows, options, hidden), np.float32)
+            size, devices = job.config.micro_batch_size, self.steps.num_devices
+            parts.append(next(micro_batches(wide, size=size, devices=devices)))
+            if self._vectors is not None:
+                programs.append(self._vectors.program({n: parts[-1][n][0] for n in INPUTS}))
+        programs += self.steps.programs(parts)
+        compile_together(programs, say=self.progress.say)
 
     def record(self, done: StepDone, seconds: float) -> str:
         """Count the step that was just done; its mean loss."""

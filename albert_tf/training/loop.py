@@ -120,6 +120,7 @@ class Training(abc.ABC):
     Attributes:
         hosts: Those that train together.
         ends_at: When it ends, on the monotonic clock, if its steps follow from that.
+        pause: The step after which these are counted again, None for none.
     """
 
     config: ResolvedTrainConfig
@@ -132,6 +133,7 @@ class Training(abc.ABC):
     pace: Pace
     hosts: Hosts = ONE_HOST
     ends_at: float | None = None
+    pause: int | None = None
 
     @property
     def is_over(self) -> bool:
@@ -163,39 +165,42 @@ class Training(abc.ABC):
     def overflow(self, value: float, what: str) -> AlbertError:
         """The error that ends a training whose loss or gradient is not finite."""
 
+    def recount(self) -> int | None:
+        """Count its steps again, on none of which those done depend; the next pause."""
+        return None
+
     def steps_left(self) -> float:
         """The steps to come, counted in such as are done at the moment."""
         return self.config.steps - self.state.step
 
-    def train(self, *, until: int | None = None) -> Reason | None:
-        """Go on to the last step, or to a pause; why it ended earlier, if it did.
+    def train(self) -> Reason | None:
+        """Go on to the last step; why it ended earlier, if it did.
 
         What is done by then is saved, in either case.
         """
-        last = until or self.config.steps
         # Reading has threads, and Python at its end may wait for them for ever.
         with contextlib.closing(self.batches()) as batches:
             stream: Iterator[Any] = batches
-            if not (self._is_finished(last) or self.stop.reason or self.pace.steps):
+            if not (self._is_finished() or self.stop.reason):
                 with self._saving_first():
                     first = next(batches)
                 self.prepare(first)
                 stream = itertools.chain([first], batches)
             self._evaluate_when_due(has_bar=False)
-            if not self._is_finished(last):
-                size = self.config.batch_size
-                total, done = self.config.steps * size, self.state.step * size
-                self.progress.start("", total=total, done=done)
+            self._start_bar()
             # The device computes a step while the one before is recorded.
             ahead: Begun | None = None
-            while not self._is_finished(last):
+            while not self._is_finished():
                 step = self.state.step + (ahead is not None)
-                if ahead and self._is_to_end(ahead, step, last=last):
-                    self._end(ahead, last=last)
+                if ahead and self._is_to_end(ahead, step):
+                    self._end(ahead)
                     ahead = None
                     self._evaluate_when_due(has_bar=True)
-                    if self.saver.is_due(step):
+                    if self.saver.is_due(step) or step == self.pause:
                         self.saver.save_what_is_new()
+                    if step == self.pause and not self.stop.reason:
+                        self.pause = self.recount()
+                        self._start_bar()
                     continue
                 self.stop.need(self.pace.step_seconds + self.saver.seconds)
                 if self.stop.agree():
@@ -204,32 +209,37 @@ class Training(abc.ABC):
                     begun = self._begin(stream, step)
                 except AlbertError:
                     if ahead:
-                        self._end(ahead, last=last)
+                        self._end(ahead)
                     self.saver.save_what_is_new()
                     raise
                 if begun is None:
                     break
                 if ahead:
-                    self._end(ahead, last=last)
+                    self._end(ahead)
                     begun = begun._replace(start=time.perf_counter())
                 ahead = begun
             if ahead:
-                self._end(ahead, last=last)
+                self._end(ahead)
             self.saver.save_what_is_new()
         is_evaluated = not self.evaluations.is_due(self.state.step)
-        return None if self._is_finished(last) and is_evaluated else self.stop.reason
+        return None if self._is_finished() and is_evaluated else self.stop.reason
 
-    def _is_finished(self, last: int) -> bool:
-        return self.is_over or self.state.step >= last
+    def _is_finished(self) -> bool:
+        return self.is_over or self.state.step >= self.config.steps
 
-    def _is_to_end(self, begun: Begun, step: int, *, last: int) -> bool:
+    def _start_bar(self) -> None:
+        if not self._is_finished():
+            size = self.config.batch_size
+            self.progress.start("", total=self.config.steps * size, done=self.state.step * size)
+
+    def _is_to_end(self, begun: Begun, step: int) -> bool:
         """Whether a step has to be done before anything else begins, or is done already.
 
         Several hosts wait for each one: they have to exchange its losses in the same order.
         """
-        is_used = self.evaluations.is_due(step) or self.saver.is_due(step)
+        is_used = self.evaluations.is_due(step) or self.saver.is_due(step) or step == self.pause
         is_done = isinstance(begun.norm, float)
-        return is_done or is_used or step == last or self.hosts.number > 1
+        return is_done or is_used or step == self.config.steps or self.hosts.number > 1
 
     def _begin(self, batches: Iterator[Any], step: int) -> Begun | None:
         """Begin a step; None, with nothing changed, when asked to stop.
@@ -257,7 +267,7 @@ class Training(abc.ABC):
         self.stop.has_progress = True
         return Begun(start, waited, accumulated, rate, norm)
 
-    def _end(self, begun: Begun, *, last: int) -> None:
+    def _end(self, begun: Begun) -> None:
         """Wait for a step, and record it."""
         sums, norm = self.steps.sums(begun.accumulated), float(begun.norm)
         for value, what in ((float(sums.sum()), "loss"), (norm, "gradient")):
@@ -268,7 +278,7 @@ class Training(abc.ABC):
         self.pace.add(seconds, waited=begun.waited)
         text = self.record(StepDone(sums, begun.learning_rate, norm), seconds)
         text += f", {self.pace.text()}, {duration(self.seconds_left())} left"
-        self.progress.show(text, is_last=self._is_finished(last))
+        self.progress.show(text, is_last=self._is_finished())
 
     def _evaluate_when_due(self, *, has_bar: bool) -> None:
         """Evaluate if there is time for it, save if that is the best, and log it.

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from albert_tf.data.data_check import check_same_data
-from albert_tf.data.input_pipeline import StepShape, in_advance, is_accelerated, training_batches
+from albert_tf.data.input_pipeline import StepShape, in_advance, training_batches
 from albert_tf.data.on_the_fly import Landmark, Landmarks
+from albert_tf.evaluation.held_out import compile_together
 from albert_tf.model.pretrainer import Batch
 from albert_tf.model.sampled_softmax import Candidates, Sampler, among_any, num_candidates
 from albert_tf.model.unpadding import Fill, Sizes, batches_of_each_size, fill_of, unpadded
@@ -27,17 +28,12 @@ from albert_tf.training.first_weights import label_log_shares
 from albert_tf.training.loop import Saver, Training
 from albert_tf.training.run import NOTHING, ResolvedRun, RunState, begin
 from albert_tf.training.signals import Reason, StopRequest, stop_requests
-from albert_tf.training.steps import (
-    Counts,
-    StepDone,
-    TrainingSteps,
-    compile_together,
-    pretraining_counts,
-)
+from albert_tf.training.steps import Counts, StepDone, TrainingSteps, pretraining_counts
 from albert_tf.training.timing import Pace, utilization_text
 from schemas.config import ResolvedTrainConfig, evaluations_every
 from schemas.errors import AlbertError
 from schemas.layout import METRICS, TRAIN
+from schemas.phases import first_bound
 from schemas.readable import duration
 
 # About this many lines of training metrics in a run.
@@ -103,65 +99,17 @@ def pretrain(
         max_seconds -= time.monotonic() - start
     with stop_requests(max_seconds, run.hosts) as stop:
         work = Pretraining(
-            run, steps, state, stop=stop, progress=progress, before_first=before_first
+            run,
+            steps,
+            state,
+            stop=stop,
+            progress=progress,
+            deadline=deadline,
+            before_first=before_first,
         )
-        reason = None
-        if deadline is not None:
-            reason = train_with_pauses(work, deadline)
-        reason = reason or work.train()
+        reason = work.train()
         work.log.close()
     return TrainResult(state.step, work.config.steps, reason or "finished")
-
-
-def train_with_pauses(work: "Pretraining", deadline: Deadline) -> Reason | None:
-    """Train while no step depends on how many follow, and count them again meanwhile.
-
-    Until the last count the time left is that to the deadline: the steps of the moment
-    say little of it.
-
-    Returns:
-        Why it ended earlier, if it did.
-    """
-    work.ends_at = deadline.at
-    # Reading begins anew after a pause, which an accelerator waits for; its pace is steady.
-    for share in PAUSES[1::2] if is_accelerated() else PAUSES:
-        pause = pause_after(share, work.config)
-        if work.state.step >= pause:
-            continue
-        if reason := work.train(until=pause):
-            return reason
-        steps, fitting = refilled(
-            work.config,
-            work.run.model_config,
-            work.run.manifest,
-            step=work.state.step,
-            pace=work.pace.step_seconds,
-            evaluating=work.evaluations.seconds(
-                work.state.step, step_seconds=work.pace.step_seconds
-            ),
-            seconds=deadline.at - time.monotonic(),
-        )
-        if steps > fitting:
-            work.ends_at = None
-        if steps == work.config.steps:
-            continue
-        note = (
-            f"; at least {steps:,} are needed now, so it will end late" if steps > fitting else ""
-        )
-        work.progress.say(
-            f"At the pace so far {fitting:,} steps fit in the budget, not "
-            f"{work.config.steps:,}{note}."
-        )
-        # No more often than in a run of so many steps, unless somebody asked for it.
-        every = work.config.eval_every
-        if every == evaluations_every(work.config.steps):
-            every = max(every, evaluations_every(steps))
-        config = dataclasses.replace(work.config, steps=steps, eval_every=every)
-        deadline.tell(config)
-        work.run = dataclasses.replace(work.run, config=config)
-        work.config = work.evaluations.config = config
-    work.ends_at = None
-    return None
 
 
 class Step(NamedTuple):
@@ -172,7 +120,11 @@ class Step(NamedTuple):
 
 
 class Pretraining(Training):
-    """What runs: a model with its optimizer, its data and its log."""
+    """What runs: a model with its optimizer, its data and its log.
+
+    Args:
+        deadline: See `pretrain`, as `before_first`.
+    """
 
     state: RunState
     evaluations: HeldOutEvaluations
@@ -185,6 +137,7 @@ class Pretraining(Training):
         *,
         stop: StopRequest,
         progress: Progress,
+        deadline: Deadline | None = None,
         before_first: Callable[[float], None] = lambda seconds: None,
     ) -> None:
         self._before_first = before_first
@@ -205,6 +158,48 @@ class Pretraining(Training):
         self._num_candidates = num_candidates(run.model_config, run.config, run.manifest.config)
         # Once labels are counted.
         self._sampler: Sampler | None = None
+        self._deadline, self._pauses = deadline, iter(PAUSES if deadline else ())
+        self.pause = self._next_pause()
+
+    def _next_pause(self, *, is_late: bool = False) -> int | None:
+        """The next pause, up to which what is left is the time to the deadline.
+
+        The steps of the moment say little of it.
+        """
+        steps = (pause_after(share, self.config) for share in self._pauses)
+        pause = next((step for step in steps if step > self.state.step), None)
+        self.ends_at = self._deadline.at if self._deadline and pause and not is_late else None
+        return pause
+
+    def recount(self) -> int | None:
+        """See `Training.recount`."""
+        assert self._deadline is not None, "else there is no pause"
+        step, config, step_seconds = self.state.step, self.config, self.pace.step_seconds
+        steps, fitting = refilled(
+            config,
+            self.run.model_config,
+            self.run.manifest,
+            step=step,
+            pace=step_seconds,
+            evaluating=self.evaluations.seconds(step, step_seconds=step_seconds),
+            seconds=self._deadline.at - time.monotonic(),
+        )
+        is_late = steps > fitting
+        if steps != config.steps:
+            note = f"; at least {steps:,} are needed now, so it will end late" if is_late else ""
+            self.progress.say(
+                f"At the pace so far {fitting:,} steps fit in the budget, not "
+                f"{config.steps:,}{note}."
+            )
+            # No more often than in a run of so many steps, unless somebody asked for it.
+            every = config.eval_every
+            if every == evaluations_every(config.steps):
+                every = max(every, evaluations_every(steps))
+            config = dataclasses.replace(config, steps=steps, eval_every=every)
+            self._deadline.tell(config)
+            self.run = dataclasses.replace(self.run, config=config)
+            self.config = self.evaluations.config = config
+        return self._next_pause(is_late=is_late)
 
     def steps_left(self) -> float:
         """See `Training.steps_left`: other examples, or the whole vocabulary, may come last."""
@@ -212,9 +207,25 @@ class Pretraining(Training):
         return super().steps_left() * cost_ahead(self._parts, done=done)
 
     def batches(self) -> Generator[Step, None, None]:
-        """The examples from where the run stands, a step at a time."""
+        """The examples from where the run stands, a step at a time.
+
+        A recount leaves the next ones as they are, so reading goes on up to the first that
+        depends on the number of steps.
+        """
+        step = self.state.step
+        while True:
+            config = self.config
+            with contextlib.closing(self._batches_from(step)) as batches:
+                while config is self.config or step < min(
+                    first_bound(config).step, first_bound(self.config).step
+                ):
+                    yield next(batches)
+                    step += 1
+
+    def _batches_from(self, step: int) -> Generator[Step, None, None]:
+        """The same from a step, which may be the next but one."""
         records = self.run.records()
-        if self._num_candidates and self._sampler is None and self.is_sampled(self.state.step):
+        if self._num_candidates and self._sampler is None and self.is_sampled(step):
             vocab_size, seed = self.run.model_config.vocab_size, self.config.seed
             log_shares = label_log_shares(self.run.records(), vocab_size, seed=seed)
             self._sampler = Sampler(number=self._num_candidates, log_shares=log_shares, seed=seed)
@@ -230,20 +241,21 @@ class Pretraining(Training):
             records,
             shape,
             seed=self.config.seed,
-            start=self.state.examples,
+            start=self.state.examples + (step - self.state.step) * shape.batch_size,
             landmark=Landmark(*self.state.landmark),
         )
-        steps = self._without_padding(batches, sizes=records.sizes(shape.micro_batch_size))
+        sizes = records.sizes(shape.micro_batch_size)
+        steps = self._without_padding(batches, first=step, sizes=sizes)
         # What hosts tell each other they have to tell in the same order.
         return steps if self.hosts.number > 1 else in_advance(steps)
 
     def _without_padding(
-        self, batches: Generator[Batch, None, None], *, sizes: Sizes
+        self, batches: Generator[Batch, None, None], *, first: int, sizes: Sizes
     ) -> Generator[Step, None, None]:
         """Batches with their parts; hosts and devices compute one in the same shapes."""
         devices = self.steps.num_devices
         with contextlib.closing(batches):
-            for step, batch in enumerate(batches, self.state.step):
+            for step, batch in enumerate(batches, first):
                 parts = [
                     {name: v[micro : micro + devices] for name, v in batch.items()}
                     for micro in range(0, len(batch["input_ids"]), devices)
@@ -300,10 +312,7 @@ class Pretraining(Training):
         if candidates:
             kinds += [among_any(kind, number=candidates) for kind in kinds]
         programs = [*self.steps.programs(kinds), *self.evaluations.programs()]
-        if programs:
-            self.progress.say(
-                f"Compiled {len(programs)} programs in {duration(compile_together(programs))}."
-            )
+        compile_together(programs, say=self.progress.say)
         seconds = self.steps.compile(parts, should_stop=self.stop.agree)
         if seconds is None:
             return

@@ -8,11 +8,10 @@ step, not on the device.
 """
 
 import abc
-import concurrent.futures
 import functools
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -180,14 +179,6 @@ class TrainingSteps(abc.ABC):
     @abc.abstractmethod
     def memory(self) -> list[Memory]:
         """What each of the N devices says of its memory, as `memory_limit` takes it."""
-
-
-def compile_together(programs: Iterable[Program]) -> float:
-    """Compile programs at the same time; the seconds that took."""
-    start = time.perf_counter()
-    with concurrent.futures.ThreadPoolExecutor() as threads:
-        list(threads.map(lambda program: program(), programs))
-    return time.perf_counter() - start
 
 
 class StepDone(NamedTuple):

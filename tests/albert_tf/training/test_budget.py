@@ -3,13 +3,11 @@
 import dataclasses
 import re
 import time
-import types
 
 import pytest
 
 from albert_tf.training import pretraining
-from albert_tf.training.pretraining import Deadline, train_with_pauses
-from albert_tf.training.run import RunState
+from albert_tf.training.pretraining import Deadline
 from cli.support.console import Console
 from tests.runs import OF_DOCUMENTS, SETTINGS, final, signal_at_micro_batch, take_light_steps, train
 from tests.training_data import TINY
@@ -43,12 +41,21 @@ def light():
 def test_a_run_with_other_steps_is_as_if_it_was_begun_with_them(
     kind, steps, request, tmp_path, monkeypatch, capfd
 ):
-    """Until the last count the time left is that to the end of the budget."""
+    """Until the last count the time left is that to the end of the budget.
+
+    Reading goes on up to the first step that depends on the number of steps.
+    """
     model, config, data = TINY, BEGUN, request.getfixturevalue(kind)
     if kind == "documents":
         model, config = OF_DOCUMENTS, dataclasses.replace(BEGUN, **RECIPE)
     monkeypatch.setattr(pretraining, "refilled", lambda *_, **__: (steps, steps))
-    told = []
+    told, read_from, read = [], [], pretraining.training_batches
+
+    def reading(*records, start, **given):
+        read_from.append(start // config.batch_size)
+        return read(*records, start=start, **given)
+
+    monkeypatch.setattr(pretraining, "training_batches", reading)
     given = {
         "deadline": Deadline(time.monotonic() + 7.5 * 3600, told.append),
         "progress": Console(quiet=False),
@@ -57,6 +64,7 @@ def test_a_run_with_other_steps_is_as_if_it_was_begun_with_them(
     assert (result.step, result.steps, result.finished) == (steps, steps, True)
     asked = dataclasses.replace(config, steps=steps)
     assert told == [asked.resolved()]
+    assert read_from == [0, min(32, asked.cooldown_start)]
     said = capfd.readouterr().err
     assert re.search(
         r"A step of .*; the steps are counted again during the run, so that it ends in "
@@ -91,11 +99,11 @@ def test_a_run_that_is_killed_before_its_new_steps_are_kept_goes_on_with_the_old
     assert final(output) == final(tmp_path / "whole")
 
 
-def test_there_is_no_pause_where_the_first_step_depends_on_how_many_there_are():
-    config = dataclasses.replace(SETTINGS, steps=40, warmup_steps=0).resolved()
-    work = types.SimpleNamespace(config=config, state=RunState(4), train=pytest.fail)
-    assert train_with_pauses(work, Deadline(time.monotonic() - 60, pytest.fail)) is None
-    assert work.ends_at is None
+def test_there_is_no_pause_where_the_first_step_depends_on_how_many_there_are(data, tmp_path):
+    config = dataclasses.replace(SETTINGS, steps=40, warmup_steps=0, eval_every=40)
+    deadline = Deadline(time.monotonic() - 60, pytest.fail)
+    result = train(data, tmp_path / "run", config=config, deadline=deadline)
+    assert (result.step, result.finished) == (40, True)
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,13 @@ from collections import Counter
 
 import pytest
 
-TRAINING = """
+COUNTING = """
 import dataclasses, json, sys
+from array import array
 from pathlib import Path
 import jax
 
-found, hits = [], []
+found, hits, first = [], [], []
 
 def timed(event, seconds, **of):
     if event.endswith("backend_compile_duration"):
@@ -22,9 +23,21 @@ def timed(event, seconds, **of):
 jax.monitoring.register_event_duration_secs_listener(timed)
 jax.monitoring.register_event_listener(lambda event, **of: hits.append(event.rsplit("/")[-1]))
 
+def before_and_after(kind):
+    record = kind.record
+
+    def recorded(self, *arguments):
+        first.append(len(found))
+        return record(self, *arguments)
+
+    kind.record = recorded
+
+"""
+TRAINING = (
+    COUNTING
+    + """
 from albert_tf.model import sampled_softmax
 from albert_tf.training.pretraining import Pretraining, pretrain
-from albert_tf.training.signals import StopRequest
 from schemas.config import TrainConfig
 from tests.training_data import TINY, resolved_run, signal_at_step
 
@@ -37,13 +50,7 @@ config = TrainConfig(
 )
 sampled_softmax.LEAST_DRAWN, sampled_softmax.MOST_CANDIDATES = 40, 1
 signal_at_step(int(sys.argv[3]))
-record, first = Pretraining.record, []
-
-def recorded(self, *arguments):
-    first.append(len(found))
-    return record(self, *arguments)
-
-Pretraining.record = recorded
+before_and_after(Pretraining)
 
 def compiled():
     found.clear()
@@ -53,6 +60,48 @@ def compiled():
 
 print(json.dumps([compiled(), compiled(), hits.count("cache_misses")]))
 """
+)
+TUNING = (
+    COUNTING
+    + """
+import numpy as np
+from albert_tf.finetuning.finetune import FineTuning
+from albert_tf.runs.metrics import QUIET
+from albert_tf.training.signals import StopRequest
+from schemas.task import TokenSequence
+from tests.albert_tf.finetuning.test_finetune import job_of
+
+kind, run = sys.argv[1], Path(sys.argv[2])
+job = job_of(kind, run, steps=12, epochs=None, eval_every=4)
+rng = np.random.default_rng(0)
+
+def longer(rows):
+    lengths = iter(np.linspace(5, 126, sum(len(row.sequences) for row in rows.rows)).astype(int))
+    sequences = [
+        [
+            TokenSequence(array("i", [2, *rng.integers(10, 40, n - 2), 3]), first_length=n)
+            for n in (next(lengths) for _ in row.sequences)
+        ]
+        for row in rows.rows
+    ]
+    longer = zip(rows.rows, sequences)
+    return dataclasses.replace(
+        rows, rows=[dataclasses.replace(row, sequences=tuple(own)) for row, own in longer]
+    )
+
+model = dataclasses.replace(job.source.config, max_position_embeddings=128)
+job = dataclasses.replace(
+    job,
+    train=longer(job.train),
+    held_out=longer(job.held_out),
+    config=dataclasses.replace(job.config, max_seq_length=128),
+    source=dataclasses.replace(job.source, config=model, weights={}),
+)
+before_and_after(FineTuning)
+FineTuning(job, None, stop=StopRequest(), progress=QUIET).train()
+print(json.dumps([found[: first[0]], found[first[0] :]]))
+"""
+)
 
 
 def trained(data, run, cache, *, devices=1, stop_at=5):
@@ -65,8 +114,12 @@ def trained(data, run, cache, *, devices=1, stop_at=5):
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
         "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
     }
-    arguments = [str(data), str(run), str(stop_at)]
-    command = [sys.executable, "-c", TRAINING, *arguments]
+    return answered(TRAINING, str(data), str(run), str(stop_at), environment=environment)
+
+
+def answered(program, *arguments, environment):
+    """The last line that a program prints, of JSON."""
+    command = [sys.executable, "-c", program, *arguments]
     done = subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -89,3 +142,17 @@ def test_few_programs_are_compiled_all_before_the_first_step_and_once(documents,
         assert after == []
     *_, misses = trained(data, tmp_path / "again", cache, devices=devices)
     assert misses == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["classify", "embed"])
+def test_fine_tuning_compiles_for_each_width_before_its_first_step(kind, tmp_path):
+    """Rows of 5 to 126 tokens have two widths; vectors are computed before their gradients."""
+    pytest.importorskip("jax")
+    environment = os.environ | {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
+    before, after = answered(TUNING, kind, str(tmp_path / "run"), environment=environment)
+    counted = Counter(before)
+    of_steps = {"jit(_add_gradients)": 2, "jit(_updated)": 1}
+    measuring = {"jit(of_values)": 2 if kind == "classify" else 4}
+    assert {name: counted[name] for name in of_steps | measuring} == of_steps | measuring
+    assert after == []
