@@ -119,12 +119,15 @@ def evaluate(
     precision = precision or recorded_training(run, recorded_settings(run)).precision
     pretrainer = pretrainer_of(model, precision=precision)
     held_out = HeldOut(pretrainer, records, examples=examples)
-    programs, yardstick = held_out.programs(), None
+    programs = held_out.programs()
+    yardstick: Yardstick | None = None
+    rows: list[Row] = []
     if scope.vocabulary is not None:
         yardstick = Yardstick(pretrainer, scope.vocabulary, progress)
+        if scope.words:
+            rows = held_out_rows(records, scope.vocabulary, examples=examples)
         if programs:
-            lengths = [records.manifest.config.max_seq_length] if scope.words else []
-            lengths += [max(map(len, sentences))] if sentences else []
+            lengths = [max(map(len, asked)) for asked in (rows, sentences) if asked]
             widths = {width_of(length, longest=longest) for length in lengths}
             programs += map(yardstick.scorer.program, widths)
     compile_together(programs, say=progress.say)
@@ -146,7 +149,7 @@ def evaluate(
         return measured
     if scope.words:
         measured |= yardstick.against_counting(
-            records, training, examples=examples, words=scope.words
+            records, training, examples=examples, rows=rows, words=scope.words
         )
     if scope.pairs:
         measured["minimal_pairs"] = yardstick.minimal_pairs(scope.pairs, sentences)
@@ -169,9 +172,19 @@ class Yardstick:
         self.scorer, self._progress = WordScorer(model), progress
 
     def against_counting(
-        self, records: Records, training: Records | None, *, examples: int, words: int
+        self,
+        records: Records,
+        training: Records | None,
+        *,
+        examples: int,
+        rows: Sequence[Row],
+        words: int,
     ) -> Metrics:
-        """Bits per character of held-out words, and how well counting predicts."""
+        """Bits per character of held-out words, and how well counting predicts.
+
+        Args:
+            rows: The words are drawn from these.
+        """
         counts = None
         if training is not None:
             data, manifest = training.dataset, training.manifest
@@ -181,7 +194,6 @@ class Yardstick:
                 training_text(data, manifest, on_tokens=self._progress.advance),
                 vocab_size=self._config.vocab_size,
             )
-        rows = held_out_rows(records, self._vocabulary, examples=examples)
         measured = self._of_words(rows, counts, maximum=words)
         if counts:
             texts = list(held_out_text(records.dataset, records.manifest, examples=examples))

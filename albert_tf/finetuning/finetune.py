@@ -15,7 +15,13 @@ import keras
 import numpy as np
 
 from albert_tf.evaluation.held_out import Compiled, compile_together
-from albert_tf.finetuning.batches import batch_of, micro_batches, training_batches, width_of
+from albert_tf.finetuning.batches import (
+    batch_of,
+    epoch_batches,
+    micro_batches,
+    training_batches,
+    width_of,
+)
 from albert_tf.finetuning.card import tuned_card
 from albert_tf.finetuning.contrast import INPUTS, with_gradients
 from albert_tf.finetuning.evaluate import Predictor, TaskEvaluations, prediction_lines
@@ -161,15 +167,18 @@ class FineTuning(Training):
         return step_counts(batch), micro_batches(batch, size=size, devices=devices)
 
     def prepare(self, batch: Batch) -> None:
-        """Compile for batches of all widths that the rows have; on TensorFlow as they come."""
+        """Compile for batches of all widths; on TensorFlow each is compiled as it comes."""
         if keras.backend.backend() == "tensorflow":
             return
         job, programs, parts = self.job, self.evaluations.programs(), []
-        longest, train = job.config.max_seq_length, job.train
-        some = {width_of(row.length, longest=longest): row for row in train.rows}
-        for row in some.values():
-            rows, options = job.config.batch_size, train.options
-            wide = batch_of([row], job.spec, size=rows, longest=longest, options=options)
+        longest, rows, options = job.config.max_seq_length, job.config.batch_size, job.train.options
+        lengths = job.train.lengths
+        # Those of the first epoch: rows are sorted, so that others have hardly any other width.
+        chosen = epoch_batches(lengths, batch_size=rows, seed=job.config.seed, epoch=0)
+        fullest = (max(batch.tolist(), key=lengths.__getitem__) for batch in chosen)
+        for row in {width_of(lengths[row], longest=longest): row for row in fullest}.values():
+            example = job.train.rows[row]
+            wide = batch_of([example], job.spec, size=rows, longest=longest, options=options)
             if self._vectors is not None:
                 hidden = job.source.config.hidden_size
                 wide["losses"] = np.zeros(rows, np.float32)

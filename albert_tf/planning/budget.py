@@ -598,6 +598,15 @@ def cost_ahead(parts: Sequence[tuple[float, int]], *, done: float = 0.0) -> floa
     return whole / following / math.fsum(share for share, _ in ahead)
 
 
+def cost_at(parts: Sequence[tuple[float, int]], *, done: float) -> int:
+    """The operations for a sequence in the next step; arguments as of `cost_ahead`."""
+    for share, flops in parts:
+        if done < share:
+            return flops
+        done -= share
+    return parts[-1][1]
+
+
 def least_seconds(model: ModelConfig, train: TrainConfig, manifest: DatasetManifest) -> float:
     """Less than a run takes on this machine, as far as that can be told before it is timed."""
     rate = max(

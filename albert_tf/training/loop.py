@@ -200,6 +200,8 @@ class Training(abc.ABC):
                         self.saver.save_what_is_new()
                     if step == self.pause and not self.stop.reason:
                         self.pause = self.recount()
+                        # It may be the last one now, or one with an evaluation.
+                        self._evaluate_when_due(has_bar=True)
                         self._start_bar()
                     continue
                 self.stop.need(self.pace.step_seconds + self.saver.seconds)

@@ -19,7 +19,14 @@ from albert_tf.evaluation.held_out import compile_together
 from albert_tf.model.pretrainer import Batch
 from albert_tf.model.sampled_softmax import Candidates, Sampler, among_any, num_candidates
 from albert_tf.model.unpadding import Fill, Sizes, batches_of_each_size, fill_of, unpadded
-from albert_tf.planning.budget import PAUSES, cost_ahead, pause_after, refilled, sample_flops
+from albert_tf.planning.budget import (
+    PAUSES,
+    cost_ahead,
+    cost_at,
+    pause_after,
+    refilled,
+    sample_flops,
+)
 from albert_tf.planning.cost import HIDING, accelerators_shown
 from albert_tf.runs.checkpoints import newest_step
 from albert_tf.runs.metrics import QUIET, Progress, Sums, means
@@ -159,6 +166,8 @@ class Pretraining(Training):
         # Once labels are counted.
         self._sampler: Sampler | None = None
         self._deadline, self._pauses = deadline, iter(PAUSES if deadline else ())
+        # Unless somebody asked for a number.
+        self._follows_steps = run.config.eval_every == evaluations_every(run.config.steps)
         self.pause = self._next_pause()
 
     def _next_pause(self, *, is_late: bool = False) -> int | None:
@@ -191,9 +200,8 @@ class Pretraining(Training):
                 f"At the pace so far {fitting:,} steps fit in the budget, not "
                 f"{config.steps:,}{note}."
             )
-            # No more often than in a run of so many steps, unless somebody asked for it.
             every = config.eval_every
-            if every == evaluations_every(config.steps):
+            if self._follows_steps:
                 every = max(every, evaluations_every(steps))
             config = dataclasses.replace(config, steps=steps, eval_every=every)
             self._deadline.tell(config)
@@ -214,13 +222,12 @@ class Pretraining(Training):
         """
         step = self.state.step
         while True:
-            config = self.config
+            config, bound = self.config, first_bound(self.config).step
             with contextlib.closing(self._batches_from(step)) as batches:
-                while config is self.config or step < min(
-                    first_bound(config).step, first_bound(self.config).step
-                ):
+                while self.config is config or step < bound:
                     yield next(batches)
                     step += 1
+                    bound = min(bound, first_bound(self.config).step)
 
     def _batches_from(self, step: int) -> Generator[Step, None, None]:
         """The same from a step, which may be the next but one."""
@@ -360,8 +367,9 @@ class Pretraining(Training):
         is_last = self.is_sampled(state.step - 1) != self.is_sampled(state.step)
         if state.step % max(1, steps // NUM_LINES) == 0 or state.step == steps or is_last:
             self._log_window()
-        if is_last:
-            self.pace.newest.clear()
+        before, after = (cost_at(self._parts, done=n / steps) for n in (state.step - 1, state.step))
+        if before != after:
+            self.pace.expect(after / before)
         values = means(Sums(*sums.tolist()))
         text = [f"step {state.step}/{steps}"]
         task = self.run.model_config.sentence_task.upper()

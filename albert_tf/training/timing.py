@@ -81,6 +81,11 @@ class Pace:
         self.steps += 1
         self.newest.append((seconds, waited))
 
+    def expect(self, ratio: float) -> None:
+        """Expect steps that take so many times as long as those before."""
+        self.estimate = ratio * self.step_seconds
+        self.newest.clear()
+
     @property
     def settled(self) -> list[tuple[float, float]]:
         """The newest steps but for those that compiled something."""

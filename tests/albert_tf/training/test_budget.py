@@ -99,6 +99,15 @@ def test_a_run_that_is_killed_before_its_new_steps_are_kept_goes_on_with_the_old
     assert final(output) == final(tmp_path / "whole")
 
 
+def test_a_run_that_a_pause_makes_the_last_step_of_is_evaluated_there(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(pretraining, "refilled", lambda *_, step, **__: (step, step))
+    config = dataclasses.replace(BEGUN, cooldown_share=0.0)
+    deadline = Deadline(time.monotonic() + 60, lambda config: None)
+    result = train(data, tmp_path, config=config, deadline=deadline)
+    assert (result.step, result.steps, result.finished) == (8, 8, True)
+    assert [line["step"] for line in final(tmp_path)[1] if line["split"] == "eval"] == [0, 8]
+
+
 def test_there_is_no_pause_where_the_first_step_depends_on_how_many_there_are(data, tmp_path):
     config = dataclasses.replace(SETTINGS, steps=40, warmup_steps=0, eval_every=40)
     deadline = Deadline(time.monotonic() - 60, pytest.fail)

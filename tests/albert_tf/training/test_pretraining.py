@@ -438,6 +438,14 @@ def test_steps_to_come_are_counted_in_those_of_the_moment(begun):
     assert work.steps_left() == pytest.approx(1 + 2 * 3)
 
 
+def test_longer_steps_are_expected_before_the_first_of_them(begun):
+    work = begun(step=2)
+    work._parts = [(0.5, 100), (0.5, 300)]
+    work.pace.add(1.0, waited=0.0)
+    work.record(done(SUMS), 1.0)
+    assert work.pace.step_seconds == 3.0
+
+
 def test_a_step_is_told_in_one_short_line(begun):
     text = begun().record(done(SUMS), 1.0)
     assert text == "step 1/4, masked LM 6.000, SOP 0.500"
