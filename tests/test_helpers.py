@@ -19,8 +19,8 @@ IDEAS = {
     "model_card._licence model_card._metrics "
     "page._bars_table page._curves_table plots._draw_ranking run_report._curves "
     "run_report.most_words",
-    "a step of a driver that is read by its name": "evaluate.against_counting "
-    "evaluate.evaluate_task job.take_line "
+    "a step of a driver that is read by its name": "evaluate.evaluate_task job.take_line "
+    "machine.end_with_parent worker_processes._ended_early "
     "make_data.build_shard make_data.write_removed repeats.near_pairs files._remove_halves "
     "first_weights.label_log_shares first_weights.tokens_to_count "
     "unpadding.flat_predictions words._batch",

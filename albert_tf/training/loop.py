@@ -280,7 +280,8 @@ class Training(abc.ABC):
         self.pace.add(seconds, waited=begun.waited)
         text = self.record(StepDone(sums, begun.learning_rate, norm), seconds)
         text += f", {self.pace.text()}, {duration(self.seconds_left())} left"
-        self.progress.show(text, is_last=self._is_finished())
+        is_last = self._is_finished() or self.state.step == self.pause
+        self.progress.show(text, is_last=is_last)
 
     def _evaluate_when_due(self, *, has_bar: bool) -> None:
         """Evaluate if there is time for it, save if that is the best, and log it.

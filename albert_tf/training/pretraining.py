@@ -183,7 +183,7 @@ class Pretraining(Training):
     def recount(self) -> int | None:
         """See `Training.recount`."""
         assert self._deadline is not None, "else there is no pause"
-        step, config, step_seconds = self.state.step, self.config, self.pace.step_seconds
+        step, config, step_seconds = self.state.step, self.config, self.pace.mean_seconds
         steps, fitting = refilled(
             config,
             self.run.model_config,
@@ -220,23 +220,11 @@ class Pretraining(Training):
         A recount leaves the next ones as they are, so reading goes on up to the first that
         depends on the number of steps.
         """
-        step = self.state.step
-        while True:
-            config, bound = self.config, first_bound(self.config).step
-            with contextlib.closing(self._batches_from(step)) as batches:
-                while self.config is config or step < bound:
-                    yield next(batches)
-                    step += 1
-                    bound = min(bound, first_bound(self.config).step)
-
-    def _batches_from(self, step: int) -> Generator[Step, None, None]:
-        """The same from a step, which may be the next but one."""
-        records = self.run.records()
+        seed, step = self.config.seed, self.state.step
         if self._num_candidates and self._sampler is None and self.is_sampled(step):
-            vocab_size, seed = self.run.model_config.vocab_size, self.config.seed
+            vocab_size = self.run.model_config.vocab_size
             log_shares = label_log_shares(self.run.records(), vocab_size, seed=seed)
             self._sampler = Sampler(number=self._num_candidates, log_shares=log_shares, seed=seed)
-        self._landmarks = records.landmarks
         shape = StepShape(
             self.config.batch_size,
             self.state.micro_batch_size,
@@ -244,17 +232,26 @@ class Pretraining(Training):
             host=self.hosts.index,
             num_hosts=self.hosts.number,
         )
-        batches = training_batches(
-            records,
-            shape,
-            seed=self.config.seed,
-            start=self.state.examples + (step - self.state.step) * shape.batch_size,
-            landmark=Landmark(*self.state.landmark),
-        )
-        sizes = records.sizes(shape.micro_batch_size)
-        steps = self._without_padding(batches, first=step, sizes=sizes)
-        # What hosts tell each other they have to tell in the same order.
-        return steps if self.hosts.number > 1 else in_advance(steps)
+        while True:
+            config, bound = self.config, first_bound(self.config).step
+            records = self.run.records()
+            self._landmarks = records.landmarks
+            batches = training_batches(
+                records,
+                shape,
+                seed=seed,
+                # A step may be on its way.
+                start=self.state.examples + (step - self.state.step) * shape.batch_size,
+                landmark=Landmark(*self.state.landmark),
+            )
+            sizes = records.sizes(shape.micro_batch_size)
+            steps = self._without_padding(batches, first=step, sizes=sizes)
+            # What hosts tell each other they have to tell in the same order.
+            with contextlib.closing(steps if self.hosts.number > 1 else in_advance(steps)) as found:
+                while self.config is config or step < bound:
+                    yield next(found)
+                    step += 1
+                    bound = min(bound, first_bound(self.config).step)
 
     def _without_padding(
         self, batches: Generator[Batch, None, None], *, first: int, sizes: Sizes
@@ -368,8 +365,9 @@ class Pretraining(Training):
         if state.step % max(1, steps // NUM_LINES) == 0 or state.step == steps or is_last:
             self._log_window()
         before, after = (cost_at(self._parts, done=n / steps) for n in (state.step - 1, state.step))
-        if before != after:
-            self.pace.expect(after / before)
+        if before != after:  # steps take longer, or shorter, from here on
+            self.pace.estimate = self.pace.step_seconds * after / before
+            self.pace.newest.clear()
         values = means(Sums(*sums.tolist()))
         text = [f"step {state.step}/{steps}"]
         task = self.run.model_config.sentence_task.upper()

@@ -66,12 +66,16 @@ class Pace:
     Attributes:
         estimate: The seconds of a step that was compiled before, if one was timed.
         steps: Done by this process.
+        settled_steps: Those of them that compiled nothing.
+        settled_seconds: What they took together.
         newest: The seconds of each of the newest steps, and those of waiting for data.
     """
 
     batch_size: int
     estimate: float = 0.0
     steps: int = 0
+    settled_steps: int = 0
+    settled_seconds: float = 0.0
     newest: deque[tuple[float, float]] = dataclasses.field(
         default_factory=lambda: deque(maxlen=NEWEST)
     )
@@ -80,18 +84,27 @@ class Pace:
         """Count a step."""
         self.steps += 1
         self.newest.append((seconds, waited))
-
-    def expect(self, ratio: float) -> None:
-        """Expect steps that take so many times as long as those before."""
-        self.estimate = ratio * self.step_seconds
-        self.newest.clear()
+        if seconds - waited <= self._most_seconds:
+            self.settled_steps += 1
+            self.settled_seconds += seconds
 
     @property
     def settled(self) -> list[tuple[float, float]]:
         """The newest steps but for those that compiled something."""
-        computing = [seconds - waited for seconds, waited in self.newest]
-        most = COMPILING * median_low([self.estimate or math.inf, *computing])
+        most = self._most_seconds
         return [each for each in self.newest if each[0] - each[1] <= most]
+
+    @property
+    def _most_seconds(self) -> float:
+        computing = [seconds - waited for seconds, waited in self.newest]
+        return COMPILING * median_low([self.estimate or math.inf, *computing])
+
+    @property
+    def mean_seconds(self) -> float:
+        """What a step takes on average over the whole run, of which some minutes are faster."""
+        if not self.settled_steps:
+            return self.estimate
+        return self.settled_seconds / self.settled_steps
 
     @property
     def step_seconds(self) -> float:
