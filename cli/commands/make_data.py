@@ -28,6 +28,7 @@ from pipeline.reading.formats import KINDS
 from pipeline.storage import files, output_folder
 from schemas.config import DataConfig
 from schemas.errors import SettingError
+from schemas.layout import REMOVED_FILES
 
 if TYPE_CHECKING:
     from pipeline.job.runners import Runner
@@ -188,6 +189,8 @@ def make_data(
             shown=lambda job: shown_progress(job, console),
         )
     if manifest is None:
+        if values["removed"] is not None:
+            check_has_removed(values["removed"], job.output)
         console.say(f"{output} is finished already; nothing to do.")
         return
     for line in closing_lines(manifest, job.output, time.monotonic() - start):
@@ -264,3 +267,19 @@ def check_folders(values: dict[str, Any], output: Path | str | None, *, overwrit
             output_folder.check_is_not(output, folder, what="the folder of --vocab")
     if values["removed"] is not None:
         output_folder.check_removed(values["removed"], output)
+
+
+def check_has_removed(removed: Path | str, output: str) -> None:
+    """Refuse a folder that lacks what was removed from a data set that is finished."""
+    from pipeline.dataset.shard import NEAR_COPY
+    from pipeline.job.resume import manifest_of
+    from pipeline.noise.filters import OTHER_LANGUAGE, REPAIRED, REPEATED
+
+    manifest = manifest_of(output)
+    reasons = {OTHER_LANGUAGE, REPAIRED, REPEATED, *NEAR_COPY.values()}
+    was_removed = reasons & {*manifest.dropped, *manifest.changed}
+    if was_removed and not files.find_below(removed, REMOVED_FILES):
+        raise SettingError(
+            f"--removed: {output} is finished already, and what is removed is written while it "
+            "is made; give --overwrite to make it again."
+        )

@@ -150,6 +150,34 @@ def test_a_share_can_be_held_out_beside_it(small, tmp_path):
     assert splits["eval"]["documents"] == known + 1
 
 
+def test_removed_text_is_not_written_of_a_data_set_that_is_finished(small, whole, tmp_path):
+    (tmp_path / "pages").mkdir()
+    for number in range(4):
+        page = f"Page {number} is about rivers.\n\nAccept all cookies.\n"
+        (tmp_path / "pages" / f"{number}.txt").write_text(page)
+    output, removed = tmp_path / "data", tmp_path / "removed"
+    flags = ("--text", tmp_path / "pages", "--max-line-repeats", 2, "--eval-fraction", 0)
+    command = ("make-data", *flags, "--vocab", small / "vocab", "--output", output)
+    run(*command)
+    code, said = attempt(*command, "--removed", removed)
+    assert (code, said.splitlines()[-1]) == (
+        2,
+        f"Error: --removed: {output} is finished already, and what is removed is written while "
+        "it is made; give --overwrite to make it again.",
+    )
+    run(*command, "--removed", removed, "--overwrite")
+    lines = [line for path in removed.iterdir() for line in path.read_text().splitlines()]
+    assert [json.loads(line)["text"] for line in lines] == ["Accept all cookies."] * 4
+    said = run(*command, "--removed", removed)
+    assert said.splitlines()[-1] == f"{output} is finished already; nothing to do."
+    # Of this text nothing was removed.
+    folder, _ = whole
+    code, said = make_data(
+        small, "--eval-fraction", 0, "--removed", tmp_path / "none", output=folder
+    )
+    assert (code, said.splitlines()[-1]) == (0, f"{folder} is finished already; nothing to do.")
+
+
 def test_hashing_shows_how_far_it_is(small, tmp_path, monkeypatch):
     monkeypatch.setattr(console, "LINE_SECONDS", 0.0)
     _, said = make_data(small, output=tmp_path / "d")
