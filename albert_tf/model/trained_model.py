@@ -133,10 +133,11 @@ def read_trained(
         check_shapes(shapes, shapes_of(weights))
         if task is not None:
             state = checkpoint.state
-            # The record has the threshold of the best checkpoint; earlier versions have
-            # no other.
-            if which == "latest" and "threshold" in state:
-                task = dataclasses.replace(task, threshold=state["threshold"])
+            # The record of a finished model has that of the best checkpoint; earlier versions
+            # have no other.
+            if which == "latest" or task.threshold is None:
+                threshold = state.get("threshold", task.threshold)
+                task = dataclasses.replace(task, threshold=threshold)
             mean, deviation = state.get("score_mean", 0.0), state.get("score_deviation", 1.0)
             weights = with_scores_scaled(weights, mean=mean, deviation=deviation)
     return TrainedModel(

@@ -25,6 +25,7 @@ from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import TrainedModel, read_tuned, with_scores_scaled
 from albert_tf.runs.checkpoints import arrays_of, newest_step
 from albert_tf.runs.metrics import QUIET
+from albert_tf.runs.run_record import write_record
 from albert_tf.training import tensorflow_steps
 from schemas.config import Initializer
 from schemas.errors import AlbertError
@@ -295,6 +296,10 @@ def test_each_checkpoint_has_the_threshold_that_was_chosen_for_it(tmp_path):
     assert {15, 16} <= {int(path.parent.name[5:]) for path in weights_of(job.run)}
     of_best = json.loads((job.run / "task.json").read_text())["threshold"]
     assert read_tuned(job.run, which="best").record.threshold == of_best
+    # As it is where training was stopped.
+    write_record(job.run, record)
+    assert record.threshold is None
+    assert read_tuned(job.run).record.threshold == pytest.approx(of_best, abs=1e-6)
 
 
 @pytest.mark.slow
