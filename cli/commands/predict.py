@@ -126,8 +126,8 @@ def csv_text(answered: "Answered") -> str:
     """Predictions as a table: all columns of the input, and the answers.
 
     Without columns the texts stand under the names that their columns had in training. What
-    an answer has for each label is a column each, such as `probabilities good`; one whose
-    name a column of the input has is called `predicted label`.
+    an answer has for each label is a column each, such as `probabilities good`; where the input
+    has a column of such a name, `predicted` stands before it.
     """
     named, rows = answered.task.spec.columns, list[dict[str, Any]]()
     for example in answered.examples:
@@ -141,9 +141,12 @@ def csv_text(answered: "Answered") -> str:
     for place, shown in enumerate(answered.shown()):
         row = rows[place]
         for name, value in shown.items():
-            column = f"predicted {name}" if name in taken else name
-            parts = value.items() if isinstance(value, dict) else ()
-            row |= {f"{column} {label}": each for label, each in parts} or {column: value}
+            parts = {name: value}
+            if isinstance(value, dict):
+                parts = {f"{name} {label}": each for label, each in value.items()}
+            while taken & parts.keys():
+                parts = {f"predicted {column}": each for column, each in parts.items()}
+            row |= parts
         rows[place] = {
             name: json.dumps(each, ensure_ascii=False, default=str)
             if isinstance(each, list | dict)

@@ -103,20 +103,30 @@ class Said:
 
     task = SimpleNamespace(spec=task_called("classify"))
 
-    def __init__(self, *cells):
+    def __init__(self, *cells, **also):
+        self.also = also
         self.examples = [
             TaskExample(id=str(number), place="", text="a", cells=each)
             for number, each in enumerate(cells)
         ]
 
     def shown(self):
-        return ({"label": "good"} for _ in self.examples)
+        return ({"label": "good", **self.also} for _ in self.examples)
 
 
 def test_a_column_of_a_csv_has_answers_alone_also_where_some_rows_have_it():
     rows = [{"text": "a"}, {"text": "b", "label": "bad", "when": [date(2026, 1, 2)]}]
     assert csv_text(Said(*rows)) == (
         'id,text,predicted label,label,when\n0,a,good,,\n1,b,good,bad,"[""2026-01-02""]"\n'
+    )
+
+
+def test_predictions_of_another_model_in_the_input_stay_as_they_are():
+    row = {"text": "a", "label": "bad", "predicted label": "fair", "probabilities good": "0.1"}
+    assert csv_text(Said(row, probabilities={"bad": 0.25, "good": 0.75})) == (
+        "id,text,label,predicted label,probabilities good,predicted predicted label,"
+        "predicted probabilities bad,predicted probabilities good\n"
+        "0,a,bad,fair,0.1,good,0.25,0.75\n"
     )
 
 
