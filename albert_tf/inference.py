@@ -209,19 +209,26 @@ def check_fits(example: TaskExample, spec: TaskSpec) -> None:
         raise SettingError(f"{spec.name} chooses between options; give two or more with --option.")
     if spec.kind not in ("choose", "embed") and example.options:
         raise SettingError(f"--option: {spec.name} does not choose; leave it out.")
-    has_pair = example.text_pair is not None
-    if spec.kind == "tag" and has_pair:
-        raise SettingError(f"{spec.name} tags the words of a TEXT; leave SECOND out.")
-    if spec.kind == "answer" and not has_pair:
-        raise SettingError(
-            f"{spec.name} answers questions: give the passage as TEXT and the question as SECOND."
-        )
-    if spec.kind in ("tag", "answer", "choose", "embed") or spec.columns.text is None:
+    if has_second(spec) in (None, example.text_pair is not None):
         return
-    if spec.columns.pair is not None and not has_pair:
-        raise SettingError(
-            "The model learned from pairs of texts; give the second one as SECOND, or "
-            "in a line after a tab."
+    said = "the model learned from single texts; leave the second one out."
+    if spec.kind == "answer":
+        said = (
+            f"{spec.name} answers questions; give the passage as TEXT and the question as "
+            "SECOND, or in a line after a tab."
         )
-    if spec.columns.pair is None and has_pair:
-        raise SettingError("The model learned from single texts; leave the second one out.")
+    elif spec.columns.pair is not None:
+        said = (
+            "the model learned from pairs of texts; give the second one as SECOND, or in a line "
+            "after a tab."
+        )
+    raise SettingError(f"{example.place}: {said}")
+
+
+def has_second(spec: TaskSpec) -> bool | None:
+    """Whether the examples of a task have a second text; None where they may."""
+    if spec.kind in ("tag", "answer"):
+        return spec.kind == "answer"
+    if spec.kind in ("choose", "embed") or spec.columns.text is None:
+        return None
+    return spec.columns.pair is not None

@@ -692,7 +692,7 @@ QUESTION_CASES = [
     typed('predict tuned "a text" --option one', "does not choose; leave it out"),
     typed(
         'predict tuned "a text" another',
-        "The model learned from single texts; leave the second one out.",
+        "TEXT: the model learned from single texts; leave the second one out.",
         with_values("tuned/task.json", columns=asdict(Columns(text="text"))),
     ),
     typed(

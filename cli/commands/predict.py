@@ -164,21 +164,22 @@ def typed(
     text: str | None, second: str | None, spec: TaskSpec, *, options: tuple[str, ...]
 ) -> Iterator[list[TaskExample]]:
     """What was typed: TEXT with SECOND, or lines of standard input as they come."""
-    from albert_tf.inference import examples_of
+    from albert_tf.inference import examples_of, has_second
     from cli.support.task_data import decoded, typed_lines
 
     if text is not None:
-        yield examples_of([{"text": text, "text_pair": second, "options": options}], spec)
+        row = {"text": text, "text_pair": second, "options": options, "place": "TEXT"}
+        yield examples_of([row], spec)
         return
-    number = 0
+    # Where there is no second text a tab is one of the text.
+    number, most_tabs = 0, int(has_second(spec) is not False)
     for lines in typed_lines("There is nothing to predict; give a TEXT or --input."):
         rows: list[dict[str, Any]] = []
-        for place, line in enumerate(lines, number + 1):
-            written = decoded(line, what=f"Line {place} of standard input")
-            parts = written.split("\t", 1) if spec.kind != "tag" else [written]
-            rows.append(
-                {**dict(zip(("text", "text_pair"), parts, strict=False)), "options": options}
-            )
+        for line_number, line in enumerate(lines, number + 1):
+            place = f"Line {line_number} of standard input"
+            parts = decoded(line, what=place).split("\t", most_tabs)
+            texts = dict(zip(("text", "text_pair"), parts, strict=False))
+            rows.append({**texts, "options": options, "place": place})
         yield examples_of(rows, spec, first=number)
         number += len(lines)
 

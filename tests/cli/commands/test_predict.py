@@ -1,14 +1,16 @@
 """`albert predict`: what a person reads of a prediction, and texts that do not fit."""
 
 import csv
+import io
 import json
+import sys
 from datetime import date
 from types import SimpleNamespace
 
 import pytest
 
 from albert_tf.inference import examples_of
-from cli.commands.predict import csv_text, shown_lines
+from cli.commands.predict import csv_text, shown_lines, typed
 from pipeline.tasks.named_tasks import task_called
 from schemas.errors import SettingError
 from schemas.task import Columns, TaskExample, TaskSpec
@@ -42,17 +44,22 @@ def test_a_prediction_is_shown_as_its_task_has_it(task, prediction, lines):
             None,
             "choose chooses between options; give two or more with --option.",
         ),
-        (task_called("tag"), "second", "tag tags the words of a TEXT; leave SECOND out."),
+        (
+            task_called("tag"),
+            "second",
+            "text 1: the model learned from single texts; leave the second one out.",
+        ),
         (
             task_called("answer"),
             None,
-            "answer answers questions: give the passage as TEXT and the question as SECOND.",
+            "text 1: answer answers questions; give the passage as TEXT and the question as "
+            "SECOND, or in a line after a tab.",
         ),
         (
             PAIRS,
             None,
-            "The model learned from pairs of texts; give the second one as SECOND, or "
-            "in a line after a tab.",
+            "text 1: the model learned from pairs of texts; give the second one as SECOND, or in a "
+            "line after a tab.",
         ),
     ],
     ids=["no options", "a pair to tag", "no question", "half a pair"],
@@ -61,6 +68,33 @@ def test_texts_that_are_not_what_the_task_has_are_refused(task, second, sentence
     with pytest.raises(SettingError) as error:
         examples_of([("first", second)], task)
     assert str(error.value) == sentence
+
+
+SINGLE = Columns(text="text")
+
+
+@pytest.mark.parametrize(
+    ("spec", "texts"),
+    [
+        (task_called("tag"), ("a\tb", None)),
+        (TaskSpec(name="classify", kind="classify", columns=SINGLE), ("a\tb", None)),
+        (TaskSpec(name="classify", kind="classify"), ("a", "b")),
+        (PAIRS, ("a", "b")),
+        (task_called("answer"), ("a", "b")),
+    ],
+    ids=["tags", "single texts", "imported", "pairs", "answers"],
+)
+def test_a_tab_divides_a_line_where_the_model_may_have_a_second_text(monkeypatch, spec, texts):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\tb\n")))
+    ((example,),) = typed(None, None, spec, options=())
+    assert (example.text, example.text_pair) == texts
+
+
+def test_a_line_that_does_not_fit_is_named(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\tb\nonly one\n")))
+    with pytest.raises(SettingError) as error:
+        list(typed(None, None, PAIRS, options=()))
+    assert str(error.value).startswith("Line 2 of standard input: the model learned from pairs of ")
 
 
 @pytest.mark.parametrize(
