@@ -168,6 +168,12 @@ def newest_step(run: Path) -> int | None:
     return next(map(_step, _newest_first(run)), None)
 
 
+def best_step(run: Path) -> int | None:
+    """The same of its best checkpoint."""
+    path = _best(run)
+    return None if path is None else _step(path)
+
+
 def load_newest(run: Path, say: Say, *, with_optimizer: bool = True) -> Checkpoint | None:
     """The newest whole checkpoint of a run; None if it has none at all.
 

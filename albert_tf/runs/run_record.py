@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TypeVar
 
-from albert_tf.runs.checkpoints import newest_state
+from albert_tf.runs.checkpoints import best_step, newest_state, newest_step
 from albert_tf.runs.metrics import (
     Metrics,
     best_evaluation,
@@ -407,16 +407,27 @@ def shown(value: float) -> str:
     return f"{value:z.4f}"
 
 
+def unmeasured(folder: Path) -> str | None:
+    """Why a fine-tuned model has no `eval.json`, and what to do; None if it has one."""
+    if (folder / TASK_EVALUATION).exists():
+        return None
+    if recorded_settings(folder).get("command") == "import":
+        return (
+            f"{folder} was imported and has no {TASK_EVALUATION}; albert evaluate "
+            f"{shlex.quote(str(folder))} --data FILE measures it."
+        )
+    newest, best = newest_step(folder) or 0, best_step(folder) or 0
+    return (
+        f"{folder} is not finished yet: its newest checkpoint is of step {newest:,}, the best of "
+        f"step {best:,}; the same albert finetune goes on."
+    )
+
+
 def read_worth(folder: Path) -> dict[str, Any]:
     """What `eval.json` of a fine-tuned model says."""
     path = folder / TASK_EVALUATION
-    if not path.exists():
-        if recorded_settings(folder).get("command") == "import":
-            raise AlbertError(
-                f"{folder} was imported and has no {TASK_EVALUATION}; measure it with "
-                "albert evaluate --data FILE instead."
-            )
-        raise AlbertError(f"{folder} is not finished yet; run the same albert finetune again.")
+    if reason := unmeasured(folder):
+        raise AlbertError(reason)
     result: dict[str, Any] = read_json(path)
     with undamaged(path, remedy="put the file back as it was written"):
         name = result["metric"]

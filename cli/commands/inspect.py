@@ -182,7 +182,10 @@ def folder_lines(folder: Path, kind: str, facts: dict[str, Any]) -> Iterator[str
     """
     quoted = shlex.quote(str(folder))
     if kind == "tuned":
-        yield f"{folder}: a fine-tuned model; albert report {quoted} shows its measures."
+        from albert_tf.runs.run_record import unmeasured
+
+        measured = f"{folder}: a fine-tuned model; albert report {quoted} shows its measures."
+        yield unmeasured(folder) or measured
     elif kind == "run":
         from albert_tf.runs.metrics import read_metrics
         from albert_tf.runs.run_record import standing

@@ -6,6 +6,7 @@ import pytest
 
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
+from schemas.files import write_json
 from tests.commands import attempt, run
 from tests.runs import write_records
 
@@ -73,6 +74,26 @@ def test_of_a_task_it_shows_what_would_be_learned_without_a_model(tmp_path):
         "  text 1 -> b",
         "  text 2 -> a",
     ]
+
+
+def test_a_fine_tuned_model_says_what_measures_it_or_goes_on(tmp_path):
+    folder = tmp_path / "tuned"
+    for step, is_best in ((4, True), (8, False)):
+        save_checkpoint(folder, Checkpoint({}, {}, {"step": step}), is_best=is_best)
+    (folder / "task.json").touch()
+    assert run("inspect", folder) == (
+        f"{folder} is not finished yet: its newest checkpoint is of step 8, the best of step 4; "
+        "the same albert finetune goes on.\n"
+    )
+    write_json(folder / "config.json", {"command": "import"})
+    assert run("inspect", folder) == (
+        f"{folder} was imported and has no eval.json; albert evaluate {folder} --data FILE "
+        "measures it.\n"
+    )
+    (folder / "eval.json").touch()
+    assert run("inspect", folder) == (
+        f"{folder}: a fine-tuned model; albert report {folder} shows its measures.\n"
+    )
 
 
 @pytest.mark.parametrize("place", ["vocab", "vocab/spiece.model", "data", "hf", "run"])
