@@ -126,7 +126,11 @@ def read_texts(source: str, *, say: Say, flags: dict[str, Any]) -> list[TaskExam
         return file.examples
     lines = typed_lines("There is nothing to embed; give a FILE, or send lines of text.")
     return [
-        TaskExample(id=str(number), place="", text=decoded(line, what="Standard input"))
+        TaskExample(
+            id=str(number),
+            place="",
+            text=decoded(line, what=f"Line {number + 1} of standard input"),
+        )
         for number, line in enumerate(itertools.chain.from_iterable(lines))
     ]
 

@@ -91,7 +91,7 @@ def answered_lines(model: "Model", *, top: int) -> Iterator[dict[str, Any] | str
             continue
         is_empty = False
         try:
-            yield filled(decoded(line).strip(), model, top=top)
+            yield filled(decoded(line, what="the text").strip(), model, top=top)
         except AlbertError as error:
             yield in_a_line(f"Line {place}: {error}")
     if is_empty:
@@ -127,7 +127,8 @@ def scored(file: Path, model: "Model", *, as_json: bool) -> Iterator[str]:
     from pipeline.encoding.queries import check_length
 
     tokenizer, room = model.tokenizer, model.trained.max_seq_length - 2
-    texts = [decoded(line).strip() for line in read_bytes(file).splitlines()]
+    lines = enumerate(read_bytes(file).splitlines(), 1)
+    texts = [decoded(line, what=f"{file}, line {number}").strip() for number, line in lines]
     found = list(map(tokenizer.encode_with_offsets, texts))
     half = room // 2
     windows: dict[tuple[int, int], int] = {}

@@ -307,7 +307,7 @@ def typed_lines(nothing: str) -> Iterator[list[bytes]]:
         raise SettingError(nothing)
 
 
-def decoded(line: bytes, *, what: str = "the text") -> str:
+def decoded(line: bytes, *, what: str) -> str:
     """A line as text, without its end."""
     try:
         return line.decode("utf-8").rstrip("\r\n")

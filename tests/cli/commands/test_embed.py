@@ -53,6 +53,14 @@ def test_standard_input_is_read_line_by_line_and_vectors_can_be_shortened(
     np.testing.assert_allclose(np.load(out), expected, atol=1e-6)
 
 
+def test_a_line_that_is_not_utf_8_is_named(encoder, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"one\ncaf\xe9\n")))
+    assert attempt("embed", encoder) == (
+        1,
+        "Error: Line 2 of standard input is not UTF-8; convert it first.\n",
+    )
+
+
 def test_the_texts_most_like_one_are_shown(encoder, lines):
     said = run("embed", encoder, lines, "--similar", TEXTS[2], "--top", 2)
     first, second = said.splitlines()[-2:]

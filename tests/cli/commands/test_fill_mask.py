@@ -145,7 +145,7 @@ def test_a_word_of_a_long_text_is_scored_with_text_on_either_side(trained, tmp_p
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"A.\n\xff\n", "the text is not UTF-8; convert it first."),
+        (b"A.\n\xff\n", "texts, line 2 is not UTF-8; convert it first."),
         (
             b"B.\n" + b"a" * 99,
             '"' + "a" * 60 + ' ..." has 101 tokens with [CLS] and [SEP] and the model reads 32; '
@@ -153,8 +153,10 @@ def test_a_word_of_a_long_text_is_scored_with_text_on_either_side(trained, tmp_p
         ),
     ],
 )
-def test_a_file_that_cannot_be_scored_is_a_sentence(trained, tmp_path, content, sentence):
-    path = tmp_path / "texts"
-    path.write_bytes(content)
-    code, said = attempt("fill-mask", trained[0], "--score", path)
+def test_a_file_that_cannot_be_scored_is_a_sentence(
+    trained, tmp_path, monkeypatch, content, sentence
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "texts").write_bytes(content)
+    code, said = attempt("fill-mask", trained[0], "--score", "texts")
     assert (code, said.splitlines()[-1]) == (1, f"Error: {sentence}")
