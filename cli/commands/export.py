@@ -358,7 +358,8 @@ def measuring(
             examples = read_crops(
                 Path(values["data"]),
                 spec,
-                length=settings.get("max_seq_length"),
+                # That of a pretraining may be a schedule.
+                length=settings.get("max_seq_length") if "task" in settings else length_of(model),
                 say=quiet,
                 trains=False,
             ).held_out

@@ -9,6 +9,8 @@ import pytest
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from albert_tf.runs.metrics import write_evaluation
 from cli.commands import export as export_command
+from cli.support.task_data import read_crops
+from pipeline.tasks.named_tasks import task_called
 from schemas.files import write_json
 from tests.commands import attempt, contents, run
 from tests.evaluations import evaluation
@@ -209,6 +211,19 @@ def test_what_8_bits_cost_is_measured_on_the_data_of_the_training_if_it_is_there
     assert "accuracy (9 examples)" in run(*arguments, tmp_path / "b")
     table.unlink()
     assert "what that costs was not measured (--data)." in run(*arguments, tmp_path / "c")
+
+
+def test_what_8_bits_cost_vectors_of_a_run_is_measured_on_pairs_of_its_own_length(
+    copied, documents, tmp_path
+):
+    config = json.loads((copied / "config.json").read_text())
+    values = {"data": str(documents), "max_seq_length": "16:0.9,32"}
+    write_json(copied / "config.json", config | values)
+    shutil.copy(documents / "manifest.json", copied / "data_manifest.json")
+    flags = ("--to", "sentence-transformers", "--int8", "--output", tmp_path / "out")
+    said = run("export", copied, *flags)
+    pairs = read_crops(documents, task_called("embed"), length=32, say=print, trains=False).held_out
+    assert f"recall_at_1 ({len(pairs):,} examples)" in said
 
 
 def test_an_export_to_sentence_transformers_has_the_files_that_all_versions_read(encoder, tmp_path):
