@@ -18,7 +18,7 @@ from typing import NamedTuple
 from pipeline.core.writing_systems import UNSPACED
 from pipeline.reading.formats import Kind
 from pipeline.reading.head import UnusableFile
-from pipeline.reading.sentences import language_called
+from pipeline.reading.sentences import rules_of
 from pipeline.storage.lines import decode, mostly_utf8
 from schemas.errors import AlbertError
 
@@ -29,9 +29,9 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "UTF-16",
 }
 # Which of each four bytes are mostly zero there.
-_ZEROS: dict[tuple[int, ...], str] = {
-    **dict.fromkeys([(0, 2), (1, 3)], "UTF-16"),
-    **dict.fromkeys([(0, 1), (2, 3), (0, 1, 2), (1, 2, 3)], "UTF-32"),
+_ZEROS = {
+    **dict.fromkeys(("02", "13"), "UTF-16"),
+    **dict.fromkeys(("01", "23", "012", "123"), "UTF-32"),
 }
 _ASCII = bytes(range(128))
 # What switches to other characters, and back to ASCII.
@@ -69,13 +69,10 @@ def refuse_escaped(head: bytes, *, path: str) -> None:
     ... except AlbertError as error: print(str(error)[:21])
     a.txt is ISO-2022-JP;
     """
-    names = [name for sign, name in _SEVEN_BITS if len(sign.findall(head)) > 1]
-    if wide := _wide_encoding(head):
-        names = [wide]
-    if names:
+    of_seven = (name for sign, name in _SEVEN_BITS if len(sign.findall(head)) > 1)
+    if name := _wide_encoding(head) or next(of_seven, ""):
         raise AlbertError(
-            f"{path} is {names[0]}; convert it to UTF-8, for example with iconv -f "
-            f"{names[0]} -t UTF-8."
+            f"{path} is {name}; convert it to UTF-8, for example with iconv -f {name} -t UTF-8."
         )
 
 
@@ -91,8 +88,8 @@ def _wide_encoding(head: bytes) -> str:
         if head.startswith(mark):
             return name
     number = len(head) // 4
-    places = [p for p in range(4) if 2 * head[p::4].count(0) > number > 0]
-    return _ZEROS.get(tuple(places), "")
+    places = (str(p) for p in range(4) if 2 * head[p::4].count(0) > number > 0)
+    return _ZEROS.get("".join(places), "")
 
 
 def _not_utf8(head: bytes) -> bytes:
@@ -114,7 +111,7 @@ for example with iconv -f WINDOWS-1251 -t UTF-8 or -f GB18030.
     """
     text = _not_utf8(head)
     if 2 * len(text.translate(None, _ASCII)) > len(text):
-        likely = min(_CYRILLIC.split(), key=lambda name: _strange(text, name))
+        likely = min(_CYRILLIC.split(), key=lambda name: _strange_within_words(text, name))
         raise AlbertError(
             f"{path} is in another encoding than UTF-8; convert it, for example with "
             f"iconv -f {likely.upper()} -t UTF-8 or -f GB18030."
@@ -137,7 +134,7 @@ def refuse_foreign_bytes(head: bytes, *, language: str, path: str, has_flag: boo
     text = _not_utf8(head)
     if not text:
         return
-    if encoding := language_called(language).encoding:
+    if encoding := rules_of(language).encoding:
         raise AlbertError(
             f"{path} is not UTF-8, and Windows-1252 cannot write its language "
             f"({language}); convert it, for example with iconv -f {encoding} -t UTF-8."
@@ -182,12 +179,6 @@ def _is_western(text: str) -> bool:
         sum(beyond.get(letter, 0) for letter in alphabet) >= _LEAST_IN_ALPHABET * number
         for alphabet in _ALPHABETS.split()
     )
-
-
-def _strange(text: bytes, encoding: str) -> int:
-    """How many characters are capitals, or beyond ASCII and no letters."""
-    decoded = text.decode(encoding, errors="replace")
-    return sum(c.isupper() or not (c.isascii() or c.isalpha()) for c in decoded)
 
 
 def _strange_within_words(text: bytes, encoding: str) -> int:

@@ -18,7 +18,7 @@ import functools
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -72,6 +72,72 @@ class Language(NamedTuple):
     titles: str = ""
     frequent: str = ""
 
+    @property
+    def segmenter(self) -> str:
+        """The language of those that sentencex has whose rules are used: English without any."""
+        return self.rules or DEFAULT_LANGUAGE
+
+    def joined(self, found: list[str]) -> list[str]:
+        """The sentences found, those joined that the language, or a number, does not divide.
+
+        The segmenter takes a decimal point for an end in all digits but ASCII's, and that
+        of the ordinal in a German day, as English.
+
+        >>> rules_of("de").joined(["Im 19. ", "Jahrhundert kam er. ", "Er ging."])
+        ['Im 19. Jahrhundert kam er. ', 'Er ging.']
+        >>> rules_of("sv").joined(["Han gick. ”", "Jag kom.”"])
+        ['Han gick. ', '”Jag kom.”']
+        >>> rules_of("ja").joined(["「なぜ？」", "と聞いた。"])
+        ['「なぜ？」と聞いた。']
+        >>> rules_of("en").joined(["Am 1. ", "August kam er."])
+        ['Am 1. August kam er.']
+        >>> rules_of("en").joined(["عدد ۳.", "۱۴ است. ", "در سال ۱۳۹۰. ", "۵ نفر."])
+        ['عدد ۳.۱۴ است. ', 'در سال ۱۳۹۰. ', '۵ نفر.']
+        """
+        is_mended = (
+            "go on" in self.traits
+            or self.code in ("zh", "ja")
+            or self.rules not in ("", DEFAULT_LANGUAGE)
+        )
+        sentences = found[:1]
+        for sentence in found[1:]:
+            before, is_digit = sentences[-1], sentence[:1].isdecimal()
+            goes_on = (is_digit and before[-1:] in (".", "．") and before[-2:-1].isdecimal()) or (
+                before[-3:-2].isdigit() and _DAY.search(before[-11:] + sentence[:10])
+            )
+            if is_mended and not goes_on:
+                opening = _OPENING_AT_END.search(before)
+                if opening and not sentence[0].isspace():
+                    sentence = opening[0] + sentence
+                    sentences[-1] = before = before[: opening.start()]
+                goes_on = before != "" and self._goes_on(before, sentence)
+            if goes_on:
+                sentences[-1] = before + sentence
+            else:
+                sentences.append(sentence)
+        return sentences
+
+    def _goes_on(self, before: str, after: str) -> bool:
+        """Whether a sentence that seems to end goes on."""
+        if before[-1] in _WITHIN_WORDS and after[0].isalpha():
+            return True
+        rules = rules_of(self.segmenter)
+        titles = (self.titles or rules.titles).split()
+        if titles and any(word in titles for word in before.rsplit(maxsplit=1)[-1:]):
+            return True
+        # Japanese says after a quotation that it was one.
+        if before[-1] in "」』" and after.startswith(("と", "って")):
+            return True
+        first, following = (_FIRST_LETTER.match(text) for text in (before, after))
+        # Where nobody writes capital letters, small ones say nothing.
+        if first and first[1].isupper() and following and following[1].islower():
+            is_sure = before.rstrip(f"{CLOSING_MARKS} ")[-1:] in SURE_ENDS
+            return not is_sure and "begin" not in rules.traits
+        return (
+            "nouns" in self.traits
+            and _ORDINAL.search(f"{before[-40:].rstrip()}\n{after[:20]}") is not None
+        )
+
 
 _LANGUAGES = {
     row.code: row
@@ -107,90 +173,15 @@ _OPENING_AT_END = re.compile(r"(?:(?<=\s)[\"'«»„“”‘’(\[]+|(?<=[。�
 _WITHIN_WORDS = "\u055b\u055c\u055e"
 
 
-class SentenceRules(NamedTuple):
-    """How the sentences of a language are divided.
-
-    Attributes:
-        language: The code of the language, as short as it can be.
-        is_known: Whether there are rules for the language; otherwise English ones are
-            used.
-        is_mended: Whether what the segmenter finds is mended.
-    """
-
-    language: str
-    segmenter: str
-    is_known: bool
-    is_mended: bool
-
-    def mended(self, found: list[str]) -> list[str]:
-        """The sentences found, those joined that the language does not divide.
-
-        >>> rules_of("de").mended(["Im 19. ", "Jahrhundert kam er. ", "Er ging."])
-        ['Im 19. Jahrhundert kam er. ', 'Er ging.']
-        >>> rules_of("sv").mended(["Han gick. ”", "Jag kom.”"])
-        ['Han gick. ', '”Jag kom.”']
-        >>> rules_of("ja").mended(["「なぜ？」", "と聞いた。"])
-        ['「なぜ？」と聞いた。']
-        """
-        sentences = found[:1]
-        for sentence in found[1:]:
-            before = sentences[-1]
-            opening = _OPENING_AT_END.search(before)
-            if opening and not sentence[0].isspace():
-                sentences[-1] = before[: opening.start()]
-                sentence = opening[0] + sentence
-                before = sentences[-1]
-            if before and self._goes_on(before, sentence):
-                sentences[-1] = before + sentence
-            else:
-                sentences.append(sentence)
-        return sentences
-
-    def _goes_on(self, before: str, after: str) -> bool:
-        """Whether a sentence that seems to end goes on."""
-        if before[-1] in _WITHIN_WORDS and after[0].isalpha():
-            return True
-        own = language_called(self.language).titles or language_called(self.segmenter).titles
-        titles = own.split()
-        if titles and any(word in titles for word in before.rsplit(maxsplit=1)[-1:]):
-            return True
-        # Japanese says after a quotation that it was one.
-        if before[-1] in "」』" and after.startswith(("と", "って")):
-            return True
-        first, following = (_FIRST_LETTER.match(text) for text in (before, after))
-        # Where nobody writes capital letters, small ones say nothing.
-        if first and first[1].isupper() and following and following[1].islower():
-            is_sure = before.rstrip(f"{CLOSING_MARKS} ")[-1:] in SURE_ENDS
-            return not is_sure and "begin" not in language_called(self.segmenter).traits
-        return (
-            "nouns" in language_called(self.language).traits
-            and _ORDINAL.search(f"{before[-40:].rstrip()}\n{after[:20]}") is not None
-        )
-
-
-@functools.cache
-def rules_of(language: str) -> SentenceRules:
-    """The rules for the sentences of a language, however its name is spelled.
+def rules_of(language: str) -> Language:
+    """What is known of a language, however its name is spelled.
 
     >>> [rules_of(name).segmenter for name in ("deu_Latn", "pt_BR", "ell", "cmn-Hant")]
     ['de', 'pt', 'el', 'en']
-    >>> rules_of("vie").language, rules_of("vie").is_known
-    ('vi', False)
+    >>> rules_of("vie").code, rules_of("vie").rules
+    ('vi', '')
     """
-    row = language_called(known_language(language) or language)
-    has_small_letters = "go on" in row.traits
-    return SentenceRules(
-        language=row.code,
-        segmenter=row.rules or DEFAULT_LANGUAGE,
-        is_known=bool(row.rules) or has_small_letters,
-        is_mended=has_small_letters
-        or row.code in ("zh", "ja")
-        or row.rules not in ("", DEFAULT_LANGUAGE),
-    )
-
-
-def language_called(code: str) -> Language:
-    """What is known of the language of a shortest code."""
+    code = known_language(language) or language
     return _LANGUAGES.get(code, Language(code))
 
 
@@ -204,10 +195,10 @@ def unlike_language(text: str, language: str, *, is_default: bool) -> str:
     >>> unlike_language("He came. She left.", "en", is_default=True)
     ''
     """
-    rules = rules_of(language)
-    if not rules.is_known:
+    row = rules_of(language)
+    if not row.rules and "go on" not in row.traits:
         return (
-            f"document in {rules.language}, for which there are no rules: divided into "
+            f"document in {row.code}, for which there are no rules: divided into "
             "sentences as English"
         )
     if is_default and not text.isascii() and main_script(text) not in ("", "Latin"):
@@ -318,13 +309,9 @@ _CLOSED = f"[{re.escape(CLOSING_MARKS)}]"
 # After a mark and a closing quote: white space, or nothing where none is needed. Thai,
 # Lao and their neighbours have no mark; what is said ends with a space.
 _PHRASED = f"{UNMARKED}\u1000-\u109f\u1780-\u17ff"
-_SPACED_END = rf"(?<=[.!?;…])({_CLOSED}?)\s+"
 _INNER_END = re.compile(
-    rf"{_SPACED_END}|(?<=[{SURE_ENDS}])({_CLOSED}?)\s*(?=.)|(?<=[{_PHRASED}])()\s+"
+    rf"(?<=[.!?;…])({_CLOSED}?)\s+|(?<=[{SURE_ENDS}])({_CLOSED}?)\s*(?=.)|(?<=[{_PHRASED}])\s+"
 )
-# Most text has no other ends, and is searched for these in half the time.
-_INNER_SPACED_END = re.compile(_SPACED_END)
-_HAS_OTHER_ENDS = re.compile(f"[{SURE_ENDS}{_PHRASED}]")
 
 # The Greek question mark; a doubled Ethiopic space between words, and the danda of India, also as
 # people type them.
@@ -394,8 +381,8 @@ def split_sentences(document: Document, *, language: str) -> list[list[str]]:
         return [[sentence] for sentence in document.paragraphs]
     rules = rules_of(language)
     text = "\n".join(document.paragraphs)
-    missed = tuple(mark for mark in _missed_ends() if mark in text)
-    missed_end = re.compile(f"{_end_of(missed)}{_CLOSED}*(?=.)") if missed else None
+    missed = "|".join(end for mark, end in _missed_ends().items() if mark in text)
+    missed_end = re.compile(f"(?:{missed})+{_CLOSED}*(?=.)") if missed else None
     lettered = sum(map(bool, map(_LETTER_ITEM.match, document.paragraphs)))
     are_lettered = lettered >= max(_FEWEST_LETTERED, _LEAST_LETTERED * len(document.paragraphs))
     is_unmarked = 2 * len(_UNMARKED.findall(text)) > len(text)
@@ -406,9 +393,7 @@ def split_sentences(document: Document, *, language: str) -> list[list[str]]:
         if are_lettered and not item:
             item = _LETTER_ITEM.match(paragraph)
         for part in cheap_parts(paragraph[item.end() :] if item else paragraph):
-            found = with_whole_numbers(_segmented(part, rules))
-            if rules.is_mended:
-                found = rules.mended(found)
+            found = rules.joined(_segmented(part, rules))
             if missed_end:
                 found = missed_end.sub(r"\g<0>\n", "\n".join(found)).split("\n")
             if is_unmarked:
@@ -431,7 +416,7 @@ def split_sentences(document: Document, *, language: str) -> list[list[str]]:
     return paragraphs
 
 
-def _segmented(text: str, rules: SentenceRules) -> list[str]:
+def _segmented(text: str, rules: Language) -> list[str]:
     """What the segmenter finds, with marks of quotation that are letters as such.
 
     >>> _segmented("他来了!她走了?下雨了.", rules_of("zh"))
@@ -443,9 +428,7 @@ def _segmented(text: str, rules: SentenceRules) -> list[str]:
         masked = _BEFORE_WORD.sub(_LETTER, masked)
         # A speech that goes on has one mark that nothing closes, and dialect a few.
         most = max(1, _MOST_UNCLOSED * (text.count(" ") + 1))
-        if masked.count("‘") > most and (
-            len(_OPENER.findall(masked)) - len(_CLOSER.findall(masked)) > most
-        ):
+        if len(_OPENER.findall(masked)) - len(_CLOSER.findall(masked)) > most:
             masked = _OPENER.sub(_LETTER, masked)
     found = list(sentencex.segment(rules.segmenter, masked))
     if masked != text:
@@ -468,37 +451,11 @@ def of_clauses(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def with_whole_numbers(found: list[str]) -> list[str]:
-    """Sentences joined where the segmenter takes a decimal point or an ordinal's for an end.
-
-    It does the former in all digits but ASCII's, the latter of a German day as English.
-
-    >>> with_whole_numbers(["Am 1. ", "August kam er."])
-    ['Am 1. August kam er.']
-    >>> with_whole_numbers(["عدد ۳.", "۱۴ است. ", "در سال ۱۳۹۰. ", "۵ نفر."])
-    ['عدد ۳.۱۴ است. ', 'در سال ۱۳۹۰. ', '۵ نفر.']
-    """
-    sentences = found[:1]
-    for sentence in found[1:]:
-        before, is_digit = sentences[-1], sentence[:1].isdecimal()
-        if (is_digit and before[-1] in ".．" and before[-2:-1].isdecimal()) or (
-            before[-3:-2].isdigit() and _DAY.search(before[-11:] + sentence[:10])
-        ):
-            sentences[-1] += sentence
-        else:
-            sentences.append(sentence)
-    return sentences
-
-
 @functools.cache
-def _missed_ends() -> tuple[str, ...]:
+def _missed_ends() -> dict[str, str]:
     """What ends a sentence for Unicode, or in some scripts, but not for the segmenter."""
-    missed = [mark for mark in SURE_ENDS if len(sentencex.segment("en", f"A{mark} B")) == 1]
-    return (*missed, *_ENDS_OF_SCRIPTS)
-
-
-def _end_of(marks: Iterable[str]) -> str:
-    return f"(?:{'|'.join(_ENDS_OF_SCRIPTS.get(mark, re.escape(mark)) for mark in marks)})+"
+    found = {m: re.escape(m) for m in SURE_ENDS if len(sentencex.segment("en", f"A{m} B")) == 1}
+    return found | _ENDS_OF_SCRIPTS
 
 
 def cheap_parts(paragraph: str) -> Iterator[str]:
@@ -549,9 +506,7 @@ def split_long(sentence: str) -> list[str]:
     >>> split_long('"Come in. Sit down!" he said; so I did.')
     ['"Come in.', 'Sit down!"', 'he said;', 'so I did.']
     """
-    if sentence.isascii() or not _HAS_OTHER_ENDS.search(sentence):
-        return _INNER_SPACED_END.sub(r"\1\n", sentence.strip()).split("\n")
-    return _INNER_END.sub(r"\1\2\3\n", sentence.strip()).split("\n")
+    return _INNER_END.sub(r"\1\2\n", sentence.strip()).split("\n")
 
 
 def divide(paragraphs: list[list[str]], *, maximum: int = MAX_SENTENCES) -> list[list[str]]:
@@ -568,8 +523,8 @@ def divide(paragraphs: list[list[str]], *, maximum: int = MAX_SENTENCES) -> list
     size = -(-total // max(1, -(-total // maximum)))
     parts: list[list[str]] = [[]]
     for paragraph in paragraphs:
-        step = len(paragraph) if len(paragraph) <= maximum else size
-        for start in range(0, len(paragraph), max(1, step)):
+        step = size if len(paragraph) > maximum else maximum
+        for start in range(0, len(paragraph), step):
             if len(parts[-1]) >= size:
                 parts.append([])
             parts[-1] += paragraph[start : start + step]
