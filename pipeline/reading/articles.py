@@ -9,15 +9,7 @@ from pipeline.reading.sentences import language_of_address
 from pipeline.storage.lines import read_blocks, read_raw_lines
 from pipeline.wikipedia.extracted import find_address, read_articles
 from pipeline.wikipedia.extracted import starts_article as starts_article
-from pipeline.wikipedia.mediawiki import PAGE_START, read_pages, read_siteinfo
-
-
-def is_dump(head: Head) -> bool:
-    """Whether a file is a dump, or pages of one."""
-    start = head.start
-    return start.startswith(b"<") and (
-        b"<mediawiki" in start or PAGE_START.search(start) is not None
-    )
+from pipeline.wikipedia.mediawiki import read_pages, read_siteinfo
 
 
 def inspect_dump(file: InputFile, _: Head, **given: object) -> InputFile:

@@ -2,7 +2,7 @@
 
 import re
 
-from pipeline.reading.formats import FORMATS, Kind, loaded
+from pipeline.reading.formats import FORMATS, Kind, begins_as, loaded
 from pipeline.reading.head import HEAD_BYTES, Head, UnusableFile
 from pipeline.reading.marked_text import is_tokenized
 from pipeline.reading.plain_text import has_marker, recognise_text, split_at_markers
@@ -39,7 +39,6 @@ _ITEM = re.compile(
 _START_BYTES = 1000
 # A token has less than this, a sentence more.
 _TOKEN_BYTES = 40
-_PACKED_NAMES = (".gz", ".bz2", ".xz", ".zst")
 
 
 class DumpIndex(UnusableFile):
@@ -102,10 +101,7 @@ def unpacked_name(path: str) -> str:
     >>> unpacked_name("gs://bucket/Rows.TSV.gz")
     'rows.tsv'
     """
-    name = path.lower().rpartition("/")[2]
-    for packed in _PACKED_NAMES:
-        name = name.removesuffix(packed)
-    return name
+    return re.sub(r"(?:\.(?:gz|bz2|xz|zst))+\Z", "", path.lower().rpartition("/")[2])
 
 
 def recognise(kind: Kind, data: bytes, *, path: str) -> str:
@@ -158,8 +154,8 @@ def recognise(kind: Kind, data: bytes, *, path: str) -> str:
 def _format_told_by(what: str, head: Head) -> str:
     """The first format with such a sign that a file has; empty for none."""
     for name, row in FORMATS.items():
-        takes = what == "bytes" or head.kind in row.kinds
-        if row.told_by == what and takes and loaded(row.sign)(head):
+        is_told = row.told_by == what and (what == "bytes" or head.kind in row.kinds)
+        if is_told and (begins_as(name, head.data) or (row.sign and loaded(row.sign)(head))):
             return name
     return ""
 

@@ -5,9 +5,11 @@ the table in `docs/data_format.md` and the recognition of files follow from the 
 """
 
 import json
+import pkgutil
+import re
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module, resources
+from importlib import resources
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from pipeline.storage import files
@@ -32,9 +34,11 @@ class Format(NamedTuple):
         reader: Its documents, from what `reads` says: the bytes in blocks, the lines
             with single spaces, the lines as they are, or the part of a file with its
             blocks.
-        sign: Whether the first of a file (`head.Head`) is of this format. The first row whose
-            sign says so is taken; what its lines are tells the forms of plain text.
-        told_by: What the sign looks at: bytes that cannot be mistaken for text, or a text
+        begins: An expression that the first of the bytes of such a file match.
+        sign: Whether the first of a file (`head.Head`) is of this format, where that is not
+            all. The first row that says so is taken; what its lines are tells the forms of
+            plain text.
+        told_by: What these look at: bytes that cannot be mistaken for text, or a text
             that columns are refused of.
         inspect: Completes a file of it by what its head says.
         starts: Whether a document begins with a line (and the key of its text, of rows);
@@ -48,6 +52,7 @@ class Format(NamedTuple):
     kinds: list[Kind]
     reader: str
     reads: Literal["blocks", "lines", "raw lines", "part"] = "part"
+    begins: str = ""
     sign: str = ""
     told_by: Literal["bytes", "text", ""] = ""
     inspect: str = ""
@@ -63,11 +68,22 @@ FORMATS: dict[str, Format] = {
 }
 
 
+def begins_as(name: str, data: bytes) -> bool:
+    r"""Whether the first bytes of a file alone tell that it is of a format.
+
+    >>> begins_as("parquet", b"PAR1"), begins_as("jsonl", b'\xef\xbb\xbf\n{ "id": 1}')
+    (True, True)
+    >>> begins_as("parquet", b"\xff\xff\xff\xff\x10\x01\0\0\x10\0\0\0")
+    True
+    """
+    sign = FORMATS[name].begins.encode()
+    return sign != b"" and re.match(sign, data, re.DOTALL) is not None
+
+
 @cache
 def loaded(name: str) -> Callable[..., Any]:
     """The function that a row names, by its module in this room and its name."""
-    module, _, function = name.partition(":")
-    found: Callable[..., Any] = getattr(import_module(f"pipeline.reading.{module}"), function)
+    found: Callable[..., Any] = pkgutil.resolve_name(f"pipeline.reading.{name}")
     return found
 
 
@@ -118,16 +134,15 @@ class InputFile(NamedTuple):
             "bytes": self.bytes,
             "sha256": self.sha256,
         }
-        if self.text_key:
-            described["text_key"] = self.text_key
-        # Records that name their language are then read otherwise.
-        if self.language_from == "flag" and FORMATS[self.format].has_fields:
-            described["language_from"] = "flag"
-        if self.quoting != "doubled":
-            described["quoting"] = self.quoting
-        if self.is_held_out:
-            described["split"] = EVAL
-        return described
+        # Records that name their language are read otherwise where a flag does.
+        has_flag = self.language_from == "flag" and FORMATS[self.format].has_fields
+        others = {
+            "text_key": self.text_key,
+            "language_from": "flag" * has_flag,
+            "quoting": self.quoting.removeprefix("doubled"),
+            "split": EVAL * self.is_held_out,
+        }
+        return described | {name: value for name, value in others.items() if value}
 
 
 class FilePart(NamedTuple):

@@ -56,16 +56,6 @@ class Head:
         return list(read_lines([self.whole_lines]))
 
 
-def is_columnar(head: bytes) -> bool:
-    r"""Whether a file is parquet, or Arrow as a file (Feather) or a stream.
-
-    >>> is_columnar(b"PAR1"), is_columnar(b"\xff\xff\xff\xff\x10\x01\0\0\x10\0\0\0")
-    (True, True)
-    """
-    is_stream = head.startswith(b"\xff\xff\xff\xff") and head[6:8] == b"\0\0"
-    return is_stream or head.startswith((b"PAR1", b"ARROW1\0\0"))
-
-
 def read_head(path: str) -> bytes:
     """The first `HEAD_BYTES` of a file, decompressed; the first line of JSON whole."""
     counts, head, end = ReadingCounts(), b"", HEAD_BYTES

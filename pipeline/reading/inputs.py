@@ -11,8 +11,8 @@ from typing import TypedDict, Unpack
 
 from pipeline.reading import plain_text
 from pipeline.reading.content import DumpIndex, kind_of, recognise, refuse_binary, unpacked_name
-from pipeline.reading.formats import FORMATS, InputFile, Kind, formats_of, loaded
-from pipeline.reading.head import HEAD_BYTES, Head, UnusableFile, is_columnar, read_head
+from pipeline.reading.formats import FORMATS, InputFile, Kind, begins_as, formats_of, loaded
+from pipeline.reading.head import HEAD_BYTES, Head, UnusableFile, read_head
 from pipeline.reading.refusals import refuse_foreign_bytes
 from pipeline.reading.sentences import DEFAULT_LANGUAGE, known_language
 from pipeline.storage import files
@@ -134,25 +134,23 @@ def _inspect_held_out(
 ) -> InputFile | UnusableFile:
     """A file as recognised, of the kind that its bytes say, or why it is not read."""
     kind: Kind = "text"
+    looked: InputFile | AlbertError
     if key:
         # Rows with a key of their own have no format in common with others.
         reading["input_format"] = None
     try:
         kind = kind_of(read_head(path))
         looked = _inspect_or_refuse(kind, path, key=key, in_folders=in_folders, **reading)
-    except UnusableFile as error:
-        looked = error
     except AlbertError as error:
-        raise type(error)(renamed(error, kind, flag)) from None
-    if isinstance(looked, UnusableFile):
-        return type(looked)(renamed(looked, kind, flag))
-    return looked._replace(is_held_out=True)
-
-
-def renamed(error: AlbertError, kind: Kind, flag: str) -> str:
-    """What an error says, of the flag that named the file."""
-    said = str(error).replace(f"--{kind}:", f"{flag}:")
-    return said.replace("say with --text-key where", "say as PATH:KEY where")
+        looked = error
+    if isinstance(looked, InputFile):
+        return looked._replace(is_held_out=True)
+    # Of the flag that named the file.
+    said = str(looked).replace(f"--{kind}:", f"{flag}:")
+    refusal = type(looked)(said.replace("say with --text-key where", "say as PATH:KEY where"))
+    if isinstance(refusal, UnusableFile):
+        return refusal
+    raise refusal
 
 
 def split_key(pattern: str) -> tuple[str, str]:
@@ -249,7 +247,7 @@ def inspect(
 ) -> InputFile:
     """Recognise one file; `language` is the one that a person gives."""
     head = read_head(path)
-    if not is_columnar(head):
+    if not begins_as("parquet", head):
         refuse_binary(head, path=path)
     is_forced = input_format in formats_of(kind)
     found = str(input_format) if is_forced else recognise(kind, head[:HEAD_BYTES], path=path)
@@ -261,26 +259,24 @@ def inspect(
         file = loaded(inspector)(file, of_head, text_key=text_key, is_forced=is_forced)
     if language:
         file = file._replace(language=language, language_from="flag")
-    return file if found.startswith("parquet") else _inspect_text(file, head)
-
-
-def _inspect_text(file: InputFile, head: bytes) -> InputFile:
-    """Check the encoding; say how large the text is and how it is read in parts."""
+    if found.startswith("parquet"):
+        return file
+    # Its encoding, how large the text is, and how it is read in parts.
     known = "" if file.language_from == "default" else known_language(file.language)
-    refuse_foreign_bytes(head[:HEAD_BYTES], language=known, path=file.path)
+    refuse_foreign_bytes(head[:HEAD_BYTES], language=known, path=path)
     starts: Iterable[int] = ()
-    with closing(files.open_binary(file.path)) as stream:
+    with closing(files.open_binary(path)) as stream:
         compression = recognise_compression(stream.read(6))
         is_plain = compression == "none"
         is_seekable = is_plain or (compression == "bz2" and is_multistream(stream))
-        if is_plain and file.bytes > plain_text.MAX_DOCUMENT_BYTES:
+        if is_plain and size > plain_text.MAX_DOCUMENT_BYTES:
             # Where a book ends is known only by reading it, too much from far away.
-            if file.format == "book" and not files.is_remote(file.path):
-                starts = plain_text.find_books(read_blocks(file.path))
+            if file.format == "book" and not files.is_remote(path):
+                starts = plain_text.find_books(read_blocks(path))
             elif file.format == "prose":
-                starts = plain_text.find_documents(stream, size=file.bytes)
+                starts = plain_text.find_documents(stream, size=size)
         return file._replace(
-            text_bytes=file.bytes * (1 if is_plain else _COMPRESSION_RATIO),
+            text_bytes=size * (1 if is_plain else _COMPRESSION_RATIO),
             is_divisible=is_seekable and bool(FORMATS[file.format].starts),
             document_starts=tuple(starts),
         )

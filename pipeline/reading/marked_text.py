@@ -18,7 +18,13 @@ from collections.abc import Iterable, Iterator
 from pipeline.core.documents import NO_TEXT, Document, Documents, Dropped, ReadingCounts
 from pipeline.core.writing_systems import ends_sentence
 from pipeline.reading.head import Head
-from pipeline.reading.plain_text import as_prose, is_marker, prose_document, read_prose
+from pipeline.reading.plain_text import (
+    as_prose,
+    documents_of,
+    is_marker,
+    prose_document,
+    read_prose,
+)
 from pipeline.reading.sentences import known_language
 from pipeline.storage.lines import LINE_PREFIX_BYTES, decode, line_blocks, read_whole_lines
 
@@ -26,9 +32,8 @@ from pipeline.storage.lines import LINE_PREFIX_BYTES, decode, line_blocks, read_
 _MIN_START_CHARACTERS, _MAX_START_CHARACTERS = 30, 1000
 # About four lines in five have these lengths, so that a document has 500 lines.
 _ONE_IN = 400
-# A file may repeat one line, or consist of one endless line.
+# A file may repeat one line.
 _MAX_SENTENCES = 10_000
-_MAX_CHARACTERS = 8 << 20
 _FIRST_PAGE = re.compile(
     r"\bisbn\b|\ball rights reserved\b|\bcopyright\b.*\b(?:19|20)\d\d\b|"
     r"^chapter (?:1|one|i)\b[ .:]*$"
@@ -194,31 +199,19 @@ def starts_sentence_document(line: bytes) -> bool:
     return len(line) < LINE_PREFIX_BYTES and starts_document(" ".join(first.split()))
 
 
-def read_bookcorpus(sentences: Iterable[str]) -> Documents:
+def read_bookcorpus(sentences: Iterable[str | Dropped]) -> Documents:
     """Sentences as documents; blank ones are left out.
 
     >>> book = ["chapter 1", "he came .", "", "isbn 123", "she left ."]
     >>> [document.paragraphs for document in read_bookcorpus(book)]
     [('chapter 1', 'he came .'), ('isbn 123', 'she left .')]
     """
-    held: list[str] = []
-    characters = 0
-    for sentence in sentences:
-        is_full = len(held) >= _MAX_SENTENCES or characters >= _MAX_CHARACTERS
-        if held and (is_full or starts_document(sentence)):
-            yield Document(tuple(held), is_segmented=True)
-            held, characters = [], 0
-        if sentence:
-            held.append(sentence)
-            characters += len(sentence)
-    if held:
-        yield Document(tuple(held), is_segmented=True)
+    return documents_of(sentences, begins=starts_document, most=_MAX_SENTENCES)
 
 
 def is_numbered(head: Head) -> bool:
     """Whether each line has a number, a tab and a sentence, as Leipzig's files."""
-    lines = decode(head.data).split("\n")[: len(head.lines)]
-    full = [line for line in lines if line.strip()]
+    full = [line for line in decode(head.whole_lines).split("\n") if line.strip()]
     numbers = {line.partition("\t")[0] for line in full if _NUMBERED.fullmatch(line)}
     has_words = any(" " in line for line in full)
     return len(full) > 1 and len(numbers) == len(full) and has_words
@@ -249,16 +242,6 @@ def read_marked(blocks: Iterable[bytes], *, counts: ReadingCounts | None = None)
             yield from read_prose(map(as_prose, lines), counts=counts)
 
 
-def is_wet(head: Head) -> bool:
-    """Whether a file begins with a record of WARC."""
-    return starts_page(head.start.partition(b"\n")[0])
-
-
-def starts_page(line: bytes) -> bool:
-    """Whether a record begins with a line."""
-    return is_record_start(decode(line))
-
-
 def read_wet(lines: Iterable[str]) -> Documents:
     """The pages in WET, the text of a crawl: a record of WARC each, a paragraph a line.
 
@@ -266,35 +249,32 @@ def read_wet(lines: Iterable[str]) -> Documents:
     >>> [document.paragraphs for document in read_wet([*page, *page])]
     [('He came.', 'Why?'), ('He came.', 'Why?')]
     """
-    header: dict[str, str] = {}
-    body: list[str] = []
-    is_header = False
+    record: list[str] = []
     for line in itertools.chain(lines, ["WARC/1.0"]):
-        if is_record_start(line):
-            if header.get("warc-type") == "conversion":
-                languages = header.get("warc-identified-content-language", "")
-                document = prose_document("\n".join(body), is_record=True)
-                if isinstance(document, Document):
-                    language = known_language(languages.partition(",")[0])
-                    document = document._replace(language=language)
-                yield document
-            header, body, is_header = {}, [], True
-        elif is_header and line:
-            name, _, value = line.partition(":")
-            header[name.lower()] = value.strip()
-        elif is_header:
-            is_header = False
-        else:
-            body.append(line)
+        if not _RECORD.fullmatch(line):
+            record.append(line)
+            continue
+        header, _, body = "\n".join(record).partition("\n\n")
+        record = []
+        parts = (each.partition(":") for each in header.split("\n"))
+        fields = {name.lower(): value.strip() for name, _, value in parts}
+        if fields.get("warc-type") != "conversion":
+            continue
+        document = prose_document(body, is_record=True)
+        if isinstance(document, Document):
+            languages = fields.get("warc-identified-content-language", "")
+            language = known_language(languages.partition(",")[0])
+            document = document._replace(language=language)
+        yield document
 
 
-def is_record_start(line: str) -> bool:
+def starts_record(line: bytes) -> bool:
     """Whether a line begins a record of WARC, and no paragraph about them.
 
-    >>> is_record_start("WARC/1.0"), is_record_start("WARC/1.0 is a format")
+    >>> starts_record(b"WARC/1.0"), starts_record(b"WARC/1.0 is a format")
     (True, False)
     """
-    return _RECORD.fullmatch(line) is not None
+    return _RECORD.fullmatch(decode(line)) is not None
 
 
 def read_line_documents(

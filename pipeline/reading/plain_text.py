@@ -2,9 +2,11 @@
 
 import html
 import itertools
+import math
+import operator
 import re
-from collections.abc import Iterable, Iterator
-from typing import BinaryIO, Literal
+from collections.abc import Callable, Iterable, Iterator
+from typing import BinaryIO
 
 from pipeline.core.documents import NO_TEXT, Document, Documents, Dropped, ReadingCounts
 from pipeline.core.writing_systems import (
@@ -61,13 +63,15 @@ def is_named_marker(line: bytes) -> bool:
 def is_marker(line: bytes) -> bool:
     r"""Whether a line stands between two documents of a file that has such lines.
 
+    A line that is not seen whole, where parts of a file are found, is none.
+
     >>> is_marker(b"</s>"), is_marker(b"-----\r"), is_marker(b"- - -")
     (True, True, False)
     """
-    if is_title(line):
-        return True
-    line = line.strip()
-    return is_named_marker(line) or (len(line) > 3 and not line.strip(b"-"))
+    bare = line.strip()
+    is_rule = len(bare) > 3 and not bare.strip(b"-")
+    is_short = len(line) < LINE_PREFIX_BYTES
+    return is_short and (is_rule or is_title(line) or is_named_marker(line))
 
 
 def is_title(line: bytes) -> bool:
@@ -82,11 +86,6 @@ def is_title(line: bytes) -> bool:
 def is_marked(head: Head) -> bool:
     """Whether the first of a file names the end of a document, or has a title."""
     return has_marker(head.whole_lines) or any(map(is_title, head.data.split(b"\n")))
-
-
-def is_short_marker(line: bytes) -> bool:
-    """Whether a line that is seen whole is a marker; a longer one begins no document."""
-    return len(line) < LINE_PREFIX_BYTES and is_marker(line)
 
 
 def is_between(line: bytes) -> bool:
@@ -123,10 +122,7 @@ def divide_at_markers(data: bytes) -> list[bytes]:
     >>> divide_at_markers(b"He came.\n<|endoftext|>\nWhy?\n[SEP]\n")
     [b'\nHe came.', b'\nWhy?']
     """
-    parts = split_at_markers(data)
-    if len(parts) == 1:
-        return parts
-    return [part for part in parts if part.strip()] or [b""]
+    return [part for part in split_at_markers(data) if part.strip()] or [b""]
 
 
 def split_at_markers(data: bytes) -> list[bytes]:
@@ -211,14 +207,11 @@ def read_book(
     divided = divide_bytes(blocks)
     has_header = is_start
     for data in divided:
-        *books, last = divide_at_markers(data)
-        for book in books:
+        for book in divide_at_markers(data):
             text = decode(book, counts=counts)
-            yield book_document(text[: find_footer(text)], has_header=has_header)
+            end = find_footer(text)
+            yield book_document(text[:end], has_header=has_header)
             has_header = True
-        text = decode(last, counts=counts)
-        end = find_footer(text)
-        yield book_document(text[:end], has_header=has_header)
         has_header = False
         if end < len(text):
             rest = itertools.chain([text[end:]], map(decode, divided))
@@ -292,9 +285,6 @@ def remove_marks(paragraph: str) -> str:
     return paragraph
 
 
-TextFormat = Literal["prose", "sentences", "bookcorpus", "paragraphs"]
-
-
 # Running prose that is longer becomes several documents.
 MAX_DOCUMENT_BYTES = 8 << 20
 # A longer paragraph is divided at a space.
@@ -346,7 +336,7 @@ _BLANK_LINES = re.compile(rf"\n[^\S\n]*+(?:{_RULE})?+[^\S\n]*+\n")
 _INNER_STOP = re.compile(rf"\. (?=.)|[{SURE_ENDS}]\s*+(?=[^\s{re.escape(CLOSING_MARKS)}])")
 
 
-def recognise_text(lines: list[str], *, is_whole: bool = True) -> TextFormat:
+def recognise_text(lines: list[str], *, is_whole: bool = True) -> str:
     """Whether lines are whole sentences, in blocks that a blank line ends, or prose.
 
     Hard-wrapped prose has lines that end anywhere; prose with one paragraph a line has
@@ -373,26 +363,21 @@ def recognise_text(lines: list[str], *, is_whole: bool = True) -> TextFormat:
         return "prose"
     complete = sum(map(ends_sentence, full))
     several = sum(bool(_INNER_STOP.search(line)) for line in full)
-    blocks = sum(1 for a, b in zip(["", *lines], lines, strict=False) if b and not a)
-    is_blocks = blocks == 1 or len(full) >= 1.5 * blocks
+    blocks = _blocks_of(lines)
+    is_blocks = len(blocks) == 1 or len(full) >= 1.5 * len(blocks)
     if complete >= 0.75 * len(full) and several <= 0.3 * len(full) and is_blocks:
         return "sentences" if is_whole or "" in lines else "bookcorpus"
-    return "paragraphs" if _are_paragraphs(lines) else "prose"
-
-
-def _are_paragraphs(lines: list[str]) -> bool:
-    """Whether blank lines stand between documents of one paragraph a line."""
-    blocks = _blocks_of(lines)
+    # Whether blank lines stand between documents of one paragraph a line.
     of_several = [block for block in blocks if len(block) > 1]
     if len(blocks) < 2 or len(of_several) < 0.6 * len(blocks) or is_wrapped(lines):
-        return False
+        return "prose"
     characters = sum(map(len, lines))
-    if 2 * len(_UNMARKED.findall("".join(lines))) > characters:
-        return True
+    is_unmarked = 2 * len(_UNMARKED.findall("".join(lines))) > characters
     # Documentation has wrapped paragraphs among its tables and code.
     wrapped = sum(sum(map(len, block)) for block in of_several if is_wrapped(block))
     in_long = sum(len(line) for line in lines if len(line) > _LONG_LINE_CHARACTERS)
-    return 3 * in_long > characters and 5 * wrapped < characters
+    is_long = 3 * in_long > characters and 5 * wrapped < characters
+    return "paragraphs" if is_unmarked or is_long else "prose"
 
 
 def _blocks_of(lines: list[str]) -> list[list[str]]:
@@ -428,8 +413,9 @@ def is_wrapped(lines: list[str], *, width: int = 0) -> bool:
     least = width if unspaced else _FULL * width
     # What the next line's first word and a space before it take; without spaces, a
     # character and the one or two marks after it that may not begin a line.
-    taken = (3 if is_unspaced(b[0]) else 1 + len(b.split(" ", 1)[0]) for _, b in ends)
-    full = sum(len(a) + n > least for (a, _), n in zip(ends, taken, strict=True))
+    full = sum(
+        len(a) + (3 if is_unspaced(b[0]) else 1 + len(b.split(" ", 1)[0])) > least for a, b in ends
+    )
     return full >= _FULL_LINES * len(ends) and inner >= _INNER_ENDS * len(ends)
 
 
@@ -467,23 +453,13 @@ def _width(lines: list[str]) -> int:
     return lengths[9 * len(lengths) // 10] if lengths else 0
 
 
-def read_sentences(lines: Iterable[str]) -> Iterator[Document]:
+def read_sentences(lines: Iterable[str]) -> Documents:
     """One sentence a line, a blank line between documents (BERT's format).
 
     >>> list(read_sentences(["He came.", "She left.", "", "Why?"]))[1].paragraphs
     ('Why?',)
     """
-    sentences: list[str] = []
-    characters = 0
-    for line in lines:
-        if line:
-            sentences.append(line)
-            characters += len(line)
-        if sentences and (not line or characters >= MAX_DOCUMENT_BYTES):
-            yield Document(tuple(sentences), is_segmented=True)
-            sentences, characters = [], 0
-    if sentences:
-        yield Document(tuple(sentences), is_segmented=True)
+    return documents_of(lines, begins=operator.not_)
 
 
 def read_paragraphs(lines: Iterable[str]) -> Documents:
@@ -493,8 +469,37 @@ def read_paragraphs(lines: Iterable[str]) -> Documents:
     >>> [document.paragraphs for document in read_paragraphs(text)]
     [('He came. She left.', 'Why?'), ('It rained.',)]
     """
-    for document in read_sentences(lines):
-        yield document._replace(is_segmented=False)
+    return documents_of(lines, begins=operator.not_, is_segmented=False)
+
+
+def documents_of(
+    lines: Iterable[str | Dropped],
+    *,
+    begins: Callable[[str], bool],
+    most: float = math.inf,
+    is_segmented: bool = True,
+) -> Documents:
+    """Documents of lines that are not blank, each up to the line that begins another.
+
+    Args:
+        lines: What was dropped among them is passed on.
+        most: Lines of a document.
+    """
+    held: list[str] = []
+    characters = 0
+    for line in lines:
+        if isinstance(line, Dropped):
+            yield line
+            continue
+        is_full = len(held) >= most or characters >= MAX_DOCUMENT_BYTES
+        if held and (is_full or begins(line)):
+            yield Document(tuple(held), is_segmented=is_segmented)
+            held, characters = [], 0
+        if line:
+            held.append(line)
+            characters += len(line)
+    if held:
+        yield Document(tuple(held), is_segmented=is_segmented)
 
 
 def read_prose(blocks: Iterable[bytes], *, counts: ReadingCounts | None = None) -> Documents:
@@ -584,22 +589,23 @@ def split_paragraphs(text: str, *, is_record: bool = False) -> tuple[list[str], 
     if any(chr(mark) in text for mark in ends):
         text = text.translate(ends)
     text = with_whole_words(text)
-    raw = text.split("\n") if are_lines else _BLANK_LINES.split(text)
-    # Titles and contents at the start of a book are not wrapped.
-    middle = max(0, len(text) - _MIDDLE_CHARACTERS) // 2
-    sample = "" if is_record or are_lines else text[middle : middle + _MIDDLE_CHARACTERS]
-    sample = _BLANK_LINES.sub("\n\n", sample)
-    if not are_lines and (is_record or not is_wrapped(_spaced(sample))):
-        raw = list[str]()
-        spaced = _spaced(text)
-        width = _width(spaced)
-        blocks = _blocks_of(spaced)
-        # In a file a few lines between blank ones are a stanza or an address.
-        least = 0 if is_record else _FEWEST_IN_BLOCK if len(blocks) == 1 else _MOST_IN_STANZA
-        for block in blocks:
-            is_whole = len(block) < least or is_wrapped(block, width=width)
-            raw += ["\n".join(block)] if is_whole else block
-    if not are_lines:
+    if are_lines:
+        raw = text.split("\n")
+    else:
+        raw = _BLANK_LINES.split(text)
+        # Titles and contents at the start of a book are not wrapped.
+        middle = max(0, len(text) - _MIDDLE_CHARACTERS) // 2
+        sample = text[middle : middle + _MIDDLE_CHARACTERS]
+        if is_record or not is_wrapped(_spaced(_BLANK_LINES.sub("\n\n", sample))):
+            raw = []
+            spaced = _spaced(text)
+            width = _width(spaced)
+            blocks = _blocks_of(spaced)
+            # In a file a few lines between blank ones are a stanza or an address.
+            least = 0 if is_record else _FEWEST_IN_BLOCK if len(blocks) == 1 else _MOST_IN_STANZA
+            for block in blocks:
+                is_whole = len(block) < least or is_wrapped(block, width=width)
+                raw += ["\n".join(block)] if is_whole else block
         raw = _single_spaced(raw)
     paragraphs, lines = [], 0
     for part in raw:

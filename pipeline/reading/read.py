@@ -73,38 +73,26 @@ def divide_file(file: InputFile, chunk_bytes: int) -> Iterator[FilePart]:
     """The parts of a file, of about equal size."""
     # With the table in each of its parts, a job would grow with the square of the file.
     itself = file._replace(group_bytes=(), document_starts=())
-    count, limit = len(file.group_bytes or file.document_starts), chunk_bytes
-    places: Sequence[int] = range(count + 1)
+    limit = chunk_bytes
     ends = [*itertools.accumulate(file.group_bytes, initial=0)]
-    if not count and file.is_divisible:
-        count = min(-(-file.text_bytes // chunk_bytes), file.bytes)
+    places: Sequence[int] = range(len(ends))
     if file.document_starts:
         places = ends = [*file.document_starts, file.bytes]
     elif not file.group_bytes:
         # Each part by itself, of about equal size.
-        limit, count = 0, count or 1
+        limit, most = 0, -(-file.text_bytes // chunk_bytes) if file.is_divisible else 1
+        count = max(1, min(most, file.bytes))
         places, ends = (
             [size * number // count for number in range(count + 1)]
             for size in (file.bytes, file.text_bytes)
         )
-    sizes = [end - start for start, end in itertools.pairwise(ends)]
-    for first, end, size in _join(sizes, limit):
-        yield FilePart(itself, places[first], None if end == count else places[end], size)
-
-
-def _join(sizes: Sequence[int], limit: int) -> Iterator[tuple[int, int, int]]:
-    """Neighbours joined up to a size: the first, the end of them, and their size.
-
-    >>> list(_join([3, 4, 2, 9, 1], 6))
-    [(0, 1, 3), (1, 3, 6), (3, 4, 9), (4, 5, 1)]
-    """
-    first, total = 0, 0
-    for number, size in enumerate(sizes):
-        if number > first and total + size > limit:
-            yield first, number, total
-            first, total = number, 0
-        total += size
-    yield first, len(sizes), total
+    first = 0
+    for number in range(1, len(ends) - 1):
+        # Neighbours are joined up to a size.
+        if ends[number + 1] - ends[first] > limit:
+            yield FilePart(itself, places[first], places[number], ends[number] - ends[first])
+            first = number
+    yield FilePart(itself, places[first], None, ends[-1] - ends[first])
 
 
 # Sentences of a document that are shown, and of a file that are looked at.
@@ -157,8 +145,8 @@ def show_sentences(file: InputFile, *, documents: int) -> Iterator[str]:
             )
             lines = [f"  {n}. {each}" for n, one in enumerate(paragraphs, 1) for each in one]
             shown += lines[:_SHOWN_SENTENCES]
-            if more := len(lines) - _SHOWN_SENTENCES:
-                shown += [f"  and {counted(more, 'more sentence')}"] * (more > 0)
+            if (more := len(lines) - _SHOWN_SENTENCES) > 0:
+                shown.append(f"  and {counted(more, 'more sentence')}")
         if number >= documents and len(seen) >= _SEEN_SENTENCES:
             break
     marks = Counter(mark for sentence in seen for mark in {*odd_marks(sentence)})

@@ -5,7 +5,7 @@ import re
 import statistics
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from pipeline.core.documents import NO_TEXT, Document, Documents, Dropped, ReadingCounts
@@ -13,7 +13,7 @@ from pipeline.core.writing_systems import ends_sentence, is_unspaced_text
 from pipeline.reading.column_files import ColumnTable, DamagedTable
 from pipeline.reading.content import unpacked_name
 from pipeline.reading.formats import FORMATS, FilePart, InputFile, Kind
-from pipeline.reading.head import HEAD_BYTES, Head, UnusableFile, is_columnar
+from pipeline.reading.head import HEAD_BYTES, Head, UnusableFile
 from pipeline.reading.marked_text import read_bookcorpus, starts_document
 from pipeline.reading.plain_text import book_document, find_footer, prose_document
 from pipeline.reading.refusals import SHOWN_LINES, refuse_odd_marks
@@ -69,13 +69,12 @@ def find_text(record: Any, key: str) -> str | None:
 
 
 def _value_at(value: Any, path: list[str], *, depth: int = _MAX_KEY_DEPTH) -> Any:
-    for place, part in enumerate(path):
-        if isinstance(value, list):
-            if not depth:
-                return None
-            return [_value_at(each, path[place:], depth=depth - 1) for each in value]
-        value = value.get(part) if isinstance(value, dict) else None
-    return value
+    if not path:
+        return value
+    if isinstance(value, list):
+        return [_value_at(each, path, depth=depth - 1) for each in value] if depth else None
+    first, *rest = path
+    return _value_at(value.get(first), rest, depth=depth) if isinstance(value, dict) else None
 
 
 def has_place(record: dict[str, Any], key: str) -> bool:
@@ -108,13 +107,13 @@ def _joined(value: Any, *, depth: int = 0) -> str | None:
         joint = "" if any(isinstance(each, str) for each in value) else "\n\n"
         return joint.join(runs) if len(runs) == len(found) else None
     parts = [_joined(each, depth=depth + 1) for each in value if each is not None]
-    if any(part is None for part in parts) or (value and not parts):
-        return None
     texts = [part for part in parts if part is not None]
+    if len(texts) < len(parts) or (value and not parts):
+        return None
+    joint = " " if depth else "\n\n"
     if _are_words(texts):
-        are_unspaced = is_unspaced_text(texts)
-        return ("" if are_unspaced else " ").join(texts)
-    return (" " if depth else "\n\n").join(texts)
+        joint = "" if is_unspaced_text(texts) else " "
+    return joint.join(texts)
 
 
 def _are_words(texts: list[str]) -> bool:
@@ -157,8 +156,7 @@ def with_line_ends(text: str) -> str:
     >>> print(with_line_ends(r"$\nu$ and so.\nShe left."))
     $\nu$ and so.\nShe left.
     """
-    is_sure = "\n" not in text and _SURE_LINE_END.search(text) is not None
-    if not is_sure or _COMMAND.search(text):
+    if "\n" in text or not _SURE_LINE_END.search(text) or _COMMAND.search(text):
         return text
     for escape, character in _ESCAPES.items():
         text = text.replace(escape, character)
@@ -206,8 +204,8 @@ def read_rows(rows: Rows, *, kind: Kind, counts: ReadingCounts) -> Documents:
         if isinstance(row, Dropped):
             yield row
             continue
-        if (is_marked := is_wiki40b(row.text)) or kind == "wikipedia":
-            lines = lines_of_wiki40b(row.text) if is_marked else row.text.split("\n")
+        if kind == "wikipedia" or is_wiki40b(row.text):
+            lines = lines_of_wiki40b(row.text)
             document = article_document(lines, title=row.title, counts=counts)
         elif kind == "books":
             text = row.text[: find_footer(row.text)]
@@ -219,24 +217,6 @@ def read_rows(rows: Rows, *, kind: Kind, counts: ReadingCounts) -> Documents:
         yield document
 
 
-def read_sentence_rows(rows: Rows) -> Documents:
-    """Documents made up of rows of one sentence, as in BookCorpus."""
-    lost: list[Dropped] = []
-
-    def sentences() -> Iterator[str]:
-        for row in rows:
-            if isinstance(row, Dropped):
-                lost.append(row)
-            else:
-                yield " ".join(row.text.split())
-
-    for document in read_bookcorpus(sentences()):
-        yield from lost
-        lost.clear()
-        yield document
-    yield from lost
-
-
 def row_of(record: Any, key: str) -> TextRow | Dropped:
     """The row that a record holds; dropped if it has no text, or was already."""
     if isinstance(record, Dropped):
@@ -245,9 +225,8 @@ def row_of(record: Any, key: str) -> TextRow | Dropped:
         return NO_TEXT
     if 4 * len(text) > MAX_RECORD_BYTES and len(text.encode()) > MAX_RECORD_BYTES:
         return TOO_LONG
-    if "\r" in text:
-        # As the line ends of a file of text.
-        text = text.replace("\r\r\n", "\n").replace("\r\n", "\n").replace("\r", "\n")
+    # As the line ends of a file of text.
+    text = text.replace("\r\r\n", "\n").replace("\r\n", "\n").replace("\r", "\n")
     if "\\n" in text:
         text = with_line_ends(text)
     return TextRow(text, find_text(record, "title") or "", language_of_record(record))
@@ -267,7 +246,7 @@ def _starts(row: TextRow | Dropped) -> bool:
     return isinstance(row, TextRow) and starts_document(" ".join(row.text.split()))
 
 
-def parquet_rows(path: str, *, key: str, start: int = 0, end: int | None = None) -> Rows:
+def parquet_rows(path: str, *, key: str, start: int, end: int | None) -> Rows:
     """The rows of some groups of a parquet file."""
     with closing(open_binary(path)) as file:
         table = ColumnTable(file, path=path)
@@ -291,7 +270,7 @@ def group_rows(table: ColumnTable, group: int, *, key: str) -> Rows:
         yield DAMAGED_GROUP
 
 
-def parquet_sentence_rows(path: str, *, key: str, start: int = 0, end: int | None = None) -> Rows:
+def parquet_sentence_rows(path: str, *, key: str, start: int, end: int | None) -> Rows:
     """The rows of the documents that begin in some groups, one sentence a row.
 
     The first document goes on from the groups before, and is theirs; the last one goes
@@ -302,13 +281,10 @@ def parquet_sentence_rows(path: str, *, key: str, start: int = 0, end: int | Non
         is_owned = is_owned or _starts(row)
         if is_owned or isinstance(row, Dropped):
             yield row
-    if not is_owned or end is None:
-        return
-    for row in parquet_rows(path, key=key, start=end):
-        if _starts(row):
-            return
-        if isinstance(row, TextRow):
-            yield row
+    if is_owned and end is not None:
+        following = parquet_rows(path, key=key, start=end, end=None)
+        rest = takewhile(lambda row: not _starts(row), following)
+        yield from (row for row in rest if isinstance(row, TextRow))
 
 
 def read_records(part: FilePart, blocks: Iterable[bytes], *, counts: ReadingCounts) -> Documents:
@@ -316,29 +292,22 @@ def read_records(part: FilePart, blocks: Iterable[bytes], *, counts: ReadingCoun
     file, start, end, _size = part
     key, name = file.text_key, file.format.removesuffix("-sentences")
     rows: Rows
-    if name in ("jsonl", "csv"):
+    if name == "parquet":
+        of_file = parquet_rows if name == file.format else parquet_sentence_rows
+        rows = of_file(file.path, key=key, start=start, end=end)
+    else:
         numbered = (
             json_rows(read_whole_lines(blocks, counts=counts))
             if name == "jsonl"
             else csv_rows(blocks, key=key, counts=counts, quoting=file.quoting)
         )
         rows = (row_of(cells, key) for _, cells in numbered)
-    else:
-        of_file = parquet_rows if name == file.format else parquet_sentence_rows
-        rows = of_file(file.path, key=key, start=start, end=end)
-    if name != file.format:
-        return read_sentence_rows(rows)
-    return read_rows(rows, kind=file.kind, counts=counts)
-
-
-def is_jsonl(head: Head) -> bool:
-    """Whether a file begins with an object of JSON."""
-    return head.start.startswith(b"{") and head.start[1:].lstrip().startswith(b'"')
-
-
-def is_parquet(head: Head) -> bool:
-    """Whether a file is parquet or Arrow."""
-    return is_columnar(head.data)
+    if name == file.format:
+        return read_rows(rows, kind=file.kind, counts=counts)
+    # As in BookCorpus.
+    return read_bookcorpus(
+        row if isinstance(row, Dropped) else " ".join(row.text.split()) for row in rows
+    )
 
 
 def is_table(head: Head) -> bool:
@@ -362,12 +331,13 @@ def inspect_jsonl(
         for each in records[0].values()
     ]
     sizes = {len(each) if isinstance(each, list) else 0 for each in columns}
-    if len(records) == 1 < len(columns) and len(sizes) == 1 and max(sizes) > 1:
+    is_one = len(records) == 1 < len(columns)
+    if is_one and len(sizes) == 1 and max(sizes) > 1:
         raise UnusableFile(
             f"{file.path} is JSON with all of a column together; write one object a "
             'line, as to_json of pandas does with orient="records", lines=True.'
         )
-    if len(records) == 1 < len(columns) and all(find_text(each, "text") for each in columns):
+    if is_one and all(find_text(each, "text") for each in columns):
         raise UnusableFile(
             f"{file.path} is JSON with its records under names; write one object a line, for "
             "example with jq -c '.[]'."
@@ -394,7 +364,11 @@ def inspect_csv(file: InputFile, head: Head, *, text_key: str | None, is_forced:
     numbers = [str(n) for n in range(1, len(columns) + 1)]
     if text_key in numbers and text_key not in columns:
         columns = numbers
-    elif not {text_key, *TEXT_KEYS} & {*columns} and any(map(_is_cell, columns)):
+    # What is a number or a sentence is no name, unlike "Full text (en)".
+    elif not {text_key, *TEXT_KEYS} & {*columns} and any(
+        name.isdecimal() or (" " in name and ends_sentence(name) and name[-1] != ")")
+        for name in columns
+    ):
         raise AlbertError(
             f"--{file.kind}: {file.path} seems to have no header, as its first line is a row of "
             f"{len(columns)} cells; say with --text-key which has the text, by its number from 1."
@@ -402,15 +376,6 @@ def inspect_csv(file: InputFile, head: Head, *, text_key: str | None, is_forced:
     key = _choose_key(file, columns, text_key, name="column")
     rows = (row_of(cells, key) for _, cells in csv_rows([head.data], key=key, quoting=quoting))
     return _with_rows(file._replace(quoting=quoting), rows, key=key, is_forced=is_forced)
-
-
-def _is_cell(name: str) -> bool:
-    """Whether the name of a column is a number or a sentence, as rows have.
-
-    >>> _is_cell("12"), _is_cell("He came."), _is_cell("Full text (en)")
-    (True, True, False)
-    """
-    return name.isdecimal() or (" " in name and ends_sentence(name) and not name.endswith(")"))
 
 
 def inspect_parquet(
@@ -473,12 +438,9 @@ def _choose_key(
     wanted = text_key or TEXT_KEYS[0]
     shown = listed((key[:_SHOWN_KEY_CHARACTERS] for key in keys), most=_SHOWN_KEYS)
     found = f"but it has text under {shown}" if keys else "nor any text"
+    lacks = f"{file.path} has no {name} {json.dumps(wanted)}"
     if kind := type_of(wanted):
-        raise AlbertError(
-            f"--{file.kind}: column {json.dumps(wanted)} of {file.path} is of type "
-            f"{kind} and not text, {found}; say with --text-key where the text is."
-        )
+        lacks = f"column {json.dumps(wanted)} of {file.path} is of type {kind} and not text"
     raise AlbertError(
-        f"--{file.kind}: {file.path} has no {name} {json.dumps(wanted)}, {found}; "
-        f"say with --text-key where the text is{otherwise}."
+        f"--{file.kind}: {lacks}, {found}; say with --text-key where the text is{otherwise}."
     )

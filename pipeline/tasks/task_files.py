@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipeline.core.documents import list_reasons
-from pipeline.reading.head import is_columnar
+from pipeline.reading.formats import begins_as
 from pipeline.reading.tables import divide_lines, names_of
 from pipeline.storage.files import is_folder
 from pipeline.tasks.columns import (
@@ -112,7 +112,7 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool, is_table: bool) -> Ta
             raise SettingError(f"{path} is a folder; name a file.")
         return _of_published(rows_of_folder(path, counts=counts), task, path, counts)
     data = read_data(path)
-    if is_columnar(data):
+    if begins_as("parquet", data):
         # Labels that are known as numbers, as those of most named tasks, stay so.
         are_named = not task.labels or not all(map(str.isdecimal, task.labels))
         table = parse_parquet(data, path, are_named=are_named)

@@ -495,7 +495,7 @@ def test_what_a_row_names_is_there(name):
     row = FORMATS[name]
     for function in filter(None, (row.reader, row.sign, row.inspect, row.starts)):
         assert callable(loaded(function))
-    assert bool(row.sign) == bool(row.told_by)
+    assert bool(row.sign or row.begins) == bool(row.told_by)
 
 
 def test_files_that_can_be_read_in_ranges_are_marked(tmp_path):
