@@ -28,7 +28,7 @@ IDEAS = {
     "initial_weights.set_heads initial_weights.set_positions masking._search "
     "masking._try_places encoder.of_layer tensorflow_operations._split_gradients "
     "marked_text.starts_sentence_document",
-    "a format of somebody else's": "checkpoints._bfloat16 column_files._buffers "
+    "a format of somebody else's": "checkpoints._bfloat16 "
     "export.sentence_files column_files._groups_of_parquet column_files._next_batch_bytes "
     "compression.give_back huggingface._architecture tokenizer.of_unspaced_text",
     "an idea of its field": "answers.window_spans baselines._tags_of_words evaluation._errors "

@@ -54,6 +54,7 @@ class ColumnTable:
     """A file of parquet or Arrow that is open.
 
     Attributes:
+        schema: Its columns as PyArrow has them, and what their writer says of them.
         text_columns: Of those with text, ``a.b`` for b in a.
         group_bytes: The size of each group of rows, uncompressed. Arrow is one group.
     """
@@ -75,7 +76,7 @@ class ColumnTable:
         try:
             if magic.startswith(b"PAR1"):
                 self._parquet = pq.ParquetFile(file)
-                self._schema = self._parquet.schema_arrow
+                self.schema = self._parquet.schema_arrow
                 groups = _groups_of_parquet(file, size)
                 self.group_bytes = [group[_GROUP_BYTES] for group in groups]
                 # Of each group what is told of its columns.
@@ -87,9 +88,9 @@ class ColumnTable:
                     pa.ipc.open_file(file)
                     file.seek(8)
                 self._stream, self._file = pa.ipc.open_stream(file), file
-                self._schema = self._stream.schema
-            self.columns = tuple(self._schema.names)
-            self.text_columns = list(_text_columns(self._schema))
+                self.schema = self._stream.schema
+            self.columns = tuple(self.schema.names)
+            self.text_columns = list(_text_columns(self.schema))
         except self._damage as error:
             file.seek(max(0, size - 6))
             has_end = file.read().endswith((b"PAR1", b"ARROW1"))
@@ -98,14 +99,9 @@ class ColumnTable:
             raise DamagedTable(f"{path} is damaged{what}; copy it again.") from error
         self._check_count(values)
 
-    @property
-    def metadata(self) -> dict[bytes, bytes]:
-        """What its writer says of its columns, by the name of the writer."""
-        return self._schema.metadata or {}
-
     def type_of(self, column: str) -> str:
         """What a column holds, in PyArrow's words; empty without such a column."""
-        return str(self._schema.field(column).type) if column in self.columns else ""
+        return str(self.schema.field(column).type) if column in self.columns else ""
 
     def records(
         self, group: int, *, columns: Sequence[str] | None = None
@@ -115,15 +111,18 @@ class ColumnTable:
         Raises:
             DamagedTable: The rest of the group cannot be read.
         """
+        from pyarrow.types import is_nested
+
         try:
             for batch in self._group(group, columns):
-                if sum(map(_unpacked_bytes, batch.columns)) > _LARGE_BATCH_BYTES:
-                    raise AlbertError(
-                        f"{self._path}: a few rows hold more than {_LARGE_BATCH_BYTES >> 20} MB in "
-                        "lists, more than any text would; write a document in each row."
-                    )
-                for record in batch.to_pylist():
-                    yield {name: self._value(name, v) for name, v in record.items()}
+                self._left = _LARGE_BATCH_BYTES
+                columns_of_python = [
+                    map(self._python, column) if is_nested(column.type) else column.to_pylist()
+                    for column in batch.columns
+                ]
+                for row in zip(*columns_of_python, strict=True):
+                    cells = zip(batch.schema.names, row, strict=True)
+                    yield {name: self._value(name, cell) for name, cell in cells}
         except self._damage as error:
             raise DamagedTable(f"{self._path} is damaged; copy it again.") from error
 
@@ -171,9 +170,6 @@ class ColumnTable:
         place = self._file.tell()
         try:
             packed, unpacked = _next_batch_bytes(self._file, size=self._size)
-        except EOFError as error:
-            # PyArrow would ask for the memory first.
-            raise DamagedTable(f"{self._path} is damaged; copy it again.") from error
         except (struct.error, IndexError, ValueError):
             # PyArrow says what is damaged.
             packed = unpacked = 0
@@ -183,6 +179,41 @@ class ColumnTable:
                 f"{self._path}: batch {number} of {packed} bytes unpacks to "
                 f"{unpacked}, more than any text would; write smaller batches, or "
                 "parquet."
+            )
+
+    def _python(self, cell: Any, *, is_inside: bool = False) -> Any:
+        """A value of Arrow as one of Python; what lists hold is counted before it is there.
+
+        Args:
+            is_inside: Whether the value is one of a list; texts that are not are bounded elsewhere.
+        """
+        import pyarrow as pa
+
+        if isinstance(cell, pa.DictionaryScalar):
+            cell = cell.value
+        is_list = isinstance(cell, pa.ListScalar)
+        if not cell.is_valid or not (is_list or isinstance(cell, pa.StructScalar)):
+            value = cell.as_py()
+            self._take(len(value) if is_inside and isinstance(value, str | bytes) else 0)
+            return value
+        self._take(_VALUE_BYTES * len(cell))
+        if not is_list:
+            return {name: self._python(each, is_inside=is_inside) for name, each in cell.items()}
+        kind = cell.type.value_type
+        if pa.types.is_string(kind) or pa.types.is_primitive(kind):
+            # One by one these would take much longer.
+            self._take(cell.values.nbytes)
+            return cell.values.to_pylist()
+        values = [self._python(each, is_inside=True) for each in cell.values]
+        return [(*pair.values(),) for pair in values] if isinstance(cell, pa.MapScalar) else values
+
+    def _take(self, count: int) -> None:
+        """Refuse a few rows whose lists take more bytes than are left."""
+        self._left -= count
+        if self._left < 0:
+            raise AlbertError(
+                f"{self._path}: a few rows hold more than {_LARGE_BATCH_BYTES >> 20} MB in "
+                "lists, more than any text would; write a document in each row."
             )
 
     def _value(self, column: str, value: Any) -> Any:
@@ -201,7 +232,7 @@ def _text_columns(fields: Any, prefix: str = "") -> Iterator[str]:
     import pyarrow as pa
 
     for field in fields:
-        is_bytes = field.type in (pa.binary(), pa.large_binary())
+        is_bytes = str(field.type) in ("binary", "large_binary")
         if pa.types.is_struct(field.type):
             yield from _text_columns(field.type, f"{prefix}{field.name}.")
         # Where bytes are said to be text they are.
@@ -210,66 +241,10 @@ def _text_columns(fields: Any, prefix: str = "") -> Iterator[str]:
 
 
 def _is_text(kind: Any) -> bool:
-    from pyarrow import types
-
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_dictionary(kind):
-        return _is_text(kind.value_type)
-    tests = (types.is_string, types.is_large_string, types.is_string_view)
-    return any(test(kind) for test in tests)
-
-
-def _unpacked_bytes(values: Any, *, is_inside: bool = False) -> int:
-    """What lists and dictionaries take as values of Python, about; others are bounded elsewhere.
-
-    Args:
-        is_inside: Whether the values are those of lists.
-    """
-    import pyarrow.compute as pc
-    from pyarrow import types
-
-    kind = values.type
-    if types.is_struct(kind):
-        parts = [_unpacked_bytes(part, is_inside=is_inside) for part in values.flatten()]
-        return _VALUE_BYTES * len(values) * len(parts) + sum(parts)
-    if types.is_list_view(kind) or types.is_large_list_view(kind):
-        # Many may be one and the same, of which copies are made.
-        lengths = pc.list_value_length(values)
-        if _VALUE_BYTES * (pc.sum(lengths).as_py() or 0) > _LARGE_BATCH_BYTES:
-            return _LARGE_BATCH_BYTES + 1
-    if types.is_map(kind):
-        first, last = (values.offsets[place].as_py() for place in (0, -1))
-        sides = [side.slice(first, last - first) for side in (values.keys, values.items)]
-        return sum(
-            _VALUE_BYTES * len(side) + _unpacked_bytes(side, is_inside=True) for side in sides
-        )
-    if types.is_nested(kind) and not types.is_union(kind):
-        inside = values.flatten()
-        return _VALUE_BYTES * len(inside) + _unpacked_bytes(inside, is_inside=True)
-    if not is_inside:
-        return 0
-    if types.is_dictionary(kind) and types.is_nested(kind.value_type):
-        return len(values) * _unpacked_bytes(values.dictionary, is_inside=True)
-    lengths = _lengths(values.dictionary if types.is_dictionary(kind) else values)
-    if lengths is None:
-        return 0
-    if types.is_dictionary(kind):
-        lengths = lengths.take(values.indices)
-    return pc.sum(lengths).as_py() or 0
-
-
-def _lengths(values: Any) -> Any:
-    """The bytes of each text; None where values are none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if values.type in (pa.string_view(), pa.binary_view()):
-        # Of each the first four of sixteen bytes.
-        whole = [None, values.buffers()[1]]
-        return pa.Array.from_buffers(pa.int32(), 4 * (values.offset + len(values)), whole)[
-            4 * values.offset :: 4
-        ]
-    is_text = values.type in (pa.binary(), pa.large_binary(), pa.string(), pa.large_string())
-    return pc.binary_length(values) if is_text else None
+    # Of a list, or of a dictionary.
+    if (inner := getattr(kind, "value_type", None)) is not None:
+        return _is_text(inner)
+    return str(kind) in ("string", "large_string", "string_view")
 
 
 def _groups_of_parquet(file: BinaryIO, size: int) -> list[dict[int, Any]]:
@@ -335,7 +310,7 @@ def _next_batch_bytes(file: BinaryIO, *, size: int) -> tuple[int, int]:
         size: Of the file.
 
     Raises:
-        EOFError: The batch would end after the file.
+        OSError: The batch would end after the file.
     """
     packed = unpacked = 0
     kind = _DICTIONARY
@@ -347,7 +322,8 @@ def _next_batch_bytes(file: BinaryIO, *, size: int) -> tuple[int, int]:
         if length == 0:
             break
         if length > size:
-            raise EOFError
+            # PyArrow would ask for the memory first.
+            raise OSError("the batch ends after the file")
         message = file.read(length)
         body = file.tell()
         table = _pointed(message, 0)
@@ -356,14 +332,20 @@ def _next_batch_bytes(file: BinaryIO, *, size: int) -> tuple[int, int]:
         if kind == _DICTIONARY:
             batch = _pointed(message, _field(message, batch, _DATA))
         if _field(message, batch, _COMPRESSION):
-            for offset, length in _buffers(message, batch):
-                file.seek(body + offset)
-                (whole,) = struct.unpack("<q", file.read(8))
-                packed, unpacked = packed + length, unpacked + max(whole, length)
+            # Places in the body, and bytes, of the buffers of a batch.
+            start = _pointed(message, _field(message, batch, _BUFFERS))
+            (count,) = struct.unpack_from("<I", message, start)
+            pairs = message[start + 4 : start + 4 + 16 * count]
+            for offset, length in struct.iter_unpack("<qq", pairs):
+                if length:
+                    file.seek(body + offset)
+                    (whole,) = struct.unpack("<q", file.read(8))
+                    packed, unpacked = packed + length, unpacked + max(whole, length)
         place = _field(message, table, _BODY_BYTES)
         end = body + (struct.unpack_from("<q", message, place)[0] if place else 0)
         if end > size:
-            raise EOFError
+            # PyArrow would ask for the memory first.
+            raise OSError("the batch ends after the file")
         file.seek(end)
     return packed, unpacked
 
@@ -380,11 +362,3 @@ def _field(message: bytes, table: int, number: int) -> int:
         return 0
     (offset,) = struct.unpack_from("<H", message, fields + 4 + 2 * number)
     return int(offset and table + offset)
-
-
-def _buffers(message: bytes, batch: int) -> Iterator[tuple[int, int]]:
-    """Places in the body, and bytes, of the buffers of a batch that hold anything."""
-    start = _pointed(message, _field(message, batch, _BUFFERS))
-    (count,) = struct.unpack_from("<I", message, start)
-    pairs = message[start + 4 : start + 4 + 16 * count]
-    return ((o, length) for o, length in struct.iter_unpack("<qq", pairs) if length)

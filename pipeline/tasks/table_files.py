@@ -221,7 +221,7 @@ def parse_parquet(data: bytes, path: str, *, are_named: bool = True) -> Table:
     groups = range(len(table.group_bytes))
     records = itertools.chain.from_iterable(map(table.records, groups))
     # As the library `datasets` writes them.
-    info: Any = parse_record(table.metadata.get(b"huggingface", b"").decode("utf-8", "replace"))
+    info: Any = parse_record((table.schema.metadata or {}).get(b"huggingface", b"").decode("utf-8", "replace"))
     for key in ("info", "features"):
         info = info.get(key) if isinstance(info, dict) else None
     features = info if are_named and isinstance(info, dict) else {}
