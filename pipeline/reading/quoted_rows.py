@@ -24,22 +24,15 @@ class KnownRows:
     """Rows that surely are some, with the values of each column and their forms."""
 
     def __init__(self) -> None:
-        self._number = 0
-        # The numbers that rows begin with, and whether each is above the one before.
-        self._numbers: list[int] = []
-        self._are_in_order = True
+        # What each begins with, if it is a number.
+        self._numbers: list[int | None] = []
         self._columns: list[tuple[set[str], set[str]]] = []
 
     def add(self, cells: Sequence[str]) -> None:
         """Take note of a row, which has as many cells as the others."""
-        if self._number == _MOST_ROWS:
+        if len(self._numbers) == _MOST_ROWS:
             return
-        self._number += 1
-        number = _number_of(cells[0])
-        if number is None or (self._numbers and number <= self._numbers[-1]):
-            self._are_in_order = False
-        else:
-            self._numbers.append(number)
+        self._numbers.append(_number_of(cells[0]))
         for seen, cell in self._seen(cells):
             seen.add(cell)
 
@@ -52,7 +45,7 @@ class KnownRows:
         (False, True)
         """
         return any(
-            0 < _TIMES * len(seen) <= self._number and cell not in seen
+            0 < _TIMES * len(seen) <= len(self._numbers) and cell not in seen
             for seen, cell in self._seen(cells)
         )
 
@@ -64,11 +57,12 @@ class KnownRows:
         >>> known.have_others(["3", "4"]), known.have_others(["3", "1", "2"])
         (False, True)
         """
-        if not self._are_in_order or len(self._numbers) < _TIMES:
+        known = {number for number in self._numbers if number is not None}
+        if len(known) < _TIMES or sorted(known) != self._numbers:
             return False
         numbers = [-1 if n is None else n for n in map(_number_of, firsts)]
         is_above = all(a < b for a, b in itertools.pairwise(numbers))
-        return not is_above or not {*numbers}.isdisjoint(self._numbers)
+        return not is_above or not known.isdisjoint(numbers)
 
     def _seen(self, cells: Sequence[str]) -> Iterator[tuple[set[str], str]]:
         """The values of each column and a cell, and the forms of them and its form."""
@@ -84,6 +78,8 @@ def _number_of(cell: str) -> int | None:
 
 
 Cells = list[str]
+# The cells of a row, or what is wrong with its quotation marks.
+MaybeCells = Cells | csv.Error
 
 # A row of CSV with more cells is none.
 _MAX_CELLS = 1 << 20
@@ -177,17 +173,16 @@ class RowLines:
 
     def go_back(self, *, kept: int = 0) -> None:
         """Read the lines of the row again, after the first `kept` of them."""
-        again = self.row[kept:]
+        kept_lines, again = self.row[:kept], self.row[kept:]
         self._spare -= sum(map(len, again))
         self._waiting += reversed(again)
-        kept_lines = self.row[:kept]
         self.begin_row()
         self.row = kept_lines
 
 
 def quoted_rows(
     lines: RowLines, start: int, *, is_strict: bool
-) -> Iterator[tuple[int, Cells | csv.Error]]:
+) -> Iterator[tuple[int, MaybeCells]]:
     """The rows in some lines that are not blank, each with the number of its first.
 
     Args:
@@ -218,7 +213,7 @@ def _reader(lines: RowLines, escape: str | None, *, is_strict: bool = True) -> I
     )
 
 
-def _next_row(reader: Iterator[Cells], lines: RowLines) -> Cells | csv.Error | None:
+def _next_row(reader: Iterator[Cells], lines: RowLines) -> MaybeCells | None:
     lines.begin_row()
     try:
         return next(reader, None)
@@ -226,7 +221,7 @@ def _next_row(reader: Iterator[Cells], lines: RowLines) -> Cells | csv.Error | N
         return error
 
 
-def _as_meant(cells: Cells | csv.Error, lines: RowLines) -> Cells | csv.Error:
+def _as_meant(cells: MaybeCells, lines: RowLines) -> MaybeCells:
     r"""The cells of a row that was just read, if need be with its marks as text.
 
     Where the marks do not fit together, or take along lines that are rows themselves,
@@ -241,14 +236,14 @@ def _as_meant(cells: Cells | csv.Error, lines: RowLines) -> Cells | csv.Error:
     if not lines.can_go_back():
         return cells
     if isinstance(cells, csv.Error):
-        for read in (_escaped_row, _marked_row):
-            meant = read(lines)
+        for meant in _other_readings(lines):
             if isinstance(meant, list) and len(meant) == lines.width:
                 return meant
         cells = _read_again(lines, lines.escape, is_strict=False)
         takes_along = _takes_rows_along(lines)
     elif _holds_lines(cells, lines):
-        lines.is_quoted, takes_along = True, False
+        lines.is_quoted = True
+        return cells
     elif len(lines.row) == 1:
         _note_row(lines)
         return cells
@@ -260,24 +255,19 @@ def _as_meant(cells: Cells | csv.Error, lines: RowLines) -> Cells | csv.Error:
     return unquoted_cells(lines.row[0], lines.delimiter, escape=lines.escape)
 
 
-def _escaped_row(lines: RowLines) -> Cells | csv.Error:
-    """The row with a mark inside a cell after a backslash, if it has such."""
-    if lines.escape or not any('\\"' in line for line in lines.row):
-        return []
-    return _read_again(lines, "\\", is_strict=True)
-
-
-def _marked_row(lines: RowLines) -> Cells:
-    """The row with its marks as text, if it is a single line."""
+def _other_readings(lines: RowLines) -> Iterator[MaybeCells]:
+    """The row with a mark inside a cell after a backslash, and with its marks as text."""
+    if not lines.escape and any('\\"' in line for line in lines.row):
+        yield _read_again(lines, "\\", is_strict=True)
     line = lines.row[0]
-    if len(lines.row) > 1 or _PADDED.search(line):
-        return []
-    cells = unquoted_cells(line, lines.delimiter, escape=lines.escape)
-    # A mark alone ends a cell that began in a line before.
-    return [] if '"' in cells else cells
+    if len(lines.row) == 1 and not _PADDED.search(line):
+        cells = unquoted_cells(line, lines.delimiter, escape=lines.escape)
+        # A mark alone ends a cell that began in a line before.
+        if '"' not in cells:
+            yield cells
 
 
-def _read_again(lines: RowLines, escape: str | None, *, is_strict: bool) -> Cells | csv.Error:
+def _read_again(lines: RowLines, escape: str | None, *, is_strict: bool) -> MaybeCells:
     lines.go_back()
     reader = _reader(lines, escape, is_strict=is_strict)
     return _next_row(reader, lines) or []
@@ -313,7 +303,7 @@ def _are_alike(row: list[str], lines: RowLines) -> bool:
     return not any(lines.known.are_unlike(_plain_cells(line, lines)) for line in row)
 
 
-def _strict_rows(lines: RowLines) -> Iterator[Cells | csv.Error]:
+def _strict_rows(lines: RowLines) -> Iterator[MaybeCells]:
     """All rows as they are if marks are of a program that quotes; these are noted."""
     reader = _reader(lines, lines.escape)
     while (cells := _next_row(reader, lines)) is not None:
@@ -357,7 +347,7 @@ def _plain_cells(line: str, lines: RowLines) -> Cells:
     return line.removesuffix("\n").split(lines.delimiter)
 
 
-def _holds_lines(cells: Cells | csv.Error, lines: RowLines) -> bool:
+def _holds_lines(cells: MaybeCells, lines: RowLines) -> bool:
     """Whether the lines of a row, or some of them, are none by themselves."""
     is_one = len(lines.row) > 1 and isinstance(cells, list) and len(cells) == lines.width
     return is_one and not all(map(lines.has_cells, lines.row))

@@ -15,7 +15,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from pipeline.core.documents import Dropped, ReadingCounts
-from pipeline.reading.quoted_rows import Cells, RowLines, hold_together, quoted_rows, unquoted_cells
+from pipeline.reading.quoted_rows import (
+    MaybeCells,
+    RowLines,
+    hold_together,
+    quoted_rows,
+    unquoted_cells,
+)
 from pipeline.storage.lines import MAX_RECORD_BYTES, TOO_LONG, decode, line_blocks
 from schemas.errors import AlbertError
 
@@ -42,7 +48,7 @@ Quoting = Literal["doubled", "escaped", "none"]
 
 def divide_lines(
     lines: Iterable[str], *, quoting: Quoting | None = None, is_strict: bool = False
-) -> Iterator[tuple[int, Cells | csv.Error]]:
+) -> Iterator[tuple[int, MaybeCells]]:
     r"""The header of a table of lines, and each of its rows that is not blank.
 
     Tabs divide the cells if the header has one, else the most frequent of comma,
@@ -117,7 +123,7 @@ def _with_closed_cells(lines: Iterable[str], number: int, *, delimiter: str) -> 
 
 
 def named_cells(
-    rows: Iterable[tuple[int, Cells | csv.Error]], names: Sequence[str]
+    rows: Iterable[tuple[int, MaybeCells]], names: Sequence[str]
 ) -> Iterator[NumberedRow | tuple[int, csv.Error]]:
     """The cells of rows by the names of their columns, each with the number of its line.
 
@@ -175,7 +181,7 @@ def csv_lines(blocks: Iterable[bytes], *, counts: ReadingCounts | None = None) -
 
 
 def names_of(
-    header: Cells | csv.Error, *, path: str = "", rows: Iterable[Cells | csv.Error] = ()
+    header: MaybeCells, *, path: str = "", rows: Iterable[MaybeCells] = ()
 ) -> tuple[str, ...]:
     """The names of columns, without white space around them and without empty ones at the end.
 
@@ -236,9 +242,8 @@ def find_quoting(head: bytes, *, is_whole: bool) -> Quoting:
     delimiter = _delimiter_of(rows[0]) if rows else ","
     number = rows[0].count(delimiter) if delimiter in "\t|" else 0
     if not number or any(row.count(delimiter) != number for row in rows):
-        if b'\\"' in whole and not _fits(rows, "doubled", is_whole=is_whole):
-            return "escaped" if _fits(rows, "escaped", is_whole=is_whole) else "doubled"
-        return "doubled"
+        is_odd = b'\\"' in whole and not _fits(rows, "doubled", is_whole=is_whole)
+        return "escaped" if is_odd and _fits(rows, "escaped", is_whole=is_whole) else "doubled"
     # A cell that begins in the last of these lines may go on after them.
     known = rows if is_whole else rows[:-1]
     is_quoted = all(_has_cells(row, number + 1, delimiter) for row in known)
@@ -307,11 +312,7 @@ def cleaned(value: Any) -> Any:
     {'a': ['b?', 1, None]}
     """
     if isinstance(value, str):
-        value = value.replace("\0", "")
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            value = value.encode("utf-8", errors="replace").decode()
+        return value.replace("\0", "").encode("utf-8", errors="replace").decode()
     if isinstance(value, dict):
         return {key: cleaned(item) for key, item in value.items()}
     if isinstance(value, list):
