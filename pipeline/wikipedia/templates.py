@@ -1,7 +1,8 @@
 """The text that a template shows.
 
-A form is text with at most one placeholder. Of the placeholders, ``{2|text|1}`` is the
-first of these arguments that is given (the nameless arguments are 1, 2, ...), and a
+A form is text with placeholders; of several forms the first holds whose placeholders all show
+something. ``{2|text|1}`` is the first of these arguments that is given (the nameless arguments
+are 1, 2, ...), ``{*, }`` are all nameless ones with what follows the star between them, and a
 word such as ``{convert}`` is one of the functions in `pipeline.wikipedia.templates`.
 
 Templates are programs that the wiki stores; a dump of articles does not contain them.
@@ -12,7 +13,7 @@ do. Any other template leaves a ``HOLE``, so that what announced it, as in
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from pipeline.wikipedia.word_lists import LANGUAGE_CODES, WORDS
 
@@ -48,17 +49,19 @@ def template_text(content: str) -> str:
     >>> template_text("Ver|Historia") == template_text("ER") == HOLE
     True
     """
-    name, bar, rest = content.partition("|")
-    name = " ".join(name.replace("_", " ").lower().split())
-    form = WORDS["template"].get(name)
-    if form is None:
-        form = _form_of_family(name)
+    called, bar, rest = content.partition("|")
+    name = " ".join(called.replace("_", " ").lower().split())
+    # Names are also built by a pattern: lang-ru, lang-en-short.
+    families = ("lang-", "lang ", "link-", "ling-", "ipa-lang-")
+    is_of_language = name in LANGUAGE_CODES or name.startswith(families)
+    shown = "{last}" if name.startswith("lang-*") else "{first}"
+    form = WORDS["template"].get(name, shown if is_of_language else None)
     if form is not None:
         return _filled(form, _arguments(rest) if bar else {})
-    if _ORDINAL.fullmatch(shown := content.partition("|")[0].strip()):
-        return " ".join([shown, *_nameless(_arguments(rest))])
+    if _ORDINAL.fullmatch(called.strip()):
+        return " ".join([called.strip(), *_nameless(_arguments(rest))])
     if name.startswith(_TEXT_FUNCTIONS):
-        return content.partition(":")[2].partition("|")[0].strip()
+        return called.partition(":")[2].strip()
     return HOLE
 
 
@@ -80,21 +83,8 @@ def _arguments(rest: str) -> Arguments:
     return arguments
 
 
-def _form_of_family(name: str) -> str | None:
-    """The form of names built by a pattern: ``lang-ru``, ``lang-en-short``.
-
-    >>> _form_of_family("lang-ru"), _form_of_family("lang")
-    ('{first}', None)
-    """
-    if name.startswith("lang-*"):
-        return "{last}"
-    if name.startswith(("lang-", "lang ", "link-", "ling-", "ipa-lang-")):
-        return "{first}"
-    return "{first}" if name in LANGUAGE_CODES else None
-
-
-def _filled(form: str, arguments: Arguments) -> str:
-    """A form with its placeholder filled in, ``HOLE`` if nothing fits it.
+def _filled(forms: str | list[str], arguments: Arguments) -> str:
+    """The first form with its placeholders filled in, ``HOLE`` if nothing fits one.
 
     >>> _filled("fl. {first}", {"1": "1200"}), _filled("{3|2}", {"2": "b"})
     ('fl. 1200', 'b')
@@ -102,43 +92,47 @@ def _filled(form: str, arguments: Arguments) -> str:
     (True, '–')
     >>> _filled("{first}", {"text": "c"}), _filled("{last}", {"1": "ar", "2": "DIN"})
     ('c', 'DIN')
-    >>> _filled("{joined}", {"1": "C", "2": "H", "3": "4", "x": "y"})
+    >>> _filled("{*}", {"1": "C", "2": "H", "3": "4", "x": "y"})
     'CH4'
-    >>> _filled("{spaced}", {"1": "3", "2": "May", "3": "1"})
+    >>> _filled("{* }", {"1": "3", "2": "May", "3": "1"})
     '3 May 1'
     >>> _filled("{pair}", {"1": "HMS", "2": "Beagle", "3": "1820"})
     'HMS Beagle'
     >>> _filled("{values}", {"t": "中文", "p": "Zhōngwén"})
     '中文; Zhōngwén'
-    >>> _filled("{circa}", {"1": "334", "2": "262 BC"}), _filled("{circa}", {})
+    >>> circa = ["c. {* – c. }", "c."]
+    >>> _filled(circa, {"1": "334", "2": "262 BC"}), _filled(circa, {})
     ('c. 334 – c. 262 BC', 'c.')
-    >>> _filled("{reign}", {"1": "1837", "2": "1901"})
-    'r. 1837–1901'
-    >>> _filled("{century}", {"1": "XIX", "2": "e"})
-    'XIXe siècle'
     """
-    placeholder = _PLACEHOLDER.search(form)
-    if placeholder is None:
-        return form
-    function = _FUNCTIONS.get(placeholder[1])
-    keys = placeholder[1].split("|")
-    text = function(arguments) if function else _given(arguments, keys)
-    if text == HOLE or placeholder[0] == form:
-        return text
-    return f"{form[: placeholder.start()]}{text}{form[placeholder.end() :]}".strip()
+    for form in [forms] if isinstance(forms, str) else forms:
+        parts = _PLACEHOLDER.split(form)
+        parts[1::2] = [_shown(name, arguments) for name in parts[1::2]]
+        if HOLE not in parts:
+            text = "".join(parts)
+            return text.strip() if len(parts) > 1 else text
+    return HOLE
 
 
-def _given(arguments: Arguments, keys: Iterable[str]) -> str:
+def _shown(name: str, arguments: Arguments) -> str:
+    """What a placeholder shows, ``HOLE`` for nothing."""
+    if name in _FUNCTIONS:
+        return _FUNCTIONS[name](arguments)
+    if name.startswith("*"):
+        return name[1:].join(_nameless(arguments)) or HOLE
+    return _given(arguments, name)
+
+
+def _given(arguments: Arguments, keys: str) -> str:
     """The first of these arguments that is given.
 
-    >>> _given({"1": "a", "2": "b"}, ("3", "2"))
+    >>> _given({"1": "a", "2": "b"}, "3|2")
     'b'
     """
-    return next((arguments[key] for key in keys if arguments.get(key)), HOLE)
+    return next((arguments[key] for key in keys.split("|") if arguments.get(key)), HOLE)
 
 
 # Where a template may have its text.
-_TEXT_KEYS = "1 text texto texte testo content quote текст"
+_TEXT_KEYS = "1|text|texto|texte|testo|content|quote|текст"
 
 
 def _nameless(arguments: Arguments) -> list[str]:
@@ -211,10 +205,8 @@ def _unit(arguments: Arguments) -> str:
         if units and _POWER.fullmatch(part):
             units[-1] += part.translate(_SUPERSCRIPTS)
         else:
-            power = _POWER_AT_END.search(part)
-            power_sign = power[0].translate(_SUPERSCRIPTS) if power else ""
-            units.append(part[: len(part) - len(power_sign)] + power_sign)
-    exponent = f"×10^{arguments['e']}" if arguments.get("e") else ""
+            units.append(_POWER_AT_END.sub(lambda found: found[0].translate(_SUPERSCRIPTS), part))
+    exponent = _filled(["×10^{e}", ""], arguments)
     shown = "·".join(units).replace("·/", "/").replace("/·", "/")
     return f"{parts[0]}{exponent} {shown}".strip()
 
@@ -276,21 +268,9 @@ def _value(arguments: Arguments) -> str:
     >>> _value({"1": "6.241", "e": "18", "u": "Hz"})
     '6.241×10^18 Hz'
     """
-    number = _given(arguments, _TEXT_KEYS.split())
-    power = f"×10^{arguments['e']}" if arguments.get("e") else ""
-    unit = arguments.get("u") or arguments.get("ul") or ""
+    number = _given(arguments, _TEXT_KEYS)
+    power, unit = (_filled([form, ""], arguments) for form in ("×10^{e}", "{u|ul}"))
     return f"{number}{power} {unit}".strip()
-
-
-def _nihongo(arguments: Arguments) -> str:
-    """A translated name, then the original and its reading in parentheses.
-
-    >>> _nihongo({"1": "bayonet", "2": "銃剣", "3": "jūken"})
-    'bayonet (銃剣, jūken)'
-    """
-    first, *others = (arguments.get(key, "") for key in ("1", "2", "3"))
-    original = ", ".join(part for part in others if part)
-    return f"{first} ({original})" if first and original else first or original or HOLE
 
 
 def _interlanguage(arguments: Arguments) -> str:
@@ -301,11 +281,8 @@ def _interlanguage(arguments: Arguments) -> str:
     >>> _interlanguage({"1": "de", "2": "Foo"})
     'Foo'
     """
-    label = arguments.get("lt") or arguments.get("label")
-    first, second = arguments.get("1", ""), arguments.get("2", "")
-    if first.lower() in LANGUAGE_CODES and second:
-        return label or arguments.get("3") or second
-    return label or first or HOLE
+    has_code = arguments.get("1", "").lower() in LANGUAGE_CODES and arguments.get("2")
+    return _given(arguments, "lt|label|3|2" if has_code else "lt|label|1")
 
 
 def _ship(arguments: Arguments) -> str:
@@ -314,18 +291,11 @@ def _ship(arguments: Arguments) -> str:
     >>> _ship({"1": "Hornet", "2": "CV-12"})
     'Hornet (CV-12)'
     """
-    name, number = arguments.get("1", ""), arguments.get("2", "")
-    if number and "3" not in arguments:
-        return f"{name} ({number})".strip()
-    return name
+    forms = ["{1}", ""] if "3" in arguments else ["{1} ({2})", "({2})", "{1}", ""]
+    return _filled(forms, arguments)
 
 
 _ROMAN = re.compile("[IVXLC]+")
-
-
-def _century(arguments: Arguments) -> str:
-    """A century in the French way of writing it."""
-    return f"{arguments.get('1', '')}{arguments.get('2') or 'e'} siècle"
 
 
 def _century_or_text(arguments: Arguments) -> str:
@@ -335,7 +305,7 @@ def _century_or_text(arguments: Arguments) -> str:
     ('XVIe siècle', 'struck')
     """
     is_number = _ROMAN.fullmatch(arguments.get("1", ""))
-    return _century(arguments) if is_number else _given(arguments, _TEXT_KEYS.split())
+    return _filled(WORDS["template"]["siècle"] if is_number else "{first}", arguments)
 
 
 def _siglo(arguments: Arguments) -> str:
@@ -353,27 +323,19 @@ _TEXT_FUNCTIONS = ("formatnum:", "lc:", "uc:", "lcfirst:", "ucfirst:")
 
 # The placeholders of `pipeline.wikipedia.templates` that are functions.
 _FUNCTIONS: dict[str, Callable[[Arguments], str]] = {
-    "first": lambda given: _given(given, _TEXT_KEYS.split()),
+    "first": lambda given: _given(given, _TEXT_KEYS),
     "last": lambda given: (_nameless(given) or [HOLE])[-1],
-    "joined": lambda given: "".join(_nameless(given)) or HOLE,
-    "spaced": lambda given: " ".join(_nameless(given)) or HOLE,
     "pair": lambda given: " ".join(_nameless(given)[:2]) or HOLE,
     "values": lambda given: "; ".join(filter(None, given.values())),
     "convert": _convert,
-    "circa": lambda given: " – ".join(f"c. {y}" for y in _nameless(given)) or "c.",
     "date": _date,
     "as_of": _as_of,
     "fraction": _fraction,
     "value": _value,
-    "nihongo": _nihongo,
     "interlanguage": _interlanguage,
     "ship": _ship,
-    "reign": lambda given: "r. " + "–".join(_nameless(given)),
-    "century": _century,
     "century_or_text": _century_or_text,
     "siglo": _siglo,
     "measure": _measure,
     "unit": _unit,
-    "power": lambda given: f"×10^{given['1']}" if given.get("1") else "e",
-    "issue": lambda given: " ".join(["nº", *_nameless(given)]),
 }

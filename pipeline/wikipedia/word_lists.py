@@ -8,12 +8,13 @@ the English names, and a bare ``<page>`` has no siteinfo at all.
 import json
 import re
 from importlib.resources import files
+from typing import Any
 from unicodedata import normalize
 
 _COMMENT = re.compile(r"(?:# .*\n)+")
 
 # Of each kind of word what its names show.
-WORDS: dict[str, dict[str, str]] = {}
+WORDS: dict[str, dict[str, Any]] = {}
 # MediaWiki stores NFC, an editor of the file may not.
 _text = normalize("NFC", (files("pipeline.wikipedia") / "words.txt").read_text("utf-8"))
 for _block in _text.strip().split("\n\n")[1:]:
