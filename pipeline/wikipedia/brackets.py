@@ -1,7 +1,7 @@
 """Resolve the brackets of wikitext: templates, links and tables.
 
 A stack and a single pass, so that the time is linear in the length of any text: the
-stack has a maximum depth (deeper brackets are only counted), and the text of a bracket
+stack has a maximum depth (what opens deeper is left out), and the text of a bracket
 is passed on only once. A bracket that is never closed must not swallow the article: a
 blank line ends an open link, a heading ends everything open, and the text in an open
 bracket is kept without its parameters.
@@ -9,6 +9,7 @@ bracket is kept without its parameters.
 
 import re
 from collections.abc import Collection
+from dataclasses import dataclass, field
 
 from pipeline.wikipedia.templates import HOLE, template_text
 from pipeline.wikipedia.word_lists import LANGUAGE_CODES
@@ -36,6 +37,7 @@ _MEDIA_FILE = re.compile(
 _PARENTHESIS_AT_END = re.compile(r" ?\([^()]*\)$|, .*$")
 
 
+@dataclass(slots=True)
 class _Frame:
     """One open bracket.
 
@@ -44,12 +46,9 @@ class _Frame:
         width: The number of its braces that are still open.
     """
 
-    __slots__ = ("kind", "parts", "width")
-
-    def __init__(self, kind: str, *, width: int = 2) -> None:
-        self.kind = kind
-        self.parts: list[str] = []
-        self.width = width
+    kind: str
+    width: int = 2
+    parts: list[str] = field(default_factory=list)
 
 
 def resolve_brackets(text: str, *, prefixes: Collection[str]) -> str:
@@ -84,7 +83,6 @@ class _Scanner:
         self._prefixes = prefixes
         self._stack = [_Frame("text")]
         self.parts = self._stack[0].parts
-        self._uncounted = {"template": 0, "link": 0, "table": 0}
 
     def take(self, token: str, *, heading: bool) -> None:
         """Act on one token."""
@@ -99,19 +97,22 @@ class _Scanner:
             for _ in range(min(len(token) // 2, _MAX_DEPTH)):
                 self._open("link")
         elif first == "]":
-            self._close_links(len(token))
+            if len(token) % 2:
+                self.parts.append("]")
+            for _ in range(min(len(token) // 2, 2 * _MAX_DEPTH)):
+                if not self._reach("link"):
+                    return
+                content = self._pop()
+                self.parts.append(_link_text(content, prefixes=self._prefixes))
         elif token[-1] == "|":
             self._open("table")
         elif token[-1] == "}":
-            if self._counted("table"):
-                return
-            if self._reach("table", through=("template", "link")):
+            if self._reach("table"):
                 self._pop()
             self.parts.append("\n")
         else:
             if heading:
                 self._abandon(down_to=1)
-                self._uncounted = dict.fromkeys(self._uncounted, 0)
             while self._stack[-1].kind == "link":
                 self._abandon(down_to=len(self._stack) - 1)
             self.parts.append("\n")
@@ -122,13 +123,9 @@ class _Scanner:
         return "".join(self.parts)
 
     def _open(self, kind: str, *, width: int = 2) -> None:
-        if len(self._stack) > _MAX_DEPTH:
-            self._uncounted[kind] += width // 2
-            return
-        self._uncounted[kind] += max(0, width - _MAX_WIDTH) // 2
-        frame = _Frame(kind, width=min(width, _MAX_WIDTH))
-        self._stack.append(frame)
-        self.parts = frame.parts
+        if len(self._stack) <= _MAX_DEPTH:
+            self._stack.append(_Frame(kind, min(width, _MAX_WIDTH)))
+            self.parts = self._stack[-1].parts
 
     def _pop(self) -> str:
         """Close the innermost bracket and return what is in it."""
@@ -143,10 +140,10 @@ class _Scanner:
             content = self._pop()
             self.parts.append(_loose_text(content, kind=kind, prefixes=self._prefixes))
 
-    def _reach(self, kind: str, *, through: tuple[str, ...]) -> bool:
+    def _reach(self, kind: str) -> bool:
         """Make the innermost bracket of a kind the top of the stack.
 
-        Brackets of the kinds in `through` may be open inside it; they are abandoned.
+        Other brackets that are open inside it are abandoned, but for a table in a link.
         Returns whether there was such a bracket.
         """
         for depth in range(len(self._stack), 1, -1):
@@ -154,23 +151,13 @@ class _Scanner:
             if found == kind:
                 self._abandon(down_to=depth)
                 return True
-            if found not in through:
-                return False
-        return False
-
-    def _counted(self, kind: str) -> bool:
-        """Whether a closing bracket closes one too deep for the stack."""
-        if self._uncounted[kind]:
-            self._uncounted[kind] -= 1
-            return True
+            if (kind, found) == ("link", "table"):
+                break
         return False
 
     def _close_template(self, width: int) -> None:
         while width >= 2:
-            if self._counted("template"):
-                width -= 2
-                continue
-            if not self._reach("template", through=("link", "table")):
+            if not self._reach("template"):
                 return
             frame = self._stack[-1]
             taken = min(width, frame.width, 3)
@@ -187,17 +174,6 @@ class _Scanner:
             else:
                 self._pop()
                 self.parts.append(shown)
-
-    def _close_links(self, width: int) -> None:
-        if width % 2:
-            self.parts.append("]")
-        for _ in range(min(width // 2, 2 * _MAX_DEPTH)):
-            if self._counted("link"):
-                continue
-            if not self._reach("link", through=("template",)):
-                return
-            content = self._pop()
-            self.parts.append(_link_text(content, prefixes=self._prefixes))
 
 
 def _link_text(content: str, *, prefixes: Collection[str]) -> str:
@@ -230,12 +206,10 @@ def _is_hidden(target: str, *, prefixes: Collection[str]) -> bool:
     (True, False)
     """
     prefix, colon, _ = target.partition(":")
-    if not colon:
-        return False
     prefix = prefix.strip().lower().replace("_", " ")
-    if prefix in prefixes or prefix in LANGUAGE_CODES:
-        return True
-    return bool(prefix) and _MEDIA_FILE.search(target) is not None
+    if not colon or not prefix:
+        return False
+    return bool(prefix in prefixes or prefix in LANGUAGE_CODES or _MEDIA_FILE.search(target))
 
 
 def _loose_text(content: str, *, kind: str, prefixes: Collection[str]) -> str:
@@ -249,13 +223,11 @@ def _loose_text(content: str, *, kind: str, prefixes: Collection[str]) -> str:
     """
     first, newline, rest = content.partition("\n")
     if kind == "link":
-        if _is_hidden(first.partition("|")[0], prefixes=prefixes):
-            return newline + rest
         target, bar, label = first.partition("|")
-        return (label if bar else target).replace("]", "", 1) + newline + rest
-    if "|" in first or rest.startswith("|") or kind == "table":
-        first = HOLE
-    if newline:
-        lines = (line for line in rest.split("\n") if not line.startswith(("|", "!")))
-        rest = "\n".join(lines)
+        is_hidden = _is_hidden(target, prefixes=prefixes)
+        first = "" if is_hidden else (label if bar else target).replace("]", "", 1)
+    else:
+        if "|" in first or rest.startswith("|") or kind == "table":
+            first = HOLE
+        rest = "\n".join(line for line in rest.split("\n") if not line.startswith(("|", "!")))
     return first + newline + rest

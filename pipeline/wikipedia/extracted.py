@@ -53,10 +53,7 @@ def starts_article(line: bytes) -> bool:
     >>> starts_article(b'<doc id="1" url="u" title="Ada">'), starts_article(b"<doc is")
     (True, False)
     """
-    if b"<doc " not in line:
-        return False
-    text = decode(line).partition("\n")[0]
-    return _opened_title(text) is not None
+    return _opened_title(decode(line).partition("\n")[0]) is not None
 
 
 def find_address(head: bytes) -> str:
@@ -140,7 +137,7 @@ _HATNOTE = re.compile(
 )
 # A heading of up to six words, as wikiextractor ends them with a full stop.
 _TITLE = re.compile(r"[^\W\d_][^\W_]*(?:[ ’'-][^\W\d_][^\W_]*){0,5}\.?\s*")
-_EITHER_BRACKET = re.compile(r"[\[\]]")
+_OF_TEMPLATE = re.compile(r"(TEMPLATE\[|[\[\]])")
 
 
 def article_document(
@@ -161,15 +158,13 @@ def article_document(
 
 def article_paragraphs(lines: Iterable[str], *, title: str) -> Iterator[str]:
     """The lines of an article that are prose, an empty one for every other."""
-    min_words = 0
-    is_first, is_after_title = True, False
+    min_words, is_after_title = 0, False
     full = [line for line in lines if line and not line.isspace()]
-    for raw, following in itertools.pairwise([*full, ""]):
+    for place, (raw, following) in enumerate(itertools.pairwise([*full, ""])):
         line = raw
         if "&" in raw:
             line = _LINE_BREAK.sub(" ", decode_entities(raw))
-        is_title, is_first = is_first and line.strip() == title, False
-        if is_title:
+        if place == 0 and line.strip() == title:
             continue
         heading = line.removeprefix(_HEADING)
         if len(heading) < LONGEST_TITLE and is_apparatus(heading):
@@ -227,22 +222,15 @@ def is_wiki40b(text: str) -> bool:
 
 
 def lines_of_wiki40b(text: str) -> list[str]:
-    r"""The lines of an article of Wiki-40B, its title left out.
+    r"""The lines of an article; of Wiki-40B without its marks and its title.
 
     >>> lines_of_wiki40b("\n_START_ARTICLE_\nAda\n_START_SECTION_\nLife\n"
     ...                  "_START_PARAGRAPH_\nShe wrote._NEWLINE_She died.")
     ['Section::::Life', 'She wrote.', 'She died.']
     """
-    lines: list[str] = []
-    marker = ""
-    for line in text.replace("_NEWLINE_", "\n").split("\n"):
-        if line.startswith("_START_") and line.endswith("_"):
-            marker = line
-        elif marker == "_START_SECTION_":
-            lines.append(_HEADING + line)
-        elif marker != _START_ARTICLE and line:
-            lines.append(line)
-    return lines
+    text = re.sub(f"{_START_ARTICLE}\n.*|_START_PARAGRAPH_", "", text)
+    lines = text.replace("_START_SECTION_\n", _HEADING).replace("_NEWLINE_", "\n").split("\n")
+    return [*filter(None, lines)]
 
 
 def remove_templates(line: str) -> str:
@@ -252,14 +240,10 @@ def remove_templates(line: str) -> str:
     'It is  so.'
     """
     kept = []
-    position = 0
-    while (start := line.find(_TEMPLATE, position)) >= 0:
-        kept.append(line[position:start])
-        depth = 1
-        position = len(line)
-        for bracket in _EITHER_BRACKET.finditer(line, start + len(_TEMPLATE)):
-            depth += 1 if bracket[0] == "[" else -1
-            if depth == 0:
-                position = bracket.end()
-                break
-    return "".join(kept) + line[position:]
+    depth = 0
+    for part in _OF_TEMPLATE.split(line):
+        if depth or part == _TEMPLATE:
+            depth += part.endswith("[") - (part == "]")
+        else:
+            kept.append(part)
+    return "".join(kept)

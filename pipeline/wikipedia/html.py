@@ -6,7 +6,6 @@ closed, only the tag itself is removed.
 """
 
 import re
-from functools import cache
 from html.entities import html5
 
 # Their content is not prose.
@@ -87,7 +86,7 @@ def _find_end(text: str, *, name: str, start: int) -> tuple[int, int] | None:
     if name == "!--":
         end = text.find("-->", start)
         return None if end < 0 else (end, end + 3)
-    for tag in _tags(name).finditer(text, start):
+    for tag in re.compile(rf"(?i)<(/?){name}\b([^<>]*+)>").finditer(text, start):
         is_opening = not tag[1]
         if is_opening and (name == "nowiki" or tag[2].endswith("/")):
             continue
@@ -97,34 +96,25 @@ def _find_end(text: str, *, name: str, start: int) -> tuple[int, int] | None:
     return None
 
 
-@cache
-def _tags(name: str) -> re.Pattern[str]:
-    """The pattern of the opening and closing tags of a name."""
-    return re.compile(rf"(?i)<(/?){name}\b([^<>]*+)>")
-
-
 def _remove_tables(text: str) -> str:
     """The text without ``<table>`` elements, however nested.
 
     >>> _remove_tables("a<table><tr><table></table></table>b<table>c")
     'ab<table>c'
     """
+    parts: list[str] = []
+    # How many parts stand before each table that is open.
     open_tables: list[int] = []
-    closed: list[tuple[int, int]] = []
-    for tag in _TABLE_TAG.finditer(text):
-        if not tag[1]:
-            open_tables.append(tag.start())
-        elif open_tables:
-            start = open_tables.pop()
-            while closed and closed[-1][0] > start:
-                closed.pop()
-            closed.append((start, tag.end()))
-    parts = []
     position = 0
-    for start, end in closed:
-        parts.append(text[position:start])
-        position = end
-    return "".join([*parts, text[position:]]) if closed else text
+    for tag in _TABLE_TAG.finditer(text):
+        parts.append(text[position : tag.start()])
+        position = tag.start()
+        if not tag[1]:
+            open_tables.append(len(parts))
+        elif open_tables:
+            del parts[open_tables.pop() :]
+            position = tag.end()
+    return "".join([*parts, text[position:]])
 
 
 def remove_tags(text: str) -> str:

@@ -10,8 +10,8 @@ page that is not text in any encoding is dropped.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from pipeline.core.documents import CUT_OFF, NO_TEXT, Document, Documents, Dropped, ReadingCounts
 from pipeline.storage.lines import decode, is_binary
@@ -35,8 +35,7 @@ _PAGE_END = b"</page>"
 _NAMESPACE_NAME = re.compile(r"<namespace\s(?>[^<>]*?key=\"(-?\d{1,9})\")[^<>/]*+>([^<]+)<")
 
 
-@dataclass(frozen=True)
-class SiteInfo:
+class SiteInfo(NamedTuple):
     """What the head of a dump says about its wiki.
 
     Attributes:
@@ -45,7 +44,7 @@ class SiteInfo:
     """
 
     language: str | None = None
-    namespaces: dict[int, str] = field(default_factory=dict)
+    namespaces: Mapping[int, str] = {}
 
     @property
     def hidden_prefixes(self) -> frozenset[str]:
@@ -96,13 +95,10 @@ def read_pages(
     (('Ada wrote programs.',), Dropped(reason='page cut off'))
     """
     for page in _cut_pages(blocks):
-        found = page
-        if not isinstance(page, Dropped):
-            found = _find_text(page, siteinfo=siteinfo)
-        if isinstance(found, Dropped):
-            yield found
+        if isinstance(page, Dropped):
+            yield page
         else:
-            yield _read_text(found, siteinfo=siteinfo, counts=counts)
+            yield _read_page(page, siteinfo=siteinfo, counts=counts)
 
 
 def _cut_pages(blocks: Iterable[bytes]) -> Iterator[bytes | Dropped]:
@@ -153,8 +149,10 @@ _TITLE = re.compile(rb"<title>([^<]*)</title>")
 _TITLE_IN_PARENTHESES = re.compile(r"\(([^()]+)\)$")
 
 
-def _find_text(page: bytes, *, siteinfo: SiteInfo) -> bytes | Dropped:
-    """The wikitext of an article, or the reason why the page has none."""
+def _read_page(
+    page: bytes, *, siteinfo: SiteInfo, counts: ReadingCounts | None
+) -> Document | Dropped:
+    """The text of an article as a document, or the reason why the page has none."""
     # The last revision, should the dump have the history.
     head, _, revision = page.rpartition(b"<revision")
     reason = _reason_in_head(head, siteinfo=siteinfo)
@@ -166,13 +164,22 @@ def _find_text(page: bytes, *, siteinfo: SiteInfo) -> bytes | Dropped:
     model = _MODEL.search(revision)
     if model and model[1].strip() != b"wikitext":
         return OTHER_MODEL
-    end = revision.find(b"</text>", opening.end())
-    if end < 0:
+    content, end, _ = revision[opening.end() :].partition(b"</text>")
+    if not end:
         return CUT_OFF
-    content = revision[opening.end() : end]
     if is_binary(content):
         return NOT_UTF8
-    return content
+    text = decode(content, counts=counts)
+    if text.startswith("<![CDATA["):
+        text = text.removeprefix("<![CDATA[").removesuffix("]]>")
+    else:
+        text = _unescape(text)
+    if _is_redirect(text):
+        return REDIRECT
+    if _is_disambiguation(text):
+        return DISAMBIGUATION
+    paragraphs = strip_wikitext(text, prefixes=siteinfo.hidden_prefixes, counts=counts)
+    return Document(tuple(paragraphs)) if paragraphs else NO_TEXT
 
 
 def _reason_in_head(head: bytes, *, siteinfo: SiteInfo) -> Dropped | None:
@@ -227,23 +234,6 @@ _TEMPLATE_NAME = re.compile(r"\{\{([^|{}\n<]{2,50})")
 _SWITCH = re.compile(r"__\w{4,20}?__")
 
 
-def _read_text(
-    content: bytes, *, siteinfo: SiteInfo, counts: ReadingCounts | None
-) -> Document | Dropped:
-    """What a text element holds as a document, or the reason why it is left out."""
-    text = decode(content, counts=counts)
-    if text.startswith("<![CDATA["):
-        text = text.removeprefix("<![CDATA[").removesuffix("]]>")
-    else:
-        text = _unescape(text)
-    if _is_redirect(text):
-        return REDIRECT
-    if _is_disambiguation(text):
-        return DISAMBIGUATION
-    paragraphs = strip_wikitext(text, prefixes=siteinfo.hidden_prefixes, counts=counts)
-    return Document(tuple(paragraphs)) if paragraphs else NO_TEXT
-
-
 def _is_redirect(text: str) -> bool:
     """Whether the text begins like a redirect, in any language.
 
@@ -253,10 +243,10 @@ def _is_redirect(text: str) -> bool:
     False
     """
     found = _REDIRECT.match(text)
-    if not found:
-        return False
-    is_shouted = not found[1] and found[2].upper() == found[2]
-    return is_shouted or found[2].lower() in WORDS["redirect word"]
+    return found is not None and (
+        (not found[1] and found[2].upper() == found[2])
+        or found[2].lower() in WORDS["redirect word"]
+    )
 
 
 def _is_disambiguation(text: str) -> bool:
@@ -268,8 +258,6 @@ def _is_disambiguation(text: str) -> bool:
     names = {
         " ".join(name.replace("_", " ").split()).lower() for name in _TEMPLATE_NAME.findall(text)
     }
-    if not names.isdisjoint(WORDS["disambiguation template"]):
-        return True
-    return "__" in text and any(
-        switch.lower() in WORDS["disambiguation word"] for switch in _SWITCH.findall(text)
-    )
+    words = map(str.lower, _SWITCH.findall(text))
+    is_none = names.isdisjoint(WORDS["disambiguation template"])
+    return not (is_none and {*words}.isdisjoint(WORDS["disambiguation word"]))

@@ -12,10 +12,7 @@ from pipeline.wikipedia.word_lists import WORDS
 
 # A shorter line of running text is a fragment unless it ends like a sentence; a list
 # item ("Ada Lovelace, English writer") needs more words to be prose.
-_MIN_WORDS = 4
-_MIN_ITEM_WORDS = 8
-_MIN_SENTENCE_WORDS = 2
-_MIN_ITEM_SENTENCE_WORDS = 5
+_LEAST_WORDS, _LEAST_ITEM_WORDS = (4, 2), (8, 5)
 
 _APPARATUS = WORDS["apparatus title"]
 _LETTER = re.compile(r"[^\W\d_]")
@@ -69,8 +66,8 @@ def split_paragraphs(text: str, *, counts: ReadingCounts | None = None) -> list[
             paragraphs.append(paragraph)
             if counts is not None and HOLE in block:
                 open_text = _HOLED_PARENTHESES.sub("", block)
-                counts.changed[LOST_WORDS] += len(_LOST_WORDS.findall(block))
-                counts.changed[LOST_WORDS] += len(_LOST_AFTER_MARK.findall(open_text))
+                lost = _LOST_WORDS.findall(block) + _LOST_AFTER_MARK.findall(open_text)
+                counts.changed[LOST_WORDS] += len(lost)
         elif counts is not None and paragraph:
             counts.dropped[NOT_PROSE] += 1
     return paragraphs
@@ -208,17 +205,13 @@ def _is_prose(paragraph: str, *, is_item: bool) -> bool:
     """
     if not _LETTER.search(paragraph):
         return False
-    words = len(paragraph.split(None, _MIN_ITEM_WORDS))
-    if words < _MIN_ITEM_WORDS and not paragraph.isascii():
+    most = _LEAST_ITEM_WORDS[0]
+    words = len(paragraph.split(None, most))
+    if words < most and not paragraph.isascii():
         unspaced = len(_UNSPACED.findall(paragraph[:100]))
         words += unspaced // CHARACTERS_PER_WORD
-    if is_item:
-        enough, enough_for_sentence = _MIN_ITEM_WORDS, _MIN_ITEM_SENTENCE_WORDS
-    else:
-        enough, enough_for_sentence = _MIN_WORDS, _MIN_SENTENCE_WORDS
-    if words >= enough:
-        return True
-    return words >= enough_for_sentence and bool(_SENTENCE_END.search(paragraph))
+    enough, of_sentence = _LEAST_ITEM_WORDS if is_item else _LEAST_WORDS
+    return words >= enough or (words >= of_sentence and bool(_SENTENCE_END.search(paragraph)))
 
 
 _HOLED_PARENTHESES = re.compile(f"[(（][^()（）{HOLE}]*+{HOLE}[^()（）]*+[)）]")
@@ -281,11 +274,9 @@ def _mend(parentheses: re.Match[str]) -> str:
     """
     kept = ""
     parts = _SEPARATOR.split(parentheses[0][1:-1])
-    for position in range(0, len(parts), 2):
-        part = parts[position]
+    for separator, part in zip(["", *parts[1::2]], parts[::2], strict=True):
         if not _is_emptied(part):
-            separator = parts[position - 1] if kept else ""
-            kept += separator + part.replace(HOLE, "")
+            kept += separator * bool(kept) + part.replace(HOLE, "")
     return parentheses[0][0] + kept.strip() + parentheses[0][-1] if kept else ""
 
 

@@ -106,8 +106,6 @@ def _keep_apostrophe(line: str) -> str:
     >>> _keep_apostrophe("dell'''Odissea'' e '''Ada'''")
     "dell&#39;''Odissea'' e '''Ada'''"
     """
-    if not _APOSTROPHE_AND_ITALICS.search(line):
-        return line
     lengths = [len(run) for run in _QUOTE_RUN.findall(line)]
     bold = sum(length >= 3 for length in lengths)
     italic = sum(length == 2 or length >= 5 for length in lengths)
