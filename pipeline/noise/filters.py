@@ -98,10 +98,9 @@ def clean(
         paragraphs = [
             " ".join(ftfy.fix_text(before, settings).split()) or before for before in paragraphs
         ]
-    if config.keep_languages:
-        wanted = config.keep_languages.split(",")
-        if language_of("\n".join(paragraphs)) not in wanted:
-            return None, removed_whole(document, OTHER_LANGUAGE)
+    wanted = config.keep_languages
+    if wanted and language_of("\n".join(paragraphs)) not in wanted.split(","):
+        return None, removed_whole(document, OTHER_LANGUAGE)
     kept, removed = [], []
     for place, (before, after) in enumerate(zip(document.paragraphs, paragraphs, strict=True)):
         if repeated and line_number(after) in repeated:

@@ -8,6 +8,7 @@ for any order, worker and runner. What the documents of a chunk gave is a JSON o
 
 import bisect
 import hashlib
+import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -61,7 +62,7 @@ class Looker:
         self._bounds = bounds
         self._totals, self._longest = Counter(dict.fromkeys(_COUNTED, 0)), 0
         self._sampled: dict[int, dict[str, Any]] = {}
-        # The least draws above the bound, for texts of few documents.
+        # The least draws, for texts of few documents.
         self._least: list[int] = []
         # The number of its document and the hash of each, `[2, S]`.
         self._shingles: list[Keys] = []
@@ -75,18 +76,14 @@ class Looker:
         self._totals.update(dict(zip(_COUNTED, counts, strict=True)))
         self._longest = max(self._longest, characters)
         place = draw(number, _SAMPLED)
-        if place >= self._bounds.documents:
-            is_enough = len(self._sampled) - len(self._least) >= LEAST_DOCUMENTS
-            is_above = self._least[LEAST_DOCUMENTS - 1 :] and place >= self._least[-1]
-            if is_enough or is_above:
-                return
-            if place not in self._least:
-                bisect.insort(self._least, place)
-            for gone in self._least[LEAST_DOCUMENTS:]:
-                self._sampled.pop(gone, None)
-            del self._least[LEAST_DOCUMENTS:]
-        if place not in self._sampled:
+        least = sorted({*self._least, place})
+        self._least = least[:LEAST_DOCUMENTS]
+        is_sampled = place < self._bounds.documents or place in self._least
+        if is_sampled and place not in self._sampled:
             self._sampled[place] = look_at(document)
+        for other in least[LEAST_DOCUMENTS:]:
+            if other >= self._bounds.documents:
+                self._sampled.pop(other, None)
 
     def see_runs(self, number: int, runs: Keys) -> None:
         """Remember some of a document's runs of eight words, by their hashes `[S]`."""
@@ -114,15 +111,13 @@ def look_at(document: Document) -> dict[str, Any]:
     >>> seen["html"], seen["lines"][line_key("He came.")]
     ('He came. See &amp; hear. He came.', [16, 'He came.'])
     """
-    kept, left = [], MAX_CHARACTERS
-    for paragraph in document.paragraphs:
-        if left <= 0:
-            break
-        kept.append(paragraph[:left])
-        left -= len(paragraph)
-    text = "\n".join(kept)
-    characters = sum(map(len, kept))
-    total = sum(map(len, document.paragraphs))
+    *starts, total = itertools.accumulate(map(len, document.paragraphs), initial=0)
+    kept = [
+        paragraph[: MAX_CHARACTERS - start]
+        for paragraph, start in zip(document.paragraphs, starts, strict=True)
+        if start < MAX_CHARACTERS
+    ]
+    text, characters = "\n".join(kept), min(total, MAX_CHARACTERS)
     lines: dict[str, list[Any]] = {}
     for line in kept:
         lines.setdefault(line_key(line), [0, _shortened(line)])[0] += len(line)
@@ -146,11 +141,9 @@ def _letters_by_script(text: str) -> Counter[str]:
     >>> _letters_by_script("Der Жук")
     Counter({'Latin': 3, 'Cyrillic': 3})
     """
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    counts = np.bincount(codes)
     scripts: Counter[str] = Counter()
-    for code in np.flatnonzero(counts).tolist():
-        scripts[script_of(chr(code))] += int(counts[code])
+    for character, count in Counter(text).items():
+        scripts[script_of(character)] += count
     del scripts[""]
     return scripts
 
@@ -185,8 +178,7 @@ _ELEMENT = (
     r"!--|!doctype\b)|&(?:[a-z]{2,8}|#\d{2,6}|#x[0-9a-f]{2,5});"
 )
 _ATTRIBUTE = r"\b(?:class|href|src|style)=(?:\"[^\"<>]{0,300}\"|&quot;)"
-_HTML = re.compile(_ELEMENT, re.IGNORECASE)
-_HTML_OR_ATTRIBUTE = re.compile(f"(?i){_ELEMENT}|{_ATTRIBUTE}")
+_HTML = re.compile(f"(?i){_ELEMENT}|{_ATTRIBUTE}")
 
 # Bytes that begin a character of UTF-8 of two or three, and those that follow.
 _TWO, _THREE = bytes(range(0xC2, 0xE0)), bytes(range(0xE0, 0xF0))
@@ -217,15 +209,14 @@ def html_remnants(text: str) -> list[str]:
     """
     if "<" not in text and "&" not in text and "=" not in text:
         return []
-    may_have_attribute = '="' in text or "=&" in text
-    return (_HTML_OR_ATTRIBUTE if may_have_attribute else _HTML).findall(text)
+    return _HTML.findall(text)
 
 
 def _shown(codes: bytes, encoding: str) -> str:
     """The characters of some bytes, as a set of an expression; some stay bytes."""
-    decoded = (bytes([code]).decode(encoding, errors="ignore") for code in codes)
+    decoded = codes.decode(encoding, errors="ignore")
     stayed = "".join(chr(code) for code in codes if code < 0xA0)
-    return f"[{re.escape(''.join(decoded) + stayed)}]"
+    return f"[{re.escape(decoded + stayed)}]"
 
 
 def _expression(encoding: str, least: int) -> re.Pattern[str]:
@@ -344,7 +335,7 @@ def sum_up(
         if language_of is not None and is_told:
             language = language_of(seen["excerpt"])
             languages[language] += seen["characters"] * seen["weight"]
-    for sign in ("html", "mojibake", "list"):
+    for sign in _SIGNS:
         # The share of the documents that show it, and some of them.
         examples = [seen[sign] for seen in looks if seen[sign]]
         signs[f"{sign}_share"] = round(len(examples) / max(1, len(looks)), 6)
@@ -428,10 +419,9 @@ def near_copy_share(runs: Keys, *, gone: Container[int]) -> dict[str, float]:
     number, is_new = number[once], is_new[once]
     # The first other document that has a run: mostly the same one for all near-copies.
     place = np.arange(len(number))
-    first = np.maximum.accumulate(np.where(is_new, place, 0))
-    second = np.minimum(first + 1, len(number) - 1)
-    other = np.where(place == first, number[second], number[first])
-    has_other = (place != first) | ((second > first) & ~is_new[second])
+    first = number[np.maximum.accumulate(np.where(is_new, place, 0))]
+    other = np.where(is_new, np.roll(number, -1), first)
+    has_other = ~is_new | ~np.append(is_new[1:], True)
     counts = np.bincount(number, minlength=len(documents))
     pairs, common = np.unique(
         number[has_other] * len(documents) + other[has_other], return_counts=True
@@ -461,14 +451,12 @@ def held_out_shares(
     >>> held_out_shares(runs, is_held_out=lambda n: n == 1, gone={3})
     {'held_out_share_before': 1.0, 'held_out_share': 0.5}
     """
-    numbers, shingles = runs
-    starts = np.flatnonzero(are_first(numbers))
-    lengths = np.diff(starts, append=len(numbers))
-    documents = numbers[starts].tolist()
+    documents, number = np.unique(runs[0], return_inverse=True)
     held_out, stays = (
-        np.repeat(np.array(list(map(each, documents)), np.bool_), lengths)
-        for each in (is_held_out, lambda number: number not in gone)
+        np.array([*map(each, documents.tolist())], np.bool_)[number]
+        for each in (is_held_out, lambda one: one not in gone)
     )
+    shingles = runs[1]
     own = distinct(shingles[held_out])
     if not len(own):
         return {}

@@ -11,6 +11,7 @@ A document is a number of 64 bits, its id. What goes is a function of the set of
 documents, so that neither the order of reading nor the worker matters.
 """
 
+import itertools
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
@@ -86,7 +87,7 @@ def signature(words: Keys) -> Signature | None:
     values = minima[: BANDS * ROWS].reshape(BANDS, ROWS)
     sums: Keys = (values * _ROW_FACTORS).sum(axis=1)
     sums += np.arange(BANDS, dtype=np.uint64)
-    sketch = (least(hashes) >> np.uint64(32)).astype(np.uint32)
+    sketch = (distinct(hashes)[:SKETCH] >> np.uint64(32)).astype(np.uint32)
     return Signature(draws(sums, 0), sketch[are_first(sketch)])
 
 
@@ -118,17 +119,6 @@ def ngram_hashes(words: Keys) -> Keys:
     2
     """
     return draws(ngrams(words, NGRAM), 0)
-
-
-def least(hashes: Keys) -> Keys:
-    """The least hashes, each once, ascending, `[<=SKETCH]`."""
-    if len(hashes) > 2 * SKETCH:
-        # Hashes are uniform: about half as many again as are wanted.
-        bound = np.uint64((3 * SKETCH << 63) // len(hashes))
-        found = distinct(hashes[hashes < bound])
-        if len(found) >= SKETCH:
-            return found[:SKETCH]
-    return distinct(hashes)[:SKETCH]
 
 
 def distinct(values: Keys) -> Keys:
@@ -179,12 +169,7 @@ def word_hashes(text: str) -> Keys:
     found, start = [], 0
     while start < len(text):
         # Whole lines, few enough that the arrays of all stay in the cache.
-        end = start + _BLOCK_CHARACTERS
-        if end < len(text):
-            line_end = text.rfind("\n", start, end)
-            if line_end < 0:
-                line_end = text.find("\n", end)
-            end = line_end + 1 or len(text)
+        end = text.find("\n", start + _BLOCK_CHARACTERS) + 1 or len(text)
         found.append(_hashes_of_block(text[start:end]))
         start = end
     return np.concatenate(found) if found else np.zeros(0, np.uint64)
@@ -275,11 +260,10 @@ def pairs_to_check(
     if choice == "drop":
         for place, first in enumerate(members[:PIVOTS]):
             yield from ((first, other) for other in members[place + 1 :])
-        return
-    held_out = [one for one in members if is_held_out(one)]
-    trained_on = [one for one in members if not is_held_out(one)]
-    for first in held_out[:PIVOTS]:
-        yield from ((first, other) for other in trained_on)
+    else:
+        held_out = [*filter(is_held_out, members)]
+        trained_on = itertools.filterfalse(is_held_out, members)
+        yield from itertools.product(held_out[:PIVOTS], trained_on)
 
 
 def which_go(near_copies: Iterable[Pair], choice: Choice) -> set[int]:
