@@ -118,7 +118,11 @@ def find_columns(table: Table, kind: Kind, *, given: Columns, is_labelled: bool)
     options = given.options
     if kind == "choose":
         _require(table, *options)
-        options = options or _options(table)
+        one = _first(table, NAMES["options"])
+        # In the order of their numbers or letters, which answers go by.
+        names = filter(_OPTION.fullmatch, table.columns)
+        several = sorted(names, key=lambda name: (len(name), name.lower()))
+        options = options or tuple(several if one is None else [one])
     elif kind == "embed" and (negative := _first(table, NAMES["negative"])):
         options = (negative,)
     found = dataclasses.replace(
@@ -188,12 +192,12 @@ def _with_texts(table: Table, kind: Kind, found: Columns) -> Columns:
             pair = _first(table, NAMES["question"])
     elif text is None:
         labels = label_names(table.columns, found.label or "")
-        for first, second in _PAIRS:
+        for names in _PAIRS:
+            both = [_first(table, (name,)) for name in names]
             # Labels of the latter are no degrees of likeness.
-            is_other = second == ("hypothesis" if kind == "embed" else "positive")
-            is_there = _first(table, (first,)) and _first(table, (second,))
-            if pair is None and is_there and not is_other and second not in labels:
-                text, pair = _first(table, (first,)), _first(table, (second,))
+            others = (*labels, "hypothesis" if kind == "embed" else "positive")
+            if pair is None and all(both) and names[1] not in others:
+                text, pair = both
         text = text or _first(table, NAMES["text"], without=pair)
         rest = _others(table, found)
         if text is None and len(rest) == 1 and not _NO_NAME.fullmatch(rest[0]):
@@ -203,14 +207,6 @@ def _with_texts(table: Table, kind: Kind, found: Columns) -> Columns:
     if kind == "answer" and pair is None:
         raise _unclear(table, "pair", kind=kind)
     return dataclasses.replace(found, text=text, pair=None if pair == text else pair)
-
-
-def _options(table: Table) -> tuple[str, ...]:
-    if (one := _first(table, NAMES["options"])) is not None:
-        return (one,)
-    names = filter(_OPTION.fullmatch, table.columns)
-    # In the order of their numbers or letters, which answers go by.
-    return tuple(sorted(names, key=lambda name: (len(name), name.lower())))
 
 
 def _others(table: Table, found: Columns) -> list[str]:
@@ -244,8 +240,6 @@ _NO_NAME = re.compile(r"\s*[-+]?[0-9.]+\s*|\s*(?:\S+\s+){3,}\S+\s*")
 
 
 def _unclear(table: Table, what: str, *, kind: Kind) -> SettingError:
-    pair = "second text" if kind == "embed" else "question"
-    names = {"text": "text", "pair": pair, "label": "label"}
     remedy = f"name it with {_FLAGS[what]}"
     if any(map(_NO_NAME.fullmatch, table.columns)):
         remedy += "; if these are no names, put a line of names above the first row"
@@ -253,9 +247,11 @@ def _unclear(table: Table, what: str, *, kind: Kind) -> SettingError:
         remedy = "write each part to a file of its own: jq -c '.train[]' FILE > train.jsonl"
     elif what == "label" and kind == "multilabel":
         remedy += ", which takes several names with commas between"
+    if what == "pair":
+        what = "second text" if kind == "embed" else "question"
     return SettingError(
         f"{table.path}: the columns {_named(table.columns)} do not show which one is "
-        f"the {names[what]}; {remedy}{wanted(kind)}"
+        f"the {what}; {remedy}{wanted(kind)}"
     )
 
 

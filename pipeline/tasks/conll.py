@@ -90,13 +90,13 @@ def read_conll(
             f"{path}, line {blocks[0][0][0]} has {width:,} columns, more than any word has; write "
             f"one word a line{wanted('tag')}"
         )
-    is_running = not names and width > 1 and "\t" not in text and {*map(len, blocks)} == {1}
-    if not has_tags and is_running:
+    are_single = {*map(len, blocks)} == {1}
+    if not has_tags and not names and width > 1 and "\t" not in text and are_single:
         raise AlbertError(
             f"{path} has no sentence of two lines; give one word a line, or send running text to "
             "standard input, one text a line."
         )
-    if has_tags and len(blocks) >= _FEW_WORDS and {*map(len, blocks)} == {1}:
+    if has_tags and len(blocks) >= _FEW_WORDS and are_single:
         raise AlbertError(
             f"{path} has an empty line after each word; put one between sentences "
             f"alone{wanted('tag')}"
@@ -213,8 +213,8 @@ def _blocks(
     """
     is_comment = _comments_of(lines)
     known = (NAMES["sentences"], NAMES["documents"])
-    found = (next((name for name in names if name in of_one), None) for of_one in known)
-    places = [names.index(name) for name in found if name is not None]
+    found = ([p for p, name in enumerate(names) if name in of_one] for of_one in known)
+    places = [places[0] for places in found if places]
     before: dict[int, str] = {}
     for is_filled, group in itertools.groupby(lines, key=lambda line: bool(line[1])):
         own = [line for line in group if is_filled and line[1][0] != _DOCUMENT_START]
@@ -284,9 +284,9 @@ def _places(
     else:
         values = [{cells[p] for cells in lines if p < len(cells)} for p in range(width)]
         tag = max((p for p in range(1, width) if not values[p] <= _NOTHING), default=tag)
-        below = [{cells[p] for cells in lines[1:] if p < len(cells)} for p in range(width)]
+        below = {place for cells in lines[1:] for place in enumerate(cells)}
         is_first = lines[0][0].lower() in NAMES["words"] and len(lines) > _FEW_WORDS
-        if is_first and not any(map(set.__contains__, below[1:], lines[0][1:])):
+        if is_first and below.isdisjoint(enumerate(lines[0][1:], 1)):
             raise SettingError(
                 f"{path}: the first line looks like names, {', '.join(lines[0]):.200}; "
                 f"say which one has the tags with --label-column NAME{wanted('tag')}"
@@ -300,20 +300,17 @@ def _places(
                     f"{path} has {width} columns and none that is surely of tags; say which one is "
                     f"with --label-column and its number{wanted('tag')}"
                 )
-        word = int(width > 1 and _are_numbered(blocks))
+        # The first column may number the lines of each sentence, or all lines.
+        firsts = [[cells[0] for _, cells in block] for block in blocks]
+        whole = [cells[0] for cells in lines]
+        counts_up = len(whole) > 1 and (_counts_up(whole) or all(map(_counts_up, firsts)))
+        word = int(width > 1 and counts_up)
         word += word == tag < width - 1
     if columns.text is not None and (width > 1 or columns.text in names):
         word = _place(columns.text, width, names, path=path)
     if columns.label is not None:
         tag = _place(columns.label, width, names, path=path)
     return word, tag
-
-
-def _are_numbered(blocks: Sequence[_Block]) -> bool:
-    """Whether the first column numbers the lines of each sentence, or all lines."""
-    firsts = [[cells[0] for _, cells in block] for block in blocks]
-    whole = [*itertools.chain.from_iterable(firsts)]
-    return len(whole) > 1 and (_counts_up(whole) or all(map(_counts_up, firsts)))
 
 
 def _counts_up(cells: list[str]) -> bool:
@@ -363,35 +360,30 @@ def _check_lines(blocks: Sequence[_Block], places: _Places, *, is_equal: bool, p
     for block in blocks:
         width = len(block[0][1])
         for number, cells in block:
-            is_short = last >= len(cells)
-            is_other = is_equal and len(cells) != width
-            if not is_short and not is_other and (tag == word or cells[tag] in known):
-                continue
-            place = f"{path}, line {number}"
-            if is_short:
-                raise AlbertError(
-                    f"{place} ends before column {last + 1}, where the "
-                    f"{'tag' if tag > word else 'word'} is; correct the line{wanted('tag')}"
-                )
-            if is_other:
-                remedy = "say which column has the tags with --label-column"
+            remedy = "say which column has the tags with --label-column"
+            if last >= len(cells):
+                what = "tag" if tag > word else "word"
+                why = f" ends before column {last + 1}, where the {what} is; correct the line"
+            elif is_equal and len(cells) != width:
                 if tag == word:
                     remedy = "send running text to standard input, one text a line"
-                raise AlbertError(
-                    f"{place} has {counted(len(cells), 'column')} and the first of its "
-                    f"sentence has {width}; correct it, or {remedy}{wanted('tag')}"
+                why = (
+                    f" has {counted(len(cells), 'column')} and the first of its sentence has "
+                    f"{width}; correct it, or {remedy}"
                 )
-            known.add(cells[tag])
-            if _NUMBERED.fullmatch(cells[tag]):
-                raise AlbertError(
-                    f"{place}: {cells[tag]!r:.60} has the number of its span, as WebAnno "
-                    f"writes it; export the file as CoNLL 2003{wanted('tag')}"
+            elif tag == word or cells[tag] in known:
+                continue
+            elif _NUMBERED.fullmatch(cells[tag]):
+                why = (
+                    f": {cells[tag]!r:.60} has the number of its span, as WebAnno writes it; "
+                    "export the file as CoNLL 2003"
                 )
-            if not cells[tag].strip() or " " in cells[tag].strip():
-                raise AlbertError(
-                    f"{place}: {cells[tag]!r:.60} in column {tag + 1} is no tag; correct it, or "
-                    f"say which column has the tags with --label-column{wanted('tag')}"
-                )
+            elif not cells[tag].strip() or " " in cells[tag].strip():
+                why = f": {cells[tag]!r:.60} in column {tag + 1} is no tag; correct it, or {remedy}"
+            else:
+                known.add(cells[tag])
+                continue
+            raise AlbertError(f"{path}, line {number}{why}{wanted('tag')}")
 
 
 def _check_words(blocks: Sequence[_Block], places: _Places, *, path: str) -> None:

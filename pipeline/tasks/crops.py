@@ -6,6 +6,7 @@ other subjects in the same batch are what it tells them from.
 """
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -40,7 +41,7 @@ class Passage(NamedTuple):
 
     def halves(self, tokenizer: Tokenizer) -> TaskExample:
         """Its two halves, of which one is to find the other."""
-        middle = int(np.searchsorted(self.starts, self.starts[-1] / 2))
+        middle = bisect_left(self.starts, self.starts[-1] / 2)
         middle = self.starts[min(max(middle, 1), len(self.starts) - 2)]
         parts = (self.ids[:middle], self.ids[middle:])
         return _pair(parts, tokenizer, name=self.digest.hex()[:16])
@@ -54,7 +55,7 @@ class Passage(NamedTuple):
         parts = []
         for size in rng.uniform(0.25, 0.5, 2) * self.starts[-1]:
             first = int(rng.integers(0, len(self.starts) - 1))
-            end = int(np.searchsorted(self.starts, self.starts[first] + size))
+            end = bisect_left(self.starts, self.starts[first] + size)
             end = min(max(end, first + 1), len(self.starts) - 1)
             parts.append(self.ids[self.starts[first] : self.starts[end]])
         return _pair(parts, tokenizer, name=self.digest.hex()[:16])

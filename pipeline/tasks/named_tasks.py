@@ -39,6 +39,13 @@ for _row in json.loads((files("pipeline.tasks") / "named_tasks.json").read_text(
     _header = tuple(_row.get("header", ()))
     NAMED_TASKS[_own["name"]] = NamedTask(TaskSpec(**_own), _row.get("files", ""), _header)
 
+
+def header_of(task: TaskSpec) -> tuple[str, ...]:
+    """The names of the columns in the files of a named task that do not name them."""
+    named = NAMED_TASKS.get(task.name)
+    return named.header if named else ()
+
+
 # Of tasks without a name; all others are sentences or pairs of them.
 _LENGTHS: dict[Kind, int] = {"answer": 384, "choose": 512}
 

@@ -10,7 +10,7 @@ from schemas.errors import AlbertError
 from schemas.task import Columns
 
 # What options are called where a file names them by letters.
-_LETTERS = "ABCDEFGHIJ"
+_LETTERS = {letter: place for place, letter in enumerate("ABCDEFGHIJ")}
 
 
 # Of so many rows for each option, the first is right in some of nearly every file.
@@ -118,8 +118,7 @@ def _letter(answer: Any) -> int | None:
     >>> _letter("b"), _letter("(B)"), _letter("ab")
     (1, 1, None)
     """
-    letter = str(answer).strip(" ().").upper()
-    return _LETTERS.index(letter) if letter in [*_LETTERS] else None
+    return _LETTERS.get(str(answer).strip(" ().").upper())
 
 
 def choice_of(row: Row, columns: Columns, *, are_places: bool) -> int | None:

@@ -135,20 +135,15 @@ def located(examples: Sequence[TaskExample], counts: Counter[str]) -> list[TaskE
 
 
 def _located(example: TaskExample, counts: Counter[str]) -> TaskExample:
-    if not example.answers or all(
-        example.text.startswith(answer.text, answer.start) and answer.start >= 0
-        for answer in example.answers
-    ):
-        return example
     answers = []
-    for answer in example.answers:
+    for answer in example.answers or ():
         start = nearest(example.text, answer)
         if start < 0:
             counts[NOT_FOUND] += 1
         elif start != answer.start >= 0:
             counts[MOVED] += 1
         answers.append(Answer(answer.text, start))
-    return dataclasses.replace(example, answers=tuple(answers))
+    return dataclasses.replace(example, answers=example.answers and tuple(answers))
 
 
 def nearest(text: str, answer: Answer) -> int:
@@ -212,18 +207,15 @@ def _rows_of_c3(document: Any, number: int, path: str) -> Iterator[Row]:
     """A row for each question on a document: its lines, its questions, and its id."""
     place = f"{path}, document {number + 1}"
     try:
-        text = "\n".join(as_texts(document[0]))
-        identity = document[2] if len(document) > 2 else number
-        for index, asked in enumerate(document[1]):
-            cells = {
-                "id": f"{identity}-{index}",
-                "text": text,
-                "question": as_text(asked["question"]),
-                "options": as_texts(asked["choice"]),
-                "label": asked.get("answer"),
-            }
-            yield Row(f"{place}, question {index}", cells, index)
-    except (KeyError, TypeError, IndexError, AttributeError):
+        lines, asked, *identity = document
+        record = {
+            "article": "\n".join(as_texts(lines)),
+            "questions": [as_text(each["question"]) for each in asked],
+            "options": [as_texts(each["choice"]) for each in asked],
+            "answers": [each.get("answer") for each in asked],
+        }
+    except (KeyError, TypeError, ValueError, AttributeError):
         raise AlbertError(
             f"{place} is not in the form of C3: lines, questions with choice and answer, and an id."
         ) from None
+    return _rows_of_race(Row(place, record, number), str(identity[0] if identity else number))

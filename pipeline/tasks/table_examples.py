@@ -314,9 +314,9 @@ def _labels(row: Row, name: str, divider: str) -> tuple[str, ...]:
     if isinstance(value, str):
         value = divided_labels(value, divider)
     found = value if isinstance(value, list) else [] if value is None else [value]
-    shown = [*map(str, found)]
-    if any(isinstance(each, list | dict) for each in found) or any(
-        label.startswith("{") and not label.endswith("}") for label in shown
+    if any(
+        isinstance(each, list | dict) or (str(each)[:1] == "{" and str(each)[-1:] != "}")
+        for each in found
     ):
         raise AlbertError(
             f"{row.place}: the labels {cell!r:.60} are neither a list of texts nor divided by "

@@ -14,7 +14,7 @@ from pipeline.core.documents import Dropped, ReadingCounts
 from pipeline.reading.column_files import ColumnTable
 from pipeline.reading.content import refuse_binary
 from pipeline.reading.head import HEAD_BYTES
-from pipeline.reading.quoted_rows import Cells
+from pipeline.reading.quoted_rows import MaybeCells
 from pipeline.reading.refusals import refuse_foreign_bytes
 from pipeline.reading.tables import (
     cleaned,
@@ -174,8 +174,8 @@ def parse_table(
 
 
 def _with_empty_cells(
-    rows: list[tuple[int, Cells | csv.Error]], text: str
-) -> Iterator[tuple[int, Cells | csv.Error]]:
+    rows: list[tuple[int, MaybeCells]], text: str
+) -> Iterator[tuple[int, MaybeCells]]:
     r"""The rows of one column, and an empty cell for each blank line between two of them.
 
     >>> list(_with_empty_cells([(1, ["text"]), (3, ["One."])], "text\n\nOne.\n\n"))
@@ -194,7 +194,7 @@ def _with_empty_cells(
 
 def divide_rows(
     text: str, width: int = 0, *, may_be_quoted: bool = True
-) -> Iterator[tuple[int, Cells | csv.Error]]:
+) -> Iterator[tuple[int, MaybeCells]]:
     """The number and the cells of each row; of a `width`, spaces divide them."""
     if width:
         lines = ((n, line) for n, line in enumerate(text.split("\n"), 1) if line)
@@ -221,7 +221,9 @@ def parse_parquet(data: bytes, path: str, *, are_named: bool = True) -> Table:
     groups = range(len(table.group_bytes))
     records = itertools.chain.from_iterable(map(table.records, groups))
     # As the library `datasets` writes them.
-    info: Any = parse_record((table.schema.metadata or {}).get(b"huggingface", b"").decode("utf-8", "replace"))
+    info: Any = parse_record(
+        (table.schema.metadata or {}).get(b"huggingface", b"").decode("utf-8", "replace")
+    )
     for key in ("info", "features"):
         info = info.get(key) if isinstance(info, dict) else None
     features = info if are_named and isinstance(info, dict) else {}
@@ -303,23 +305,28 @@ def json_records(text: str, path: str) -> Any:
     return rows
 
 
-def by_rows(value: Any, *, kind: Kind) -> Any:
-    """The records of an object of JSON that has a column, or a row, under each name.
+def records_of(value: dict[str, Any], *, kind: Kind) -> list[Any]:
+    """The records of an object of JSON: those in a list under a name, or itself.
 
-    So pandas writes a table unless it is asked for records.
+    Or it has a column, or a row, under each name. So pandas writes a table unless it is asked
+    for records.
 
-    >>> by_rows({"text": ["a", "b"], "label": {"0": 1, "1": 2}}, kind="classify")
+    >>> records_of({"data": [{"text": "a"}], "version": 1}, kind="classify")
+    [{'text': 'a'}]
+    >>> records_of({"text": ["a", "b"], "label": {"0": 1, "1": 2}}, kind="classify")
     [{'text': 'a', 'label': 1}, {'text': 'b', 'label': 2}]
-    >>> by_rows({"0": {"text": "a"}, "1": {"text": "b"}}, kind="classify")
+    >>> records_of({"0": {"text": "a"}, "1": {"text": "b"}}, kind="classify")
     [{'text': 'a'}, {'text': 'b'}]
-    >>> by_rows({"tokens": ["Ada", "ran"], "tags": ["B-PER", "O"]}, kind="tag")
-    {'tokens': ['Ada', 'ran'], 'tags': ['B-PER', 'O']}
+    >>> records_of({"tokens": ["Ada", "ran"], "tags": ["B-PER", "O"]}, kind="tag")
+    [{'tokens': ['Ada', 'ran'], 'tags': ['B-PER', 'O']}]
     """
-    if not isinstance(value, dict) or listed_records(value) is not None:
-        return value
+    lists = (value[name] for name in _RECORDS if isinstance(value.get(name), list))
+    for records in lists:
+        if all(isinstance(each, dict) for each in records):
+            return list(records)
     columns = [list(c.values()) if isinstance(c, dict) else c for c in value.values()]
     if not all(isinstance(c, list) for c in columns) or len({*map(len, columns)}) > 1:
-        return value
+        return [value]
     if all(map(str.isdecimal, value)):
         return list(value.values())
     # The words and the tags of one sentence are lists as well; no word has a space.
@@ -327,27 +334,21 @@ def by_rows(value: Any, *, kind: Kind) -> Any:
     has_lists = any(isinstance(cell, list) for each in columns for cell in each)
     has_spaces = any(" " in cell for each in texts for cell in each)
     if kind == "tag" and len(texts) > has_lists and not has_spaces:
-        return value
+        return [value]
     return [dict(zip(value, cells, strict=True)) for cells in zip(*columns, strict=True)]
 
 
-def listed_records(value: dict[str, Any]) -> list[Any] | None:
-    """The list of records that an object holds under ``data`` or ``rows``, if it does."""
-    lists = (value[name] for name in _RECORDS if isinstance(value.get(name), list))
-    return next((each for each in lists if all(isinstance(item, dict) for item in each)), None)
-
-
 def table_of_records(value: Any, *, path: str, kind: Kind) -> Table:
-    """The table that a value of JSON is: its records, or those under ``data`` or ``rows``."""
+    """The table that a value of JSON is."""
     if isinstance(value, dict):
-        records = listed_records(value)
-        value = [value] if records is None else records
-        if all(isinstance(each, dict) and isinstance(each.get("row"), dict) for each in value):
-            # As the viewer of the Hugging Face Hub has them.
-            value = [each["row"] for each in value]
+        value = records_of(value, kind=kind)
+    records = value if isinstance(value, list) else []
+    if all(isinstance(each, dict) and isinstance(each.get("row"), dict) for each in records):
+        # As the viewer of the Hugging Face Hub has them.
+        records = [each["row"] for each in records]
     rows = [
         record if isinstance(record, Row) else Row(f"{path}, record {number + 1}", record, number)
-        for number, record in enumerate(value if isinstance(value, list) else [])
+        for number, record in enumerate(records)
     ]
     for row in rows:
         if not isinstance(row.cells, dict):

@@ -43,7 +43,7 @@ _MAX_MISFITS = 0.1
 _MANY_SPANS = 20
 
 # Brackets around an entity, as CoNLL-2005 and 2012 have them: (PER*, *, *), (PER).
-_BRACKETED = re.compile(r"(?:\(([^()*\s]+))?(\*?)(\)?)")
+_BRACKETED = re.compile(r"(?:\(([^()*\s]+))?\*?(\)?)")
 
 # A tag among others, as in CoNLL-U's last column, and one of an entity in small letters.
 _KEYED = re.compile(r"(?<![^|])([^|=]+)=([^|]*)")
@@ -82,12 +82,15 @@ def entity_forms(tags: Collection[str]) -> dict[str, str] | None:
     return None
 
 
-def in_iob2(
-    examples: Sequence[TaskExample], *, counts: Counter[str]
+def in_one_scheme(
+    examples: Sequence[TaskExample], labels: Collection[str], *, counts: Counter[str]
 ) -> tuple[list[TaskExample], list[str]]:
     """The examples of a file with tags in IOB2, whatever their convention, and remarks.
 
     White space around a tag is no part of it.
+
+    Args:
+        labels: Of the task, if they are known; tags have their scheme.
     """
     for example in examples:
         if example.tags is not None and len(example.tags) != len(example.words):
@@ -95,27 +98,22 @@ def in_iob2(
                 f"{example.place}: the number of tags ({len(example.tags)}) is not "
                 f"that of the words ({len(example.words)}); correct it."
             )
-    tags = _without_brackets(
-        [[*map(str.strip, each.tags)] for each in examples if each.tags is not None]
-    )
+    tags = _without_brackets([[*map(str.strip, each.tags or ())] for each in examples])
     remarks = []
     different = set(itertools.chain.from_iterable(tags))
     if (forms := entity_forms(different)) is not None:
         if changed := sorted(f"{tag} as {form}" for tag, form in forms.items() if tag != form):
             remarks.append(f"tags are read as those of entities: {max(changed, key=len)}")
-        tags = [[forms[tag] for tag in each] for each in tags]
-    prefixed = with_prefixes(tag for each in tags for tag in each)
-    if are_entities(prefixed.values()):
-        tags = [[prefixed[tag] for tag in each] for each in tags]
+        prefixed = with_prefixes(forms.values())
+        tags = [[prefixed[forms[tag]] for tag in each] for each in tags]
         if convention_of(tags) != "IOB1" and (n := sum(map(without_beginning, tags))):
             counts[NO_BEGINNING] += n
         tags = [iob2(each) for each in tags]
-    following = iter(tags)
+    if labels and are_entities(labels) and not are_iob2(labels):
+        tags = [scheme_tags(each, labels) for each in tags]
     return [
-        example
-        if example.tags is None
-        else dataclasses.replace(example, tags=tuple(next(following)))
-        for example in examples
+        dataclasses.replace(example, tags=example.tags and tuple(own))
+        for example, own in zip(examples, tags, strict=True)
     ], remarks
 
 
@@ -129,25 +127,12 @@ def _without_brackets(tags: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
     for each in tags:
         own, inside = list[str](), None
         for mark in map(found.get, each):
-            kind, _, end = mark.groups() if mark else (None, "", "")
+            kind, end = mark.groups() if mark else (None, "")
             inside = kind or inside
             own.append(f"{'B' if kind else 'I'}-{inside}" if inside else "O")
             inside = None if end else inside
         result.append(own)
     return result
-
-
-def in_scheme_of(examples: Sequence[TaskExample], labels: Collection[str]) -> list[TaskExample]:
-    """Examples in IOB2 with tags in the scheme of the labels of a task."""
-    prefixed = with_prefixes(labels)
-    if not labels or not are_entities(prefixed.values()) or are_iob2(labels):
-        return list(examples)
-    return [
-        example
-        if example.tags is None
-        else dataclasses.replace(example, tags=scheme_tags(example.tags, labels))
-        for example in examples
-    ]
 
 
 class Span(NamedTuple):
@@ -171,24 +156,24 @@ def tags_of_spans(
     >>> tags_of_spans("in New York.", ["in", "New", "York."], spans, counts=Counter())
     ('O', 'B-LOC', 'I-LOC')
     """
-    apart: dict[Span, bool] = {}
+    apart: list[Span] = []
     for span in sorted(set(spans), key=lambda s: (s.start - s.end, s)):
         if any(span.start < other.end and other.start < span.end for other in apart):
             counts[OVERLAPPING] += 1
         else:
-            apart[span] = False
-    tags, place, before = [], 0, None
+            apart.append(span)
+    place = 0
+    of_words: list[Span | None] = [None]
     for word in words:
         start = text.index(word, place)
         place = start + len(word)
-        found = min((s for s in apart if s.start < place and s.end > start), default=None)
-        tags.append(f"{'I' if found is before else 'B'}-{found.type}" if found else "O")
-        if found:
-            apart[found] = True
-        before = found
-    if lost := list(apart.values()).count(False):
+        of_words.append(min((s for s in apart if s.start < place and s.end > start), default=None))
+    if lost := len({*apart} - {*of_words}):
         counts[NO_WORD] += lost
-    return tuple(tags)
+    return tuple(
+        f"{'I' if span is before else 'B'}-{span.type}" if span else "O"
+        for before, span in itertools.pairwise(of_words)
+    )
 
 
 def marked_value(cell: Any) -> Any:

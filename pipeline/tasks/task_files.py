@@ -23,14 +23,13 @@ from pipeline.tasks.columns import (
     unread_columns,
 )
 from pipeline.tasks.conll import names_words, read_conll
-from pipeline.tasks.named_tasks import NAMED_TASKS, wanted
+from pipeline.tasks.named_tasks import NAMED_TASKS, header_of, wanted
 from pipeline.tasks.options import first_option_of, with_options
 from pipeline.tasks.published import COLUMNS, published_rows, rows_of_folder
 from pipeline.tasks.table_examples import divider_of, examples_of_table, label_text, settled
 from pipeline.tasks.table_files import (
     Row,
     Table,
-    by_rows,
     decode_text,
     json_records,
     parse_parquet,
@@ -38,7 +37,7 @@ from pipeline.tasks.table_files import (
     read_data,
     table_of_records,
 )
-from pipeline.tasks.tags import in_iob2, in_scheme_of
+from pipeline.tasks.tags import in_one_scheme
 from schemas.errors import AlbertError, SettingError
 from schemas.task import TARGETS, Columns, TaskExample, TaskSpec
 
@@ -89,14 +88,13 @@ def read_task_file(
         why = f" ({list_reasons(file.counts)})" if +file.counts else ""
         raise AlbertError(f"{path} holds no examples{why}.")
     if task.kind == "tag":
-        examples, remarks = in_iob2(file.examples, counts=file.counts)
+        examples, remarks = in_one_scheme(file.examples, task.labels, counts=file.counts)
         longest = max(examples, key=lambda example: len(example.words))
         if len(longest.words) > _MOST_WORDS:
             remarks.append(
                 f"the sentence of {longest.place} has {len(longest.words):,} words; put an "
                 "empty line between sentences, or their number in a column sentence_id"
             )
-        examples = in_scheme_of(examples, task.labels)
         file = file._replace(examples=examples, remarks=(*file.remarks, *remarks))
     if not is_labelled:
         return file._replace(examples=[_unlabelled(e) for e in file.examples])
@@ -122,17 +120,17 @@ def _read(path: str, task: TaskSpec, *, is_labelled: bool, is_table: bool) -> Ta
         value = json_records(text, path)
         if (own := published_rows(value, task.kind, path=path)) is not None:
             return _of_published(own, task, path, counts)
-        table = table_of_records(by_rows(value, kind=task.kind), path=path, kind=task.kind)
+        table = table_of_records(value, path=path, kind=task.kind)
     elif task.kind == "tag":
         return _of_words(text, task, path=path, is_labelled=is_labelled, counts=counts)
     else:
         if not is_labelled and not is_table and _is_plain(text, task, path=path):
             return TaskFile(_plain_texts(text, path), task.columns, counts, (PLAIN,))
-        named = NAMED_TASKS.get(task.name)
         if text.lstrip()[:5] == "<?xml":
             raise AlbertError(f"{path} is XML, which is not read{wanted(task.kind)}")
-        header = named.header if named and not _has_names(text, task) else ()
-        table = parse_table(text, path=path, header=header, may_be_quoted=named is None)
+        header = () if _has_names(text, task) else header_of(task)
+        may_be_quoted = task.name not in NAMED_TASKS
+        table = parse_table(text, path=path, header=header, may_be_quoted=may_be_quoted)
     table.counts.update(counts)
     return _of_table(table, task, is_labelled=is_labelled)
 
@@ -181,10 +179,9 @@ def _is_plain(text: str, task: TaskSpec, *, path: str) -> bool:
     if task.kind not in ("classify", "multilabel", "regress", "embed") or task.columns.pair:
         return False
     first, _, others = text.strip().partition("\n")
-    named = NAMED_TASKS.get(task.name)
-    if _has_names(text, task) or ("\t" in first and (others or named)):
+    if _has_names(text, task) or ("\t" in first and (others or task.name in NAMED_TASKS)):
         return False
-    if named and named.header and first.partition(" ")[0] in task.labels:
+    if header_of(task) and first.partition(" ")[0] in task.labels:
         # As in TREC.
         return False
     # In a table all lines have as many cells as the first, which has several.
@@ -195,9 +192,7 @@ def _is_plain(text: str, task: TaskSpec, *, path: str) -> bool:
 
 def _has_names(text: str, task: TaskSpec) -> bool:
     """Whether the first line of a table has the name of a column that is read."""
-    named = NAMED_TASKS.get(task.name)
-    header = named.header if named else ()
-    known = {*NAMES["text"], *header, (task.columns.text or "text").lower()}
+    known = {*NAMES["text"], *header_of(task), (task.columns.text or "text").lower()}
     names = _first_names(text)
     # A name that is not known has no more than a few words.
     others = (name for name in names if name != task.columns.text)
@@ -328,8 +323,8 @@ def find_task_files(folder: str, task: TaskSpec) -> TaskPaths:
     paths = sorted([*Path(folder).glob("[!.]*"), *Path(folder).glob("[!._]*/[!.]*")])
     chosen = [path for path in paths if path.is_dir() and path.name in _RACE_FOLDERS]
     if task.kind != "choose" or not chosen:
-        data = [path for path in paths if _DATA_NAME.match(path.name)]
-        chosen = [p for p in data if pattern.fullmatch(p.name) and p.is_file()]
+        data = [path for path in paths if _DATA_NAME.match(path.name) and path.is_file()]
+        chosen = [path for path in data if pattern.fullmatch(path.name)]
     found = by_parts(chosen, folder=Path(folder))
     if not any(found[:3]):
         others = f"; it has {', '.join(path.name for path in paths)[:200]}" if paths else ""

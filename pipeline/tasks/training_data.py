@@ -286,12 +286,9 @@ def hold_out(examples: Examples) -> tuple[list[TaskExample], list[TaskExample]]:
     >>> sorted(e.label for e in held_out)
     ['0', '0', '1', '1']
     """
-    groups: dict[str, list[TaskExample]] = defaultdict(list)
-    for example in examples:
-        groups[example.text].append(example)
     by_label: dict[str, list[str]] = defaultdict(list)
-    for text, group in groups.items():
-        by_label[group[0].label or ""].append(text)
+    for text, first in {example.text: example for example in reversed(examples)}.items():
+        by_label[first.label or ""].append(text)
     chosen: set[str] = set()
     for texts in by_label.values():
         texts.sort(key=lambda text: hashlib.sha256(text.encode()).digest())
