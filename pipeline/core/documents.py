@@ -23,6 +23,15 @@ class Document(NamedTuple):
     is_held_out: bool = False
     lines: int = 0
 
+    def left_with(self, paragraphs: tuple[str, ...]) -> "Document":
+        """The document with some of its paragraphs, and a line less for each that went.
+
+        >>> Document(("Menu", "He came late."), lines=3).left_with(("He came late.",)).lines
+        2
+        """
+        lines = self.lines - len(self.paragraphs) + len(paragraphs)
+        return self._replace(paragraphs=paragraphs, lines=max(0, lines))
+
 
 class Dropped(NamedTuple):
     """Something that was read and left out; the reason is counted."""

@@ -112,7 +112,7 @@ def clean(
             removed.append(Removed(REPAIRED, place, before, after))
     if not removed:
         return document, ()
-    left = document._replace(paragraphs=tuple(kept)) if kept else None
+    left = document.left_with(tuple(kept)) if kept else None
     return left, tuple(removed)
 
 

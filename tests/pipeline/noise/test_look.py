@@ -7,6 +7,7 @@ import pytest
 
 from pipeline.core.documents import Document
 from pipeline.noise.decontamination import runs_of
+from pipeline.noise.filters import clean, line_number
 from pipeline.noise.look import (
     LEAST_DOCUMENTS,
     Bounds,
@@ -20,6 +21,7 @@ from pipeline.noise.look import (
     sum_up,
 )
 from pipeline.noise.near_copies import word_hashes
+from schemas.config import DataConfig
 
 ALL = bounds_for(0)
 FEW = Bounds(1 << 62, 1 << 62)
@@ -181,6 +183,16 @@ def test_lines_that_were_joined_are_a_share_of_all_lines():
     page = Document(("A page.", "Its end."))
     look = looked_at([enumerate([verse, listed, page])], ALL)
     assert look["joined_share"] == 0.3
+
+
+def test_lines_that_were_taken_out_were_not_joined():
+    page = Document(("Menu", "One.", "Sign in", "Two."), lines=4)
+    repeated = set(map(line_number, ("Menu", "Sign in")))
+    left, _ = clean(page, DataConfig(max_line_repeats=1), repeated=repeated)
+    verse = Document(("He came late.", "Why?"), lines=4)
+    assert looked_at([enumerate([left])], ALL)["joined_share"] == 0
+    # Two of the two lines of the page and the four of the verse.
+    assert looked_at([enumerate([left, verse])], ALL)["joined_share"] == 0.333333
 
 
 # What a person reads of a look.
