@@ -37,10 +37,10 @@ WORK = ".work"
 CHUNK_MARKS = f"{WORK}/split-*.json"
 LINE_MARKS = f"{WORK}/split-*.lines"
 # Of a chunk: its documents, a look at them, what is kept of them to find near-copies and
-# held-out text, the mark that it has been read; its lines, and the mark that they have
-# been counted.
+# held-out text, the mark that it has been read; its lines with their documents, and the
+# mark that they have been counted.
 ChunkFile = Literal[
-    "documents", "look", "signatures.npy", "sketches.npy", "runs", "json", "lines.npy", "lines"
+    "documents", "look", "signatures", "sketches", "runs", "json", "line-pairs", "lines"
 ]
 # What a job on a cluster writes, so that workers elsewhere know the folder again.
 SUBMITTED = f"{WORK}/submitted"

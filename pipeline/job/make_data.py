@@ -22,8 +22,8 @@ from pipeline.dataset.manifest import write_dataset
 from pipeline.dataset.shard import write_shard
 from pipeline.job import repeats, resume, spill
 from pipeline.job.plan import Job, Task
-from pipeline.job.repeats import ChunkSignatures, Read, Signed
-from pipeline.noise.decontamination import Runs, join_runs, kept_runs, runs_of
+from pipeline.job.repeats import Read, Signed
+from pipeline.noise.decontamination import kept_runs, runs_of
 from pipeline.noise.filters import OTHER_LANGUAGE, clean, language_of, removed_whole
 from pipeline.noise.look import Looker, bounds_for, sum_up
 from pipeline.noise.near_copies import signature, word_hashes
@@ -44,10 +44,6 @@ if TYPE_CHECKING:
     from pipeline.job.runners import Runner
 
 Result = tuple[None, dict[str, Any]]
-
-# Runs of words of so many documents are put together: a file that cannot be divided may
-# have millions of small ones.
-TOGETHER = 10_000
 
 
 def make_data(
@@ -197,48 +193,47 @@ def cluster_chain(job: Job) -> Any:
 def read_chunk(chunk: Chunk, job: Job) -> Iterator[ShardDocument | Signed | Read]:
     """The documents of a chunk, dropped or cleaned, divided, looked at and signed.
 
-    A document comes in parts if it is long. A text that comes a million times is signed
-    once; what has been counted comes last.
+    A document comes in parts if it is long. Of many documents in a row a text that comes
+    again is signed once; what has been counted comes last.
     """
     config, repeated = job.dataset.config, repeats.read_repeated(job)
     is_held_out, counts = job.shards.is_held_out, ReadingCounts()
     looker = Looker(bounds_for(job.text_bytes))
     # With what is held out, text is compared if any is.
     has_runs = bool(job.near_duplicates and job.shards.eval_bound)
-    runs, signed = list[Runs](), set[int]()
-    for document, language in read_texts(chunk, counts=counts):
-        left, removed = clean(document, config, repeated=repeated)
-        for one in removed:
-            if one.became is not None:
-                counts.changed[one.reason] += 1
-            elif one.reason != OTHER_LANGUAGE or one.paragraph == 0:
-                counts.dropped[one.reason] += 1
-        if left is None:
-            continue
-        document_id = hash_document(left)
-        number = number_of(document_id)
-        looker.see(number, left)
-        parts = list(shard_documents(left, language=language, document_id=document_id))
-        yield from parts
-        text = "\n".join(part.text for part in parts)
-        words = word_hashes(text)
-        of_eight = runs_of(words, text)
-        looker.see_runs(number, of_eight)
-        if job.near_duplicates and number not in signed and (made := signature(words)):
-            signed.add(number)
-            if has_runs:
-                runs.append(kept_runs(number, of_eight, is_held_out=is_held_out(number)))
-            if len(runs) >= TOGETHER:
-                runs = [join_runs(runs)]
-            yield Signed(number, made)
-    refuse_changed((part.file for part in chunk.parts), since=job.since)
+    signed = set[int]()
+    with contextlib.ExitStack() as held:
+        runs = held.enter_context(repeats.new_runs(chunk.number, job)) if has_runs else None
+        for document, language in read_texts(chunk, counts=counts):
+            left, removed = clean(document, config, repeated=repeated)
+            for one in removed:
+                if one.became is not None:
+                    counts.changed[one.reason] += 1
+                elif one.reason != OTHER_LANGUAGE or one.paragraph == 0:
+                    counts.dropped[one.reason] += 1
+            if left is None:
+                continue
+            document_id = hash_document(left)
+            number = number_of(document_id)
+            looker.see(number, left)
+            parts = list(shard_documents(left, language=language, document_id=document_id))
+            yield from parts
+            text = "\n".join(part.text for part in parts)
+            words = word_hashes(text)
+            of_eight = runs_of(words, text)
+            looker.see_runs(number, of_eight)
+            if job.near_duplicates and number not in signed and (made := signature(words)):
+                if len(signed) >= repeats.TOGETHER:
+                    signed.clear()
+                signed.add(number)
+                if runs:
+                    runs.add(kept_runs(number, of_eight, is_held_out=is_held_out(number)))
+                yield Signed(number, made)
+        refuse_changed((part.file for part in chunk.parts), since=job.since)
     # Files, not elements: engines join what has one key, and Flink refuses a record that is
     # larger than one of its buffers, as a look may be.
     with files.new_file(job.shared_file(chunk_file(chunk.number, "look"))) as file:
         file.write(json.dumps(looker.result()).encode())
-    if has_runs:
-        with files.new_file(job.shared_file(chunk_file(chunk.number, "runs"))) as file:
-            join_runs(runs).save(file)
     yield Read(chunk.number, counts.to_dict())
 
 
@@ -247,8 +242,11 @@ def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
     folder, number = job.waiting_folder, chunk.number
     fingerprint = job.fingerprint_of(chunk)
     if not resume.is_finished(number, output=folder, fingerprint=fingerprint):
-        signatures, counts = ChunkSignatures(), dict[str, Any]()
-        with spill.new_spill(number, plan=job.shards, output=folder) as waiting:
+        counts = dict[str, Any]()
+        with (
+            repeats.new_signatures(number, output=folder) as signatures,
+            spill.new_spill(number, plan=job.shards, output=folder) as waiting,
+        ):
             for found in read_chunk(chunk, job):
                 match found:
                     case ShardDocument():
@@ -257,8 +255,6 @@ def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
                         signatures.add(found)
                     case Read():
                         counts = found.counts
-        if job.near_duplicates:
-            signatures.write(number, output=folder)
         mark = {
             "fingerprint": fingerprint,
             "text_bytes": chunk.text_bytes,
@@ -384,8 +380,18 @@ def add_up(by_chunk: dict[int, dict[str, Any]], job: Job) -> dict[str, Any]:
 
 
 def write_removed(chunk: Chunk, job: Job) -> None:
-    """Write the paragraphs of a chunk that the data set lacks or has otherwise."""
-    config, lines = job.dataset.config, list[str]()
+    """Write the paragraphs of a chunk that the data set lacks or has otherwise, if any."""
+    records = find_removed(chunk, job)
+    if first := next(records, None):
+        with files.new_file(files.join(job.removed, removed_file(chunk.number))) as file:
+            for record in itertools.chain([first], records):
+                line = json.dumps(record, ensure_ascii=False) + "\n"
+                file.write(line.encode("utf-8", "backslashreplace"))
+
+
+def find_removed(chunk: Chunk, job: Job) -> Iterator[dict[str, Any]]:
+    """What went of a chunk or became another, paragraph by paragraph."""
+    config = job.dataset.config
     repeated, gone = repeats.read_repeated(job), repeats.read_gone(job)
     for document, _ in read_texts(chunk, counts=ReadingCounts()):
         left, removed = clean(document, config, repeated=repeated)
@@ -395,12 +401,7 @@ def write_removed(chunk: Chunk, job: Job) -> None:
             removed = tuple(one for one in removed if one.became is None)
             removed += tuple(one for one in rest if one.paragraph not in went)
         name = hash_document(document).hex()
-        in_order = sorted(removed, key=lambda one: one.paragraph)
-        records = (one.record(name) for one in in_order)
-        lines += (json.dumps(one, ensure_ascii=False) + "\n" for one in records)
-    if lines:
-        with files.new_file(files.join(job.removed, removed_file(chunk.number))) as file:
-            file.write("".join(lines).encode("utf-8", "backslashreplace"))
+        yield from (one.record(name) for one in sorted(removed, key=lambda one: one.paragraph))
 
 
 def finish_on_cluster(results: tuple[None, Iterable[dict[str, Any]]], job: Job) -> Iterator[None]:

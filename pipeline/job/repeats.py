@@ -1,10 +1,10 @@
 """What repeats among all documents of a job: near-copies, and lines of many documents.
 
-On one machine each chunk leaves the signatures of its documents in two files, and one
-process finds the pairs a band at a time: it holds a few numbers for each document and
-no texts. On a cluster the engine groups ids by band and brings sketches together: a
-document with those that it is compared with, at most BANDS * PIVOTS. The documents that
-go are a file, which every worker reads.
+On one machine each chunk leaves the signatures of its documents in two files, written in
+parts as it is read, and one process finds the pairs a band at a time: it holds a few
+numbers for each document and no texts. On a cluster the engine groups ids by band and
+brings sketches together: a document with those that it is compared with, at most
+BANDS * PIVOTS. The documents that go are a file, which every worker reads.
 
 Lines are counted exactly, from the pairs of a line and a document that each chunk
 leaves. A sixteenth of the lines at a time is brought together, so that memory does not
@@ -12,13 +12,15 @@ grow as fast as the text; on a cluster the engine groups them. The lines that go
 file, which every worker reads.
 """
 
+import contextlib
 import functools
 import io
 import itertools
+import struct
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -27,7 +29,7 @@ from pipeline.core.draws import Keys
 from pipeline.dataset.shard import NEAR_COPY
 from pipeline.job import resume
 from pipeline.job.plan import Job
-from pipeline.noise.decontamination import HeldOutRuns, Runs
+from pipeline.noise.decontamination import HeldOutRuns, Runs, join_runs
 from pipeline.noise.filters import clean, line_number
 from pipeline.noise.near_copies import (
     BANDS,
@@ -40,12 +42,19 @@ from pipeline.noise.near_copies import (
     which_go,
 )
 from pipeline.reading.read import Chunk, hash_document, read_texts
-from pipeline.storage.files import each_of, new_file, read_whole
+from pipeline.storage.files import each_of, is_remote, new_file, open_binary, read_whole
 from schemas.files import whole_file, write_json
 from schemas.layout import HELD_OUT_TEXT, NEAR_DUPLICATES, REPEATED_LINES, chunk_file
 
+# What is kept of so many documents, and pairs of a line and a document, are in memory
+# before they are written: a file that cannot be divided may have millions.
+TOGETHER, PAIRS_TOGETHER = 10_000, 1 << 18
+# The numbers of a document in a table of signatures.
+_NUMBERS = 3 + BANDS
+
 # Lines are counted in parts, by their first bits.
 _PARTS_BITS = 4
+_PAIR = struct.Struct("=QQ")
 # A line that there is not.
 NO_LINE = -3
 
@@ -65,47 +74,90 @@ class Read(NamedTuple):
 
 
 class ChunkSignatures:
-    """The signatures of the documents of a chunk, close together.
+    """The files of the signatures of a chunk that is being read.
 
     A table has of each document its id, where its sketch begins and ends among all, and its
-    bands, `[3 + BANDS, D]`.
+    bands, `[3 + BANDS, TOGETHER]`; one follows on the other, and the last may be narrower.
     """
 
-    def __init__(self) -> None:
-        self._columns, self._sketches = array("Q"), array("I")
+    def __init__(self, tables: BinaryIO, sketches: BinaryIO) -> None:
+        self._tables, self._sketches = tables, sketches
+        self._columns, self._end = array("Q"), 0
 
     def add(self, document: Signed) -> None:
-        """Keep what two small arrays have."""
+        """Write a sketch, and the table once it is full."""
         bands, sketch = document.signature
-        start = len(self._sketches)
-        self._sketches.frombytes(sketch.tobytes())
-        self._columns.extend((document.id, start, len(self._sketches), *bands.tolist()))
+        start, self._end = self._end, self._end + len(sketch)
+        self._sketches.write(sketch.tobytes())
+        self._columns.extend((document.id, start, self._end, *bands.tolist()))
+        if len(self._columns) >= TOGETHER * _NUMBERS:
+            self.write_table()
 
-    def write(self, chunk: int, *, output: Path) -> None:
-        """Write both files."""
-        table = np.array(self._columns, np.uint64).reshape(-1, 3 + BANDS).T
-        with whole_file(output / chunk_file(chunk, "signatures.npy")) as file:
-            np.save(file, table)
-        with whole_file(output / chunk_file(chunk, "sketches.npy")) as file:
-            np.save(file, np.array(self._sketches, np.uint32))
+    def write_table(self) -> None:
+        """Write what is held, and let go of it."""
+        self._tables.write(np.array(self._columns, np.uint64).reshape(-1, _NUMBERS).T.tobytes())
+        self._columns = array("Q")
+
+
+@contextlib.contextmanager
+def new_signatures(chunk: int, *, output: Path) -> Iterator[ChunkSignatures]:
+    """Write the signatures of a chunk, to files that are there when they are whole."""
+    with (
+        whole_file(output / chunk_file(chunk, "signatures")) as tables,
+        whole_file(output / chunk_file(chunk, "sketches")) as sketches,
+    ):
+        signatures = ChunkSignatures(tables, sketches)
+        yield signatures
+        signatures.write_table()
+
+
+class ChunkRuns:
+    """The file of the runs of words of a chunk that is being read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._held = file, list[Runs]()
+
+    def add(self, runs: Runs) -> None:
+        """Hold the runs of a document; write what is held once it is much."""
+        self._held.append(runs)
+        if len(self._held) >= TOGETHER:
+            self.write_part()
+
+    def write_part(self) -> None:
+        """Write what is held, and let go of it."""
+        join_runs(self._held).save(self._file)
+        self._held.clear()
+
+
+@contextlib.contextmanager
+def new_runs(chunk: int, job: Job) -> Iterator[ChunkRuns]:
+    """Write the runs of a chunk, to a file that is there when it is whole."""
+    with new_file(job.shared_file(chunk_file(chunk, "runs"))) as file:
+        runs = ChunkRuns(file)
+        yield runs
+        runs.write_part()
 
 
 class _Signatures:
     """The signatures of all chunks, of which a row at a time is in memory, and a file open."""
 
     def __init__(self, chunks: int, *, output: Path) -> None:
-        self._tables = [output / chunk_file(chunk, "signatures.npy") for chunk in range(chunks)]
-        self._sketches = [output / chunk_file(chunk, "sketches.npy") for chunk in range(chunks)]
+        self._tables = [output / chunk_file(chunk, "signatures") for chunk in range(chunks)]
+        self._sketches = [output / chunk_file(chunk, "sketches") for chunk in range(chunks)]
+        self._documents = [path.stat().st_size // (8 * _NUMBERS) for path in self._tables]
+        self._starts_of_chunks = np.cumsum([0, *self._documents])
         self.ids, self._starts, self._ends = map(self.row, range(3))
-        documents = [np.load(table, mmap_mode="r").shape[1] for table in self._tables]
-        self._starts_of_chunks = np.cumsum([0, *documents])
         self._order = np.argsort(self.ids, kind="stable")
 
     def row(self, number: int) -> Keys:
         """A row of the tables of all chunks, `[D]`."""
-        # Copies, since each slice would keep its file open.
-        rows = [np.array(np.load(table, mmap_mode="r")[number]) for table in self._tables]
-        return np.concatenate(rows)
+        parts = []
+        for path, documents in zip(self._tables, self._documents, strict=True):
+            for first in range(0, documents, TOGETHER):
+                width = min(TOGETHER, documents - first)
+                place = 8 * (first * _NUMBERS + width * number)
+                parts.append(np.fromfile(path, np.uint64, count=width, offset=place))
+        return np.concatenate([np.zeros(0, np.uint64), *parts])
 
     def sketch(self, document: int) -> Sketch:
         """The sketch of a document."""
@@ -113,8 +165,8 @@ class _Signatures:
         number = np.uint64(document)
         place = self._order[np.searchsorted(self.ids, number, sorter=self._order)]
         chunk = int(np.searchsorted(self._starts_of_chunks, place, side="right")) - 1
-        sketches: Sketch = np.load(self._sketches[chunk], mmap_mode="r")
-        return sketches[self._starts[place] : self._ends[place]]
+        start, end = int(self._starts[place]), int(self._ends[place])
+        return np.fromfile(self._sketches[chunk], np.uint32, count=end - start, offset=4 * start)
 
 
 def near_pairs(job: Job) -> Iterator[Pair]:
@@ -142,13 +194,23 @@ def write_gone(near: Iterable[Pair], chunks: Iterable[int], job: Job) -> None:
         _write_numbers(which_go(near, job.near_duplicates), NEAR_DUPLICATES, job)
     if job.shards.eval_bound:
         paths = [job.shared_file(chunk_file(chunk, "runs")) for chunk in sorted(set(chunks))]
-        held_out = HeldOutRuns(each_of(_read_runs, paths), bound=job.shards.eval_bound)
-        found = map(held_out.found_in, each_of(_read_runs, paths))
+        held_out = HeldOutRuns(_read_runs(paths), bound=job.shards.eval_bound)
+        found = map(held_out.found_in, _read_runs(paths))
         _write_numbers(set(itertools.chain.from_iterable(found)), HELD_OUT_TEXT, job)
 
 
-def _read_runs(path: str) -> Runs:
-    return Runs.load(io.BytesIO(read_whole(path)))
+def _read_runs(paths: Iterable[str]) -> Iterator[Runs]:
+    """The runs of all chunks, in the parts in which they were written."""
+    for file in each_of(_open_runs, paths):
+        # Raised at the end of the file, where no part begins.
+        with file, contextlib.suppress(EOFError):
+            while True:
+                yield Runs.load(file)
+
+
+def _open_runs(path: str) -> BinaryIO:
+    """A file of runs; a remote one is asked for as a whole, so that many come at once."""
+    return io.BytesIO(read_whole(path)) if is_remote(path) else open_binary(path)
 
 
 def signed_documents(found: object, _: Job) -> Iterator[tuple[int, Signed]]:
@@ -236,19 +298,15 @@ def _lines_of(chunk: Chunk, job: Job) -> Iterator[tuple[int, int]]:
 
 
 def write_lines(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
-    """The lines of a chunk and their documents become a file, unless there is one.
-
-    Its table is `[2, L]`.
-    """
+    """The lines of a chunk and their documents become a file of pairs, unless there is one."""
     folder, number = job.waiting_folder, chunk.number
     fingerprint = job.fingerprint_of(chunk)
     if not resume.is_finished(
-        number, output=folder, fingerprint=fingerprint, mark="lines", file="lines.npy"
+        number, output=folder, fingerprint=fingerprint, mark="lines", file="line-pairs"
     ):
-        numbers = itertools.chain.from_iterable(_lines_of(chunk, job))
-        table = np.fromiter(numbers, np.uint64).reshape(-1, 2).T
-        with whole_file(folder / chunk_file(number, "lines.npy")) as file:
-            np.save(file, table)
+        with whole_file(folder / chunk_file(number, "line-pairs")) as file:
+            for pair in _lines_of(chunk, job):
+                file.write(_PAIR.pack(*pair))
             size = file.tell()
         mark = {"fingerprint": fingerprint, "file_bytes": size}
         write_json(folder / chunk_file(number, "lines"), mark)
@@ -258,17 +316,21 @@ def write_lines(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
 def find_repeated(group: tuple[None, Iterable[int]], job: Job) -> Iterator[Chunk]:
     """Once the lines of all chunks are there: which go, and the chunks again."""
     found: list[int] = []
-    paths = [job.waiting_folder / chunk_file(n, "lines.npy") for n in range(len(job.chunks))]
+    paths = [job.waiting_folder / chunk_file(n, "line-pairs") for n in range(len(job.chunks))]
     for part in range(1 << _PARTS_BITS):
-        pairs = np.concatenate([_pairs_of(path, part) for path in paths], axis=1)
-        found += repeated_of(pairs, more_than=job.dataset.config.max_line_repeats or 0)
+        pairs = np.concatenate([_pairs_of(path, part) for path in paths])
+        found += repeated_of(pairs.T, more_than=job.dataset.config.max_line_repeats or 0)
     yield from keep_repeated((None, found), job)
 
 
 def _pairs_of(path: Path, part: int) -> Keys:
-    """The pairs of a chunk whose lines begin with these bits, `[2, L]`; its file is closed."""
-    table: Keys = np.load(path, mmap_mode="r")
-    return table[:, table[0] >> np.uint64(64 - _PARTS_BITS) == part]
+    """The pairs of a chunk whose lines begin with these bits, `[L, 2]`."""
+    found = [np.zeros((0, 2), np.uint64)]
+    with path.open("rb") as file:
+        while data := file.read(PAIRS_TOGETHER * _PAIR.size):
+            pairs = np.frombuffer(data, np.uint64).reshape(-1, 2)
+            found.append(pairs[pairs[:, 0] >> np.uint64(64 - _PARTS_BITS) == part])
+    return np.concatenate(found)
 
 
 def repeated_of(pairs: Keys, *, more_than: int) -> list[int]:
@@ -285,16 +347,21 @@ def repeated_of(pairs: Keys, *, more_than: int) -> list[int]:
 
 
 def lines_for_engine(chunk: Chunk, job: Job) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Each line of a chunk with documents that have it, no more than are counted."""
+    """Each line of a chunk with documents that have it, no more than are counted.
+
+    A line comes again with others of a chunk that has very many.
+    """
     more_than = job.dataset.config.max_line_repeats or 0
-    documents: dict[int, set[int]] = {}
-    for line, number in _lines_of(chunk, job):
-        known = documents.setdefault(line, set())
-        if len(known) <= more_than:
-            known.add(number)
     # The chunks go on even if no line is repeated.
     yield NO_LINE, ()
-    yield from ((line, tuple(numbers)) for line, numbers in documents.items())
+    pairs = _lines_of(chunk, job)
+    while some := list(itertools.islice(pairs, PAIRS_TOGETHER)):
+        documents: dict[int, set[int]] = {}
+        for line, number in some:
+            known = documents.setdefault(line, set())
+            if len(known) <= more_than:
+                known.add(number)
+        yield from ((line, tuple(numbers)) for line, numbers in documents.items())
 
 
 def repeated_line(

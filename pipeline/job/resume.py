@@ -189,7 +189,7 @@ class ProgressReader:
                     with contextlib.suppress(*_DAMAGED, ValueError):
                         self._seen[path] = _said(mark)
             # Some of the chunks that are being read may be large.
-            halves = f"{WORK}/*{TEMPORARY}*"
+            halves = f"{WORK}/*.documents{TEMPORARY}*"
             unfinished = [] if is_remote(self._work) else find_below(self._work, halves)
             reading = Progress(read_bytes=sum(map(file_size, unfinished)))
             done = zip(reading, *self._seen.values(), strict=True)

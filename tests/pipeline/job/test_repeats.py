@@ -6,12 +6,15 @@ import json
 import os
 import random
 import resource
+import tracemalloc
 
 import numpy as np
+import pytest
 
 from pipeline.core.documents import Document, number_of
 from pipeline.job import make_data, repeats
 from pipeline.job.plan import plan_job
+from pipeline.noise.decontamination import kept_runs
 from pipeline.noise.filters import line_number
 from pipeline.noise.near_copies import BANDS, Signature
 from pipeline.reading.inputs import find_inputs
@@ -29,10 +32,9 @@ def test_documents_whose_ids_differ_by_little_have_their_own_sketches(tmp_path):
     ]
     (tmp_path / ".work").mkdir()
     for chunk in range(2):
-        signatures = repeats.ChunkSignatures()
-        for document in signed[2 * chunk :][:2]:
-            signatures.add(document)
-        signatures.write(chunk, output=tmp_path)
+        with repeats.new_signatures(chunk, output=tmp_path) as signatures:
+            for document in signed[2 * chunk :][:2]:
+                signatures.add(document)
     signatures = repeats._Signatures(2, output=tmp_path)
     assert [signatures.sketch(id).tolist() for id in ids] == [[0], [1], [2], [3]]
 
@@ -91,7 +93,12 @@ def few_open_files():
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def test_what_repeats_among_many_chunks_is_found_with_few_files_open(topics, model, tmp_path):
+@pytest.mark.parametrize(("chunks", "together"), [(PAGES, 10_000), (1, 10_000), (1, 7)])
+def test_what_repeats_is_found_with_few_files_open_in_parts_of_any_size(
+    topics, model, tmp_path, monkeypatch, chunks, together
+):
+    monkeypatch.setattr(repeats, "TOGETHER", together)
+    monkeypatch.setattr(repeats, "PAIRS_TOGETHER", together)
     words = topics[0].text.split()
     texts = [
         " ".join([*random.Random(page // 2).choices(words, k=60), f"{page}."])
@@ -106,19 +113,51 @@ def test_what_repeats_among_many_chunks_is_found_with_few_files_open(topics, mod
         ),
         model=model,
         output=tmp_path / "data",
-        chunk_bytes=path.stat().st_size // PAGES,
+        chunk_bytes=path.stat().st_size // chunks,
     )
-    assert len(job.chunks) >= PAGES
-    for step, together in (
+    assert len(job.chunks) >= chunks
+    for step, brought_together in (
         (repeats.write_lines, repeats.find_repeated),
         (make_data.spill_chunk, make_data.list_tasks),
     ):
-        chunks = [number for chunk in job.chunks for _, number in step(chunk, job)]
+        numbers = [number for chunk in job.chunks for _, number in step(chunk, job)]
         with few_open_files():
-            list(together((None, chunks), job))
+            list(brought_together((None, numbers), job))
     assert repeats.read_repeated(job) == {line_number("Menu")}
     numbers = [number_of(hash_document(Document((text,)))) for text in texts]
     # Of each page and its copy the one with the smaller number stays.
     assert repeats.read_gone(job) == {
         max(pair): NEAR for pair in zip(numbers[::2], numbers[1::2], strict=True)
     }
+
+
+def test_memory_does_not_grow_with_the_documents_of_a_chunk(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(repeats, "TOGETHER", 100)
+    (tmp_path / "a.txt").write_text("One line.\n")
+    job = plan_job(
+        find_inputs({"text": (str(tmp_path / "a.txt"),)}),
+        DataConfig(near_duplicates="hold-out", eval_fraction=0.5).resolved(input_bytes=0),
+        model=model,
+        output=tmp_path / "data",
+    )
+    # The first is held out, and the last has its runs of words.
+    first, last = 1, (1 << 64) - 1
+    sketch = np.arange(200, dtype=np.uint32)
+    tracemalloc.start()
+    with (
+        repeats.new_signatures(0, output=job.waiting_folder) as signatures,
+        repeats.new_runs(0, job) as runs,
+    ):
+        for place, number in enumerate((first, *range(last - 5000, last), last)):
+            start = 0 if number == last else BANDS * place
+            hashes = np.arange(start, start + BANDS, dtype=np.uint64)
+            signatures.add(repeats.Signed(number, Signature(hashes, sketch)))
+            runs.add(kept_runs(number, hashes, is_held_out=number == first))
+    _, written = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    repeats.write_gone((), [0], job)
+    _, read = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert repeats.read_gone(job) == {last: "document with held-out text"}
+    # All signatures are 5 MB, and all runs 1 MB.
+    assert max(written, read) < 500_000
