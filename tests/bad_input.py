@@ -457,6 +457,17 @@ VOCABULARY_CASES = [
 
 DATA_CASES = [
     found("inspect text", "a finished data set"),
+    *(
+        typed(f"inspect {given}", f"{given.split()[-2]} is for {of}; leave it out.")
+        for given, of in (
+            ("--task classify text --examples 20", "a data set"),
+            ("--task classify text --wikipedia text", "raw text"),
+            ("--text text --epoch 1", "a data set"),
+            ("data --label-column mood", "a task"),
+            ("run --documents 2", "raw text"),
+            ("vocab Word. --text-key body", "raw text and a task"),
+        )
+    ),
     found(
         "evaluate run --data run",
         "run is the output of albert pretrain and not a data set; give a folder made "
@@ -703,6 +714,16 @@ QUESTION_CASES = [
         'predict tuned "a text" --input tuned/task.json',
         "Give either a TEXT (and --option where the model chooses) or --input, not both.",
     ),
+    typed(
+        "predict tuned Good. --json --output said.csv",
+        "--json: said.csv would be CSV; leave --json out.",
+    ),
+    typed("embed run text --top 3", "--top is for --similar; give that too."),
+    typed(
+        "fill-mask run --score texts --top 3",
+        "--top is for masks, of which --score takes none; leave one of them out.",
+        file("texts"),
+    ),
     found('order run "" "Then she left."', "passage is empty"),
     typed('order run "She came."', "Missing argument 'SECOND'"),
     found(
@@ -738,6 +759,14 @@ TASK_CASES = [
                 "--max-seq-length 64 is more than the 48 positions of the model",
             ),
             ("classify --text-column words", "has no column 'words'"),
+            (
+                "classify --option-columns text",
+                "--option-columns names what a task of kind classify does not read; leave it out.",
+            ),
+            (
+                "tag --pair-column text",
+                "--pair-column names what a task of kind tag does not read; leave it out.",
+            ),
             ("classify --keep-head", "is not a fine-tuned model"),
             (
                 "regress --class-weights balanced",

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.support.console import Console, Say
-from cli.support.options import UserPath, check_output, column_options, debug_option, quiet_option
+from cli.support.options import (
+    UserPath,
+    check_output,
+    column_options,
+    debug_option,
+    quiet_option,
+    refuse_given,
+)
 from cli.support.trained_model import checkpoint_option, open_model
 from schemas.errors import SettingError
 from schemas.files import whole_file
@@ -65,7 +72,7 @@ def embed(model: Path, source: str, quiet: bool, debug: bool, **values: Any) -> 
 
     from cli.support.task_data import say_lost
 
-    output, similar, column = values["output"], values["similar"], values["text_column"]
+    output, similar = values["output"], values["similar"]
     console = Console(quiet=quiet)
     if output is not None and (output.suffix not in _WRITERS or similar is not None):
         raise SettingError(
@@ -77,8 +84,10 @@ def embed(model: Path, source: str, quiet: bool, debug: bool, **values: Any) -> 
             )
             + "; give another one."
         )
-    if source == _STANDARD_INPUT and column is not None:
-        raise SettingError("--text-column names a column of FILE; give that too.")
+    if source == _STANDARD_INPUT:
+        refuse_given("text_column", why="names a column of FILE; give that too.")
+    if similar is None:
+        refuse_given("top", why="is for --similar; give that too.")
     check_output(output, source)
     # Before libraries are loaded for some seconds.
     examples = read_texts(source, say=console.say, flags=values)

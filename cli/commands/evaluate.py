@@ -19,6 +19,7 @@ from cli.support.options import (
     is_given,
     json_option,
     quiet_option,
+    refuse_given,
 )
 from cli.support.trained_model import (
     checkpoint_option,
@@ -176,16 +177,15 @@ def check_flags(run: Path, *, is_task: bool) -> None:
         raise SettingError(
             f"--data: give a data set to measure on, or --text with text of yours{known}."
         )
-    for name in ("language", "input_format"):
-        if is_given(name) and not is_given("text"):
-            raise SettingError(f"{flag_name(name)} reads --text; give it too.")
+    if not is_given("text"):
+        refuse_given("language", "input_format", why="reads --text; give it too.")
     what = "a fine-tuned model" if is_task else "not a fine-tuned model"
     columns = ("text_column", "pair_column", "label_column")
     for name in _OF_RUNS if is_task else columns:
         if is_given(name):
             raise SettingError(f"{run} is {what}; leave {flag_name(name)} out.")
-    if is_given("pairs_per_paradigm") and not is_given("minimal_pairs"):
-        raise SettingError(f"--pairs-per-paradigm limits {_PAIRS_FLAG}; give {_PAIRS_FLAG} too.")
+    if not is_given("minimal_pairs"):
+        refuse_given("pairs_per_paradigm", why=f"limits {_PAIRS_FLAG}; give {_PAIRS_FLAG} too.")
 
 
 def evaluate_run(run: Path, values: dict[str, Any], console: Console) -> "Metrics":

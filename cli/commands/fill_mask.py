@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.support.console import tell
-from cli.support.options import UserPath, debug_option, json_option
+from cli.support.options import UserPath, debug_option, json_option, refuse_given
 from cli.support.trained_model import checkpoint_option, open_model
 from schemas.errors import AlbertError, SettingError
 from schemas.example import CLS_ID, MASK, MASK_ID, SEP_ID
@@ -63,6 +63,8 @@ def fill_mask(
     """
     if score is not None and texts:
         raise SettingError("--score takes its texts from a file; leave TEXT out.")
+    if score is not None:
+        refuse_given("top", why="is for masks, of which --score takes none; leave one of them out.")
     found = open_model(model, which=checkpoint, say=tell, needs_head=True)
     if score is not None:
         for line in scored(score, found, as_json=as_json):

@@ -12,7 +12,7 @@ import click
 
 from cli.support.console import Console
 from cli.support.inputs import data_here, find_given_inputs, input_options, kind_of
-from cli.support.options import UserPath, column_options, debug_option, json_option
+from cli.support.options import UserPath, column_options, debug_option, json_option, refuse_given
 from pipeline.reading.formats import KINDS
 from schemas.errors import AlbertError, SettingError
 from schemas.example import SPACE
@@ -23,6 +23,15 @@ from schemas.readable import counted
 
 if TYPE_CHECKING:
     from pipeline.vocabulary.tokenizer import Tokenizer
+
+
+# What flags are for, and which.
+_FLAGS = {
+    ("a task",): ("pair_column", "label_column", "option_columns"),
+    ("raw text",): (*KINDS, "language", "input_format", "documents"),
+    ("raw text", "a task"): ("text_key",),
+    ("a data set",): ("examples", "split", "epoch", "verify"),
+}
 
 
 @click.command(epilog="Example:  albert inspect data --examples 2 --verify")
@@ -108,6 +117,7 @@ def inspect(
 
         if not paths:
             raise SettingError(f"Give the files of the task {task}, or its folder.")
+        check_flags("a task")
         spec = with_columns(task_called(task), values | {"text_column": values["text_key"]})
         said: list[str] = []
         files = [os.path.expanduser(path) for path in paths]
@@ -118,6 +128,7 @@ def inspect(
 
         if data is not None:
             raise SettingError(f"Give the data set {data} or raw text, not both.")
+        check_flags("raw text")
         inputs = find_given_inputs(values, Console(quiet=False)).files
         shown = (show_sentences(file, documents=documents) for file in inputs)
         kind, lines = "text", itertools.chain.from_iterable(shown)
@@ -126,6 +137,7 @@ def inspect(
             "Give a data set, a run, or raw text with --wikipedia, --books or --text."
         )
     elif paths[1:]:
+        check_flags("a vocabulary")
         kind = "text"
         facts = divided(data_here(data, Console(quiet=False), choose=lambda _: ()), paths[1])
         words = [" ".join(word["pieces"]) for word in facts["words"]]
@@ -136,6 +148,7 @@ def inspect(
         ]
     else:
         kind = kind_of(data) if isinstance(data, Path) else "data"
+        check_flags("a data set" if kind == "data" else kind)
         if kind == "data":
             lines = data_lines(
                 data, facts, examples=examples, split=split, epoch=epoch, is_verified=verify
@@ -148,6 +161,13 @@ def inspect(
     else:
         for line in lines:
             click.echo(line)
+
+
+def check_flags(kind: str) -> None:
+    """Refuse flags that are for something else than what is inspected."""
+    for kinds, names in _FLAGS.items():
+        if kind not in kinds:
+            refuse_given(*names, why=f"is for {' and '.join(kinds)}; leave it out.")
 
 
 def divided(path: Path, text: str) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from cli.support.options import (
     flag_time,
     is_given,
     json_option,
+    refuse_given,
 )
 from pipeline.storage.output_folder import unused
 from schemas.config import DataConfig, TrainConfig, flag_name
@@ -94,11 +95,8 @@ def plan(data: Path | str | None, measure: bool, as_json: bool, **values: Any) -
     from albert_tf.data.data_check import check_data, check_settings_fit
 
     check_budget_steps()
-    for name in ("measure", *DATA_FIELDS):
-        if is_given(name):
-            raise SettingError(
-                f"{flag_name(name)} has no effect with --budget; leave one of them out."
-            )
+    why = "has no effect with --budget; leave one of them out."
+    refuse_given("measure", *DATA_FIELDS, why=why)
     manifest = read_manifest(data)
     recipe = RECIPES[BUDGET_RECIPE]
     given = apply_recipe(TrainConfig, values, recipe=recipe)
@@ -162,8 +160,7 @@ def figures_of(data: Path | None, values: dict[str, Any], *, is_measured: bool) 
                 f"--set max_position_embeddings={length}."
             )
     else:
-        if given := [flag_name(name) for name in DATA_FIELDS if is_given(name)]:
-            raise SettingError(f"{given[0]} follows from --data; leave one of them out.")
+        refuse_given(*DATA_FIELDS, why="follows from --data; leave one of them out.")
         check_model_fits(config, manifest, data=data)
         check_has_training_examples(manifest, data=data)
         examples, length = manifest.config, round(manifest.statistics["mean_length"])

@@ -16,12 +16,11 @@ from cli.support.options import (
     check_output,
     column_options,
     debug_option,
-    is_given,
     json_option,
     quiet_option,
+    refuse_given,
 )
 from cli.support.trained_model import checkpoint_option, open_model
-from schemas.config import flag_name
 from schemas.errors import SettingError
 from schemas.files import write_text
 from schemas.readable import percent
@@ -76,9 +75,9 @@ def predict(model: Path, first: str | None, second: str | None, quiet: bool, **v
     """
     source, output, options = values["source"], values["output"], values["options"]
     say = Console(quiet=quiet).say
-    for name in ("text_column", "pair_column"):
-        if source is None and is_given(name):
-            raise SettingError(f"{flag_name(name)} names a column of --input; give that too.")
+    if source is None:
+        why = "names a column of --input; give that too."
+        refuse_given("text_column", "pair_column", why=why)
     if source is not None and (first is not None or options):
         raise SettingError(
             "Give either a TEXT (and --option where the model chooses) or --input, not both."
@@ -89,6 +88,8 @@ def predict(model: Path, first: str | None, second: str | None, quiet: bool, **v
             f"--output: {output} would be CSV or JSON lines; give a name that ends with "
             f"{' or '.join(_WRITTEN[:2])}."
         )
+    if output is not None and output.suffix == ".csv" and values["as_json"]:
+        raise SettingError(f"--json: {output} would be CSV; leave --json out.")
     with silent_stderr():
         from albert_tf.finetuning.evaluate import prediction_lines
     from cli.support.task_data import read_unlabelled, say_lost

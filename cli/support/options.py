@@ -368,6 +368,17 @@ def is_given(name: str) -> bool:
     return source is not ParameterSource.DEFAULT
 
 
+def refuse_given(*names: str, why: str) -> None:
+    """Refuse flags that have no use beside the others.
+
+    Args:
+        why: What is said of one, after its name.
+    """
+    for name in names:
+        if is_given(name):
+            raise SettingError(f"{flag_name(name)} {why}")
+
+
 def is_typed(name: str) -> bool:
     """Whether the command line has this flag."""
     source = click.get_current_context().get_parameter_source(name)

@@ -27,7 +27,7 @@ from pipeline.tasks.training_data import (
     warnings_about,
     with_labels,
 )
-from schemas.config import deciding
+from schemas.config import deciding, flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.example import UNK_ID
 from schemas.layout import EVAL, MANIFEST, TRAIN
@@ -56,6 +56,13 @@ MOST_HELD_OUT = 2000
 _ROLES = ("to train on", "to choose the best by", "to predict", "not used")
 
 
+# The kinds of tasks that do not read what some flags name.
+_UNREAD = {
+    "pair_column": ("tag",),
+    "option_columns": ("classify", "multilabel", "regress", "answer", "tag"),
+}
+
+
 class TaskData(NamedTuple):
     """A task with its labels and columns, and its examples.
 
@@ -73,6 +80,12 @@ class TaskData(NamedTuple):
 
 def with_columns(spec: TaskSpec, flags: Mapping[str, Any]) -> TaskSpec:
     """A task with the columns that --text-column and its like name, else its own."""
+    for name, kinds in _UNREAD.items():
+        if flags.get(name) and spec.kind in kinds:
+            raise SettingError(
+                f"{flag_name(name)} names what a task of kind {spec.kind} does not read; leave it "
+                "out."
+            )
     columns = {name: flags.get(f"{name}_column") for name in ("text", "pair", "label")}
     named: dict[str, Any] = {name: value for name, value in columns.items() if value}
     if options := flags.get("option_columns"):
