@@ -20,7 +20,12 @@ from albert_tf.runs.metrics import (
     read_metrics,
     sentences,
 )
-from albert_tf.runs.run_record import recorded_manifest, recorded_settings, recorded_training
+from albert_tf.runs.run_record import (
+    recorded_manifest,
+    recorded_settings,
+    recorded_training,
+    threshold_sentence,
+)
 from schemas import __version__
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig, deciding
@@ -29,7 +34,7 @@ from schemas.layout import EVAL, MODEL_CARD, SPM_MODEL, TASK_EVALUATION, WORDPIE
 from schemas.manifest import DatasetManifest, inputs_table, recorded, splits_table
 from schemas.readable import duration
 from schemas.report import Section, Table, as_facts, as_markdown
-from schemas.task import TaskSpec
+from schemas.task import TaskRecord
 
 # What the metrics of a run are called in its card.
 _METRICS = {
@@ -118,7 +123,7 @@ Call = tuple[dict[str, Any], dict[str, Any]]
 
 def task_card(
     run: Path,
-    task: TaskSpec,
+    record: TaskRecord,
     *,
     step: int,
     target: str,
@@ -137,20 +142,19 @@ def task_card(
         target, ("onnx",)
     )
     named = " and ".join(f"{name} {metadata.version(name)}" for name in packages)
-    front = ""
+    task, front = record.spec, ""
+    if target == "sentence-transformers":
+        task = dataclasses.replace(task, kind="embed", labels=())
+        record = dataclasses.replace(record, spec=task)
     if target == "saved-model":
         parts: list[str | Table] = [
             _loading_by_tensorflow("predict"),
             "It takes `input_ids`, `input_mask` and `segment_ids`, and gives `logits`.",
         ]
     else:
-        is_for_sentences = target == "sentence-transformers"
-        pipeline = PIPELINES["embed" if is_for_sentences else task.kind]
-        front = _front_matter(pipeline, library=_LIBRARIES[target])
+        front = _front_matter(PIPELINES[task.kind], library=_LIBRARIES[target])
         parts = [_LOADING.get(target) or _loading_by_transformers(ARCHITECTURES[task.kind])]
-        if is_for_sentences:
-            task = dataclasses.replace(task, kind="embed", labels=())
-    parts += [*_outputs(task), *notes, *(_served(call) if call else ())]
+    parts += [*_outputs(record), *notes, *(_served(call) if call else ())]
     parts.append(f"Written by albert-pretraining {__version__} with {named}.")
     if own.is_file():
         path = run / TASK_EVALUATION
@@ -214,8 +218,9 @@ TensorFlow Serving reads the folder too, with a version as its name."""
 {", ".join(others[:-1])} and {others[-1]} load the same folder."""
 
 
-def _outputs(task: TaskSpec) -> Iterator[str | Table]:
-    """What the numbers of the logits stand for, in their order."""
+def _outputs(record: TaskRecord) -> Iterator[str | Table]:
+    """What the numbers of the logits stand for, in their order, and from where on they count."""
+    task = record.spec
     if task.labels:
         chosen = {
             "classify": "softmax gives the probability of each label",
@@ -224,14 +229,15 @@ def _outputs(task: TaskSpec) -> Iterator[str | Table]:
         }[task.kind]
         yield f"The logits are those of these labels; {chosen}."
         yield Table(columns=("place", "label"), rows=list(enumerate(task.labels)))
-        return
-    yield {
-        "regress": "The one logit is the score.",
-        "choose": "There is a logit for each option; the highest is the answer.",
-        "answer": "The two logits of a token say how likely the answer starts and ends there.",
-        "embed": "A text is the mean of its tokens' last outputs, scaled to length 1; the "
-        "product of two such vectors is how alike their texts are.",
-    }[task.kind]
+    else:
+        yield {
+            "regress": "The one logit is the score.",
+            "choose": "There is a logit for each option; the highest is the answer.",
+            "answer": "The two logits of a token say how likely the answer starts and ends there.",
+            "embed": "A text is the mean of its tokens' last outputs, scaled to length 1; the "
+            "product of two such vectors is how alike their texts are.",
+        }[task.kind]
+    yield from filter(None, [threshold_sentence(record)])
 
 
 def _served(call: Call) -> Iterator[str]:

@@ -11,6 +11,7 @@ from albert_tf.runs.run_record import (
     measures_table,
     recorded_settings,
     shown,
+    threshold_sentence,
     verdict,
 )
 from albert_tf.tasks.evaluation import task_of
@@ -78,17 +79,10 @@ def _named(paths: list[str]) -> str:
 
 
 def _threshold(record: TaskRecord) -> Iterator[str]:
-    """What is said only from a threshold on."""
-    if record.threshold is None:
-        return
-    if record.spec.kind == "multilabel":
-        yield f"A label is given from a probability of {record.threshold:.4f} up."
-    else:
-        yield (
-            "A question has no answer where [CLS] scores more than the best span by "
-            f"more than {record.threshold:.4f}."
-        )
-    yield "It was chosen on half of these examples; the measures are of all of them."
+    """What is said only from a threshold on, and how that was chosen."""
+    if said := threshold_sentence(record):
+        yield said
+        yield "It was chosen on half of these examples; the measures are of all of them."
 
 
 def _labels(result: dict[str, Any]) -> Iterator[Section]:

@@ -477,6 +477,17 @@ def labels_table(result: dict[str, Any]) -> Table | None:
     )
 
 
+def threshold_sentence(record: TaskRecord) -> str:
+    """From which threshold on a model says something; "" where it has none."""
+    said = {
+        "multilabel": "A label is given from a probability of {:.4f} up.",
+        "answer": "A question has no answer where [CLS] scores more than the best span by more "
+        "than {:.4f}.",
+    }
+    has_one = record.threshold is not None
+    return said.get(record.spec.kind, "").format(record.threshold) if has_one else ""
+
+
 def verdict(result: dict[str, Any]) -> Iterator[str]:
     """What the measures say, in sentences."""
     name = result["metric"]

@@ -424,7 +424,7 @@ def card(
             normalize=tokenizer.normalize,
             notes=(*model.notes, *notes),
         )
-    spec, call = model.task.spec, None
+    call = None
     if target == "saved-model":
         # A request to it, and its answer, about the first pieces.
         with silent_stderr():
@@ -432,8 +432,11 @@ def card(
 
             first = (CLS_ID, FIRST_ORDINARY_ID, SEP_ID)
             ids = [tokenizer.order[i] if tokenizer.order else i for i in first]
-            call = example_call(folder, ids, options=2 if spec.kind == "choose" else 0)
-    return task_card(model.folder, spec, step=model.step, target=target, call=call, notes=notes)
+            options = 2 if model.task.spec.kind == "choose" else 0
+            call = example_call(folder, ids, options=options)
+    return task_card(
+        model.folder, model.task, step=model.step, target=target, call=call, notes=notes
+    )
 
 
 def load(run: Path, checkpoint: "Which | None", *, say: Say) -> "tuple[TrainedModel, Tokenizer]":

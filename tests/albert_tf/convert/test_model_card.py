@@ -14,7 +14,7 @@ from albert_tf.runs.metrics import write_evaluation
 from schemas import __version__
 from schemas.architecture import ModelConfig
 from schemas.files import read_json, write_json
-from schemas.task import TaskSpec
+from schemas.task import TaskRecord, TaskSpec
 from tests.commands import run
 from tests.evaluations import evaluation
 from tests.exported_runs import EVALUATION, SMALL_RUN, write_run, write_tuned
@@ -212,7 +212,12 @@ def test_an_imported_model_has_the_licence_of_its_source(trained):
     assert "As the model it was imported from." in card
 
 
-CLASSIFIER = TaskSpec(name="classify", kind="classify", labels=("good", "bad"))
+def record_of(kind, *, threshold=None, **values):
+    spec = TaskSpec(name=kind, kind=kind, **values)
+    return TaskRecord(spec=spec, max_seq_length=48, threshold=threshold)
+
+
+CLASSIFIER = record_of("classify", labels=("good", "bad"))
 
 
 def test_the_card_of_a_fine_tuned_model_says_first_how_to_load_it(tmp_path):
@@ -235,6 +240,27 @@ def test_the_card_of_a_fine_tuned_model_says_first_how_to_load_it(tmp_path):
     assert "| place | label |\n|--:|---|\n| 0 | good |\n| 1 | bad |\n" in card
     assert f"Written by albert-pretraining {__version__} with safetensors" in card
     assert card.endswith(".\n\n# A classifier\n")
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "said"),
+    [
+        ("multilabel", "hf", "A label is given from a probability of 0.2500 up."),
+        (
+            "answer",
+            "onnx",
+            "A question has no answer where [CLS] scores more than the best span by more than "
+            "0.2500.",
+        ),
+        ("multilabel", "sentence-transformers", None),
+    ],
+)
+def test_a_card_says_the_threshold_of_what_was_exported(tmp_path, kind, target, said):
+    """Whatever that of the model's own card is, of other weights or of none."""
+    labels = ("good", "bad") if kind == "multilabel" else ()
+    record = record_of(kind, labels=labels, threshold=0.25)
+    lines = task_card(tmp_path, record, step=7, target=target).splitlines()
+    assert [line for line in lines if "0.2500" in line] == ([said] if said else [])
 
 
 def test_the_card_of_a_fine_tuned_saved_model_has_a_request_and_its_answer(tmp_path):
