@@ -34,7 +34,7 @@ from schemas.layout import EVAL, MODEL_CARD, SPM_MODEL, TASK_EVALUATION, WORDPIE
 from schemas.manifest import DatasetManifest, inputs_table, recorded, splits_table
 from schemas.readable import duration
 from schemas.report import Section, Table, as_facts, as_markdown
-from schemas.task import TaskRecord
+from schemas.task import TaskRecord, TaskSpec
 
 # What the metrics of a run are called in its card.
 _METRICS = {
@@ -142,18 +142,16 @@ def task_card(
         target, ("onnx",)
     )
     named = " and ".join(f"{name} {metadata.version(name)}" for name in packages)
-    task, front = record.spec, ""
+    task = record.spec
     if target == "sentence-transformers":
         task = dataclasses.replace(task, kind="embed", labels=())
         record = dataclasses.replace(record, spec=task)
+    parts: list[str | Table] = [_loading(target, task)]
+    front = ""
     if target == "saved-model":
-        parts: list[str | Table] = [
-            _loading_by_tensorflow("predict"),
-            "It takes `input_ids`, `input_mask` and `segment_ids`, and gives `logits`.",
-        ]
+        parts.append("It takes `input_ids`, `input_mask` and `segment_ids`, and gives `logits`.")
     else:
         front = _front_matter(PIPELINES[task.kind], library=_LIBRARIES[target])
-        parts = [_LOADING.get(target) or _loading_by_transformers(ARCHITECTURES[task.kind])]
     parts += [*_outputs(record), *notes, *(_served(call) if call else ())]
     parts.append(f"Written by albert-pretraining {__version__} with {named}.")
     if own.is_file():
@@ -173,54 +171,58 @@ _LIBRARIES = {
     "onnx": "onnxruntime",
     "sentence-transformers": "sentence-transformers",
 }
-# How exports that say the same of every model are loaded.
-_LOADING = {
-    "onnx": """\
-```python
-import onnxruntime
-from transformers import AutoTokenizer
-
-session = onnxruntime.InferenceSession("FOLDER/model.onnx")
-tokenizer = AutoTokenizer.from_pretrained("FOLDER")
-tokens = tokenizer(["A text.", "Another one."], padding=True, truncation=True, return_tensors="np")
-names = [each.name for each in session.get_inputs()]
-outputs = session.run(None, {name: tokens[name].astype("int64") for name in names})
-```""",
-    "sentence-transformers": """\
-```python
-from sentence_transformers import SentenceTransformer
-
-model = SentenceTransformer("FOLDER")
-vectors = model.encode(["A text.", "Another one."])
-print(vectors @ vectors.T)
-```
-
-`onnx/` has the same model for servers such as text-embeddings-inference.""",
+# Of models that read two texts: what a tokenizer is given in code, and which comes first.
+_TWO_TEXTS = {
+    "answer": (
+        '["A question?", "Another one?"], ["Its passage.", "That of the other."],\n'
+        '    truncation="only_second"',
+        "The question comes first, its passage second; `albert predict` reads a long one in "
+        "windows.",
+    ),
+    "choose": (
+        '["A text."] * 2, ["A question? Yes.", "A question? No."], truncation="only_first"',
+        "A row is an option: the text comes first, then the question with the option in the place "
+        "of its blank or after it.",
+    ),
 }
 
 
+def _texts(task: TaskSpec | None) -> tuple[str, str]:
+    """As `_TWO_TEXTS` has it, of any task or of none."""
+    if task and task.kind in _TWO_TEXTS:
+        return _TWO_TEXTS[task.kind]
+    given, first = '["A text.", "Another one."], ', ""
+    if task and task.columns.pair and task.kind != "embed":
+        given += '["Its second text.", "That of the other."], '
+        first = f"`{task.columns.text}` comes first, `{task.columns.pair}` second."
+    return f"{given}truncation=True", first
+
+
 def _use(target: str, config: ModelConfig) -> str:
+    loading = _loading(target)
     if target == "saved-model":
         return f"""\
-{_loading_by_tensorflow("encode")}
+{loading}
 
 The signatures take token ids. `saved_model_cli show --all --dir FOLDER` describes them;
 TensorFlow Serving reads the folder too, with a version as its name."""
-    if target in _LOADING:
-        return _LOADING[target]
+    if target != "hf":
+        return loading
     others = ["`AlbertForMaskedLM`", "`AlbertModel`"]
     # KerasHub takes no other activation and no other epsilon, and says nothing.
     if config.hidden_act == "gelu" and config.layer_norm_eps == 1e-12:
         others.append("KerasHub's `AlbertBackbone.from_preset`")
     return f"""\
-{_loading_by_transformers("AlbertForPreTraining")}
+{loading}
 
 {", ".join(others[:-1])} and {others[-1]} load the same folder."""
 
 
 def _outputs(record: TaskRecord) -> Iterator[str | Table]:
-    """What the numbers of the logits stand for, in their order, and from where on they count."""
+    """Which text comes first, what the logits stand for, in their order, and the threshold."""
     task = record.spec
+    _, first = _texts(task)
+    yield from filter(None, [first])
     if task.labels:
         chosen = {
             "classify": "softmax gives the probability of each label",
@@ -249,22 +251,51 @@ def _served(call: Call) -> Iterator[str]:
 that are no padding, `segment_ids` is 1 in the second text of two."""
 
 
-def _loading_by_transformers(architecture: str) -> str:
+def _loading(target: str, task: TaskSpec | None = None) -> str:
+    """How an export is loaded, and a graph asked."""
+    if target == "saved-model":
+        signature = "predict" if task else "encode"
+        return f"""\
+```python
+import tensorflow as tf
+
+{signature} = tf.saved_model.load("FOLDER").signatures["{signature}"]
+```"""
+    if target == "sentence-transformers":
+        return """\
+```python
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("FOLDER")
+vectors = model.encode(["A text.", "Another one."])
+print(vectors @ vectors.T)
+```
+
+`onnx/` has the same model for servers such as text-embeddings-inference."""
+    if target == "onnx":
+        given, _ = _texts(task)
+        # A graph that chooses takes options of several rows.
+        row = "[None]" if task and task.kind == "choose" else ""
+        return f"""\
+```python
+import onnxruntime
+from transformers import AutoTokenizer
+
+session = onnxruntime.InferenceSession("FOLDER/model.onnx")
+tokenizer = AutoTokenizer.from_pretrained("FOLDER")
+tokens = tokenizer(
+    {given}, padding=True, return_tensors="np"
+)
+names = [each.name for each in session.get_inputs()]
+outputs = session.run(None, {{name: tokens[name]{row}.astype("int64") for name in names}})
+```"""
+    architecture = ARCHITECTURES[task.kind] if task else "AlbertForPreTraining"
     return f"""\
 ```python
 from transformers import {architecture}, AutoTokenizer
 
 model = {architecture}.from_pretrained("FOLDER")
 tokenizer = AutoTokenizer.from_pretrained("FOLDER")
-```"""
-
-
-def _loading_by_tensorflow(signature: str) -> str:
-    return f"""\
-```python
-import tensorflow as tf
-
-{signature} = tf.saved_model.load("FOLDER").signatures["{signature}"]
 ```"""
 
 

@@ -7,14 +7,17 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import albert_tf
 from albert_tf.convert.model_card import model_card, task_card
+from albert_tf.finetuning.evaluate import Predictor
+from albert_tf.inference import examples_of
 from albert_tf.model.trained_model import read_tuned, task_model_of
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 from albert_tf.runs.metrics import write_evaluation
 from schemas import __version__
 from schemas.architecture import ModelConfig
 from schemas.files import read_json, write_json
-from schemas.task import TaskRecord, TaskSpec
+from schemas.task import Columns, TaskRecord, TaskSpec
 from tests.commands import run
 from tests.evaluations import evaluation
 from tests.exported_runs import EVALUATION, SMALL_RUN, write_run, write_tuned
@@ -261,6 +264,67 @@ def test_a_card_says_the_threshold_of_what_was_exported(tmp_path, kind, target, 
     record = record_of(kind, labels=labels, threshold=0.25)
     lines = task_card(tmp_path, record, step=7, target=target).splitlines()
     assert [line for line in lines if "0.2500" in line] == ([said] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "said"),
+    [
+        (
+            "answer",
+            Columns(),
+            "The question comes first, its passage second; `albert predict` reads a long one in "
+            "windows.",
+        ),
+        (
+            "choose",
+            Columns(),
+            "A row is an option: the text comes first, then the question with the option in the "
+            "place of its blank or after it.",
+        ),
+        (
+            "regress",
+            Columns(text="premise", pair="claim"),
+            "`premise` comes first, `claim` second.",
+        ),
+        ("regress", Columns(text="premise"), None),
+        ("embed", Columns(text="text", pair="positive"), None),
+    ],
+)
+@pytest.mark.parametrize("target", ["hf", "onnx", "saved-model"])
+def test_a_card_says_which_of_two_texts_comes_first(tmp_path, kind, columns, said, target):
+    record = record_of(kind, columns=columns)
+    lines = task_card(tmp_path, record, step=7, target=target).splitlines()
+    assert [line for line in lines if " comes first, " in line] == ([said] if said else [])
+
+
+ASKED = {
+    "classify": [{"text": "A text."}, {"text": "Another one."}],
+    "answer": [
+        {"text": "Its passage.", "text_pair": "A question?"},
+        {"text": "That of the other.", "text_pair": "Another one?"},
+    ],
+    "choose": [{"text": "A text.", "text_pair": "A question?", "options": ("Yes.", "No.")}],
+}
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_the_code_in_the_card_of_a_graph_gives_what_the_model_does(kind, model, tmp_path):
+    pytest.importorskip("transformers")
+    config = dataclasses.replace(
+        SMALL_RUN, vocab_size=2000, num_hidden_layers=1, num_hidden_groups=1
+    )
+    write_tuned(tmp_path / "tuned", kind, model, config=config)
+    out = tmp_path / "out"
+    run("export", tmp_path / "tuned", "--to", "onnx", "--output", out)
+    code = (out / "README.md").read_text("utf-8").partition("```python\n")[2].partition("```")[0]
+    found = {}
+    exec(code.replace("FOLDER", str(out)), found)
+    theirs = np.stack(found["outputs"], axis=-1) if kind == "answer" else found["outputs"][0]
+    tuned = albert_tf.load(tmp_path / "tuned")
+    rows = tuned.encoded(examples_of(ASKED[kind], tuned.trained.record.spec)).rows
+    ours = Predictor(tuned.trained, is_compiled=False).logits(rows)
+    for given, wanted in zip(theirs, ours, strict=True):
+        np.testing.assert_allclose(given[: len(wanted)], wanted, atol=1e-4)
 
 
 def test_the_card_of_a_fine_tuned_saved_model_has_a_request_and_its_answer(tmp_path):
