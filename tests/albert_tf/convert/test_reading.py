@@ -17,6 +17,7 @@ from tests.albert_tf.convert.test_huggingface import VARIANTS, logits
 from tests.exported_runs import load_pretrainer
 from tests.google_albert import save_google
 from tests.huggingface_albert import SMALL, lively_arrays
+from tests.refusals import refusal
 from tests.training_data import TINY, save_run
 
 # As the published checkpoints have them, with the shapes of this small model.
@@ -254,9 +255,7 @@ def test_a_damaged_best_checkpoint_is_refused(tmp_path):
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path):
-    with pytest.raises(AlbertError) as caught:
-        load_pretrainer(tmp_path)
-    assert str(caught.value) == (
+    assert refusal(load_pretrainer, tmp_path) == (
         f"{tmp_path} is neither a run nor a model of Hugging Face or "
         "google-research/albert; give the folder of one."
     )

@@ -13,7 +13,7 @@ from albert_tf.model import operations
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import assign_arrays
 from tests.batches import random_batch
-from tests.commands import attempt, contents
+from tests.commands import contents, refused
 from tests.exported_runs import SMALL_RUN, write_run
 from tests.huggingface_albert import SMALL, lively_weights
 
@@ -124,7 +124,6 @@ def test_a_full_disk_is_said_in_a_sentence(small, tmp_path, monkeypatch):
 
     monkeypatch.setattr(tf.saved_model, "save", full)
     command = ("--to", "saved-model", "--output", tmp_path / "out")
-    code, said = attempt("export", tmp_path / "run", *command)
-    assert code == 1
+    said = refused("export", tmp_path / "run", *command, code=1)
     assert said.endswith("out cannot be written: No space left on device.\n")
     assert contents(tmp_path / "out") == []
