@@ -12,8 +12,8 @@ from albert_tf.evaluation.minimal_pairs import (
     words_of_sentences,
 )
 from cli.support.trained_model import plain_vocabulary
-from schemas.errors import AlbertError
 from schemas.example import CLS_ID, SEP_ID
+from tests.refusals import refusal
 
 
 def test_json_lines_name_the_paradigm(tmp_path):
@@ -73,9 +73,7 @@ def test_of_lines_of_text_every_second_one_is_grammatical(tmp_path):
 def test_other_files_are_refused_in_one_sentence(tmp_path, name, content, sentence):
     path = tmp_path / name
     path.write_bytes(content)
-    with pytest.raises(AlbertError) as refusal:
-        read_minimal_pairs(path)
-    assert str(refusal.value).removeprefix(f"{path}").lstrip(": ") == sentence
+    assert refusal(read_minimal_pairs, path).removeprefix(f"{path}").lstrip(": ") == sentence
 
 
 PAIRS = [

@@ -12,6 +12,7 @@ from schemas.architecture import ModelConfig
 from schemas.config import DataConfig, TrainConfig
 from schemas.errors import SettingError
 from schemas.phases import first_bound
+from tests.refusals import refusal
 
 LAW = budget.Law(a=200.0, b=100_000.0, c=0.0, most_weights=1e7, most_tokens=1e8)
 WORK = budget.Work(length=100, held_out=10_000_000, text=1_000_000)
@@ -340,9 +341,9 @@ def test_a_model_that_is_given_is_the_only_one_timed():
 @pytest.mark.parametrize("seconds", [30, 300])
 def test_a_budget_without_time_for_a_step_is_refused(seconds):
     machine = FakeMachine(rate=2e9)
-    with pytest.raises(SettingError) as error:
-        choice_of(machine, seconds, models=[MODELS[-1]])
-    assert str(error.value).startswith("--budget is too short: a step, which takes ")
+    assert refusal(choice_of, machine, seconds, models=[MODELS[-1]], error=SettingError).startswith(
+        "--budget is too short: a step, which takes "
+    )
 
 
 @pytest.mark.parametrize(

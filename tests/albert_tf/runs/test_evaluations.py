@@ -12,10 +12,10 @@ from albert_tf.runs.metrics import (
     verdict,
     write_evaluation,
 )
-from schemas.errors import AlbertError
 from schemas.files import write_json
 from schemas.layout import EVALUATION
 from tests.evaluations import around, evaluation
+from tests.refusals import refusal
 
 
 def test_evaluations_are_kept_by_text_step_and_extent(tmp_path):
@@ -74,9 +74,7 @@ def test_the_losses_of_a_model_that_went_wrong_are_kept(tmp_path):
 )
 def test_an_edited_file_is_refused_in_one_sentence(tmp_path, change, clause):
     (tmp_path / EVALUATION).write_text(json.dumps(evaluation() | change))
-    with pytest.raises(AlbertError) as caught:
-        read_evaluations(tmp_path)
-    assert str(caught.value) == (
+    assert refusal(read_evaluations, tmp_path) == (
         f"{tmp_path / EVALUATION} is damaged: {clause}; run albert evaluate again."
     )
 

@@ -1,5 +1,6 @@
 """What a run has written about itself is read, or refused by file and line."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -10,9 +11,9 @@ from albert_tf.runs.run_record import finished_step, read_run, standing, trained
 from pipeline.storage.output_folder import lock
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig
-from schemas.errors import AlbertError
 from schemas.files import write_json
 from schemas.layout import CONFIG, DATA_MANIFEST, METRICS, MODEL_CONFIG
+from tests.refusals import refusal
 from tests.runs import LINES, manifest_of, train_line, write_records
 
 
@@ -32,15 +33,36 @@ def test_what_a_run_resolved_by_itself_is_shown_as_resolved(tmp_path):
     assert read_run(folder, title="run").config.micro_batch_size == 4
 
 
-def test_an_edited_architecture_is_refused_with_the_way_out(tmp_path):
-    folder = write_records(tmp_path / "run")
-    write_json(folder / MODEL_CONFIG, {"hidden_size": "768"})
-    with pytest.raises(AlbertError) as refused:
-        read_run(folder, title="run")
-    assert str(refused.value) == (
-        f"{folder}/model.json: hidden_size must be of type int, not '768'; put the file back as "
-        "it was written."
-    )
+FIELDS = ", ".join(field.name for field in dataclasses.fields(ModelConfig))
+NOT_YET = "{} has no metrics yet; let albert pretrain take its first steps, then ask again."
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        (
+            *(MODEL_CONFIG, '{"hidden_size": "768"}'),
+            "{}/model.json: hidden_size must be of type int, not '768'; put the file back as it "
+            "was written.",
+        ),
+        (
+            *(MODEL_CONFIG, '{"width": 768}'),
+            f"{{}}/model.json: 'width' is not a setting; the settings are {FIELDS}; put the file "
+            "back as it was written.",
+        ),
+        (METRICS, "", NOT_YET),
+        (METRICS, '{"step": 1, "spl', NOT_YET),
+        (
+            *(CONFIG, '{"command": "import"}'),
+            "{} was imported and not trained further, so it has no curves to draw; the card of "
+            "albert export shows what albert evaluate measured of it.",
+        ),
+    ],
+)
+def test_what_cannot_be_shown_of_a_run_is_said_with_the_way_out(tmp_path, name, content, says):
+    folder = write_records(tmp_path / "run", lines=LINES if name == MODEL_CONFIG else ())
+    (folder / name).write_text(content)
+    assert refusal(read_run, folder, title="run") == says.format(folder)
 
 
 def test_a_run_may_keep_neither_settings_nor_data(tmp_path):
@@ -50,14 +72,6 @@ def test_a_run_may_keep_neither_settings_nor_data(tmp_path):
     run = read_run(folder, title="run")
     assert (run.settings, run.data) == ({}, None)
     assert run.config == TrainConfig().resolved()
-
-
-def test_a_setting_that_is_none_is_named_with_its_file(tmp_path):
-    folder = write_records(tmp_path / "run")
-    (folder / MODEL_CONFIG).write_text('{"width": 768}')
-    with pytest.raises(AlbertError) as refusal:
-        read_run(folder, title="run")
-    assert str(refusal.value).startswith(f"{folder / MODEL_CONFIG}: 'width' is not a setting; ")
 
 
 def test_a_model_that_was_begun_from_one_of_longer_sequences_knows_them(tmp_path):
@@ -76,27 +90,6 @@ def test_a_line_that_is_still_being_written_is_left_out(tmp_path):
     assert read_run(folder, title="run").lines == LINES
 
 
-@pytest.mark.parametrize("text", ["", '{"step": 1, "spl'])
-def test_a_run_without_metrics_is_refused(tmp_path, text):
-    folder = write_records(tmp_path / "run")
-    (folder / METRICS).write_text(text)
-    with pytest.raises(AlbertError) as refusal:
-        read_run(folder, title="run")
-    assert str(refusal.value) == (
-        f"{folder} has no metrics yet; let albert pretrain take its first steps, then ask again."
-    )
-
-
-def test_an_import_that_was_not_trained_has_no_curves(tmp_path):
-    folder = write_records(tmp_path / "run", lines=(), command="import")
-    with pytest.raises(AlbertError) as refusal:
-        read_run(folder, title="run")
-    assert str(refusal.value) == (
-        f"{folder} was imported and not trained further, so it has no curves to draw; "
-        "the card of albert export shows what albert evaluate measured of it."
-    )
-
-
 @pytest.mark.parametrize(
     "bad",
     [
@@ -113,9 +106,9 @@ def test_a_line_that_is_no_line_of_metrics_is_named(tmp_path, bad):
     folder = write_records(tmp_path / "run", lines=[train_line(1)])
     with (folder / METRICS).open("ab") as file:
         file.write(bad.encode("utf-8", "surrogateescape") + b"\n")
-    with pytest.raises(AlbertError) as refusal:
-        read_run(folder, title="run")
-    assert str(refusal.value).startswith(f"{folder / METRICS}: line 2 is not a line of metrics; ")
+    assert refusal(read_run, folder, title="run").startswith(
+        f"{folder / METRICS}: line 2 is not a line of metrics; "
+    )
 
 
 def save_checkpointed(run, *, step=12, evaluated=12, held_out=1):
@@ -128,26 +121,17 @@ def save_checkpointed(run, *, step=12, evaluated=12, held_out=1):
     (run / "metrics.jsonl").write_text(json.dumps(line) + "\n")
 
 
-def test_the_step_of_the_newest_checkpoint(tmp_path):
-    save_checkpointed(tmp_path)
-    assert finished_step(tmp_path) == 12
-
-
-def test_no_run_and_a_run_without_checkpoint_have_none(tmp_path):
-    assert finished_step(tmp_path / "run") is None
-    save_checkpointed(tmp_path)
+@pytest.mark.parametrize(
+    ("given", "finished"),
+    [({}, 12), ({"evaluated": 10}, None), ({"evaluated": 0, "held_out": 0}, 12)],
+    ids=["evaluated", "its last evaluation is missing", "nothing is held out"],
+)
+def test_a_run_is_finished_at_a_checkpoint_that_was_evaluated(tmp_path, given, finished):
+    save_checkpointed(tmp_path, **given)
+    assert finished_step(tmp_path) == finished
+    assert finished_step(tmp_path / "none") is None
     (tmp_path / "checkpoints").rename(tmp_path / "elsewhere")
     assert finished_step(tmp_path) is None
-
-
-def test_a_last_evaluation_that_is_missing_is_left_to_do(tmp_path):
-    save_checkpointed(tmp_path, evaluated=10)
-    assert finished_step(tmp_path) is None
-
-
-def test_without_held_out_examples_no_evaluation_is_missing(tmp_path):
-    save_checkpointed(tmp_path, evaluated=0, held_out=0)
-    assert finished_step(tmp_path) == 12
 
 
 def test_damaged_files_are_left_to_training(tmp_path):

@@ -5,6 +5,7 @@ from schemas.errors import AlbertError
 from schemas.files import read_json, write_json
 from schemas.layout import TASK
 from schemas.task import Columns, TaskRecord, TaskSpec
+from tests.refusals import refusal
 
 
 def test_from_what_options_are_counted_may_be_unknown_but_is_0_or_1(tmp_path):
@@ -25,9 +26,7 @@ def test_from_what_options_are_counted_may_be_unknown_but_is_0_or_1(tmp_path):
     assert read_record(tmp_path).spec.columns == Columns()
     values["columns"]["first_option"] = 2
     write_json(tmp_path / TASK, values)
-    with pytest.raises(AlbertError) as error:
-        read_record(tmp_path)
-    assert str(error.value) == (
+    assert refusal(read_record, tmp_path) == (
         f"{tmp_path / TASK} is damaged: columns.first_option is 2; put the file back "
         "as it was written."
     )

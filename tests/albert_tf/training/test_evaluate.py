@@ -76,45 +76,49 @@ def test_without_held_out_examples_none_is_due_and_none_takes_time(log):
     assert none.seconds_left(0, step_seconds=3.0) == 0.0
 
 
-def test_the_time_of_an_evaluation_is_a_third_of_a_steps_for_as_many_sequences(log):
-    due = evaluations(log)
-    assert due.seconds(10, step_seconds=9.0) == pytest.approx(500.0)
-    assert due.seconds(0, step_seconds=9.0) == pytest.approx(20.0)
-
-
-def test_a_model_that_was_trained_before_is_measured_in_full_at_once(log):
-    due = evaluations(log, words=words(500, last=500), starts_trained=True)
-    assert due.seconds(0, step_seconds=9.0) == pytest.approx(625.0)
-
-
 def words(number, *, last):
     """`HeldOutWords` that asks about so many words."""
     return types.SimpleNamespace(number=lambda *, is_last: last if is_last else number)
 
 
-def test_words_make_it_a_quarter_longer_but_for_the_first(log):
-    due = evaluations(log, words=words(500, last=500))
-    assert due.seconds(10, step_seconds=9.0) == pytest.approx(625.0)
+EACH, LAST = words(500, last=500), words(0, last=500)
 
 
-def test_of_few_examples_only_the_last_evaluation_asks_about_words(log):
-    due = evaluations(log, words=words(0, last=500), eval_every=10)
-    assert due.seconds(10, step_seconds=9.0) == pytest.approx(500.0)
-    assert due.seconds(25, step_seconds=9.0) == pytest.approx(625.0)
-    assert due.seconds_left(0, step_seconds=9.0) == pytest.approx(1625.0)
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [
+        # A third of the time of a step for as many sequences; the first is on few.
+        ({}, {0: 20.0, 10: 500.0}),
+        # Words make it a quarter longer but for the first, of few examples for the last alone.
+        ({"words": EACH}, {10: 625.0}),
+        ({"words": LAST}, {10: 500.0, 25: 625.0}),
+        # A model that was trained before is measured in full at once.
+        ({"words": EACH, "starts_trained": True}, {0: 625.0}),
+    ],
+)
+def test_the_time_of_an_evaluation_follows_from_that_of_a_step(log, settings, seconds):
+    due = evaluations(log, **settings)
+    found = {step: due.seconds(step, step_seconds=9.0) for step in seconds}
+    assert found == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("settings", "left"),
+    [
+        ({}, {0: 1500.0, 9: 1500.0, 10: 1000.0, 20: 500.0, 24: 500.0, 25: 0.0}),
+        ({"words": LAST}, {0: 1625.0}),
+    ],
+)
+def test_the_time_left_counts_the_evaluations_to_come(log, settings, left):
+    due = evaluations(log, eval_every=10, **settings)
+    found = {step: due.seconds_left(step, step_seconds=9.0) for step in left}
+    assert found == pytest.approx(left)
 
 
 def test_or_that_of_the_fastest_evaluation_of_a_trained_model_before(log):
     for step, rate in ((0, 90.0), (5, 50.0), (10, 40.0)):
         log.write(line(step, 6.0, rate=rate))
     assert evaluations(log).seconds(15, step_seconds=9.0) == pytest.approx(100.0)
-
-
-@pytest.mark.parametrize(("step", "number"), [(0, 3), (9, 3), (10, 2), (20, 1), (24, 1), (25, 0)])
-def test_the_time_left_counts_the_evaluations_to_come(log, step, number):
-    due = evaluations(log, eval_every=10)
-    left = due.seconds_left(step, step_seconds=9.0)
-    assert left == pytest.approx(number * 500.0)
 
 
 def test_the_best_is_no_worse_than_any_trained_model_before(log):

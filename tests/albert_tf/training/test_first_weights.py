@@ -186,24 +186,20 @@ def counted(*rows, vocab_size=FIRST_ORDINARY_ID + 3):
     }
 
 
-def test_near_tokens_count_more_than_far_ones_on_either_side():
-    assert counted([A, B, C]) == {
-        (A, B): 1.0,
-        (B, A): 1.0,
-        (B, C): 1.0,
-        (C, B): 1.0,
-        (A, C): 0.5,
-        (C, A): 0.5,
-    }
-
-
-def test_special_tokens_and_padding_stand_beside_nothing():
-    row = [CLS_ID, A, SEP_ID, B, PAD_ID, PAD_ID]
-    assert counted(row) == {(A, B): 0.5, (B, A): 0.5}
-
-
-def test_rows_do_not_touch():
-    assert counted([A, A], [B, B]) == {(A, A): 2.0, (B, B): 2.0}
+@pytest.mark.parametrize(
+    ("rows", "counts"),
+    [
+        (
+            [[A, B, C]],
+            {(A, B): 1.0, (B, A): 1.0, (B, C): 1.0, (C, B): 1.0, (A, C): 0.5, (C, A): 0.5},
+        ),
+        ([[CLS_ID, A, SEP_ID, B, PAD_ID, PAD_ID]], {(A, B): 0.5, (B, A): 0.5}),
+        ([[A, A], [B, B]], {(A, A): 2.0, (B, B): 2.0}),
+    ],
+    ids=["near and far", "special tokens and padding", "rows that do not touch"],
+)
+def test_near_tokens_count_more_than_far_ones_on_either_side(rows, counts):
+    assert counted(*rows) == counts
 
 
 def test_no_more_contexts_than_are_frequent():

@@ -14,6 +14,7 @@ from albert_tf.training.optimizers import (
 )
 from schemas.config import TrainConfig
 from schemas.errors import SettingError
+from tests.refusals import refusal
 from tests.runs import write_records
 
 
@@ -22,80 +23,54 @@ def rate(step, **settings):
     return learning_rate_of(TrainConfig(**settings).resolved(), step)
 
 
-@pytest.mark.parametrize(
-    ("step", "expected"),
-    [
-        (0, 0.0),
-        (1, 0.00176 / 3125),
-        (3124, 0.00176 * 3124 / 3125),
-        (3125, 0.00176 * 0.975),
-        (62_500, 0.00088),
-        (124_999, 0.00176 / 125_000),
-        (125_000, 0.0),
-    ],
-)
-def test_paper_schedule(step, expected):
-    assert rate(step) == pytest.approx(expected, rel=1e-12)
+COOLDOWN = {"learning_rate": 0.5, "schedule": "constant-cooldown"}
+# Settings, and the rates of steps.
+RATES = {
+    "the paper's": (
+        {},
+        {
+            0: 0.0,
+            1: 0.00176 / 3125,
+            3124: 0.00176 * 3124 / 3125,
+            3125: 0.00176 * 0.975,
+            62_500: 0.00088,
+            124_999: 0.00176 / 125_000,
+            125_000: 0.0,
+        },
+    ),
+    "no warm-up": ({"learning_rate": 0.5, "warmup_steps": 0, "steps": 10}, {0: 0.5}),
+    "constant, with a cooldown": (
+        {**COOLDOWN, "cooldown_share": 0.2, "warmup_steps": 10, "steps": 100},
+        {
+            **{0: 0.0, 5: 0.25, 10: 0.5, 79: 0.5, 80: 0.5},
+            **{81: 0.5 * (1 - math.sqrt(1 / 20)), 85: 0.25},
+            **{99: 0.5 * (1 - math.sqrt(19 / 20)), 100: 0.0},
+        },
+    ),
+    "a cooldown of no steps": (
+        {**COOLDOWN, "cooldown_share": 0.0, "warmup_steps": 0, "steps": 10},
+        dict.fromkeys(range(10), 0.5),
+    ),
+    "falling with the root of the step before the cooldown": (
+        {**COOLDOWN, "constant_steps": 25, "warmup_steps": 10, "steps": 100},
+        {
+            **{5: 0.25, 25: 0.5, 36: 0.5 * 5 / 6, 64: 0.5 * 5 / 8, 80: 0.5 * math.sqrt(25 / 80)},
+            **{85: 0.25 * math.sqrt(25 / 80), 100: 0.0},
+        },
+    ),
+    # A derived warm-up ends where the rate begins to fall.
+    "a derived warm-up": (
+        {**COOLDOWN, "constant_steps": 1000, "steps": 290_000},
+        {500: 0.25, 999: 0.4995, 1000: 0.5, 4000: 0.25},
+    ),
+}
 
 
-def test_without_warm_up_the_first_step_has_the_peak_rate():
-    assert rate(0, learning_rate=0.5, warmup_steps=0, steps=10) == 0.5
-
-
-@pytest.mark.parametrize(
-    ("step", "expected"),
-    [
-        (0, 0.0),
-        (5, 0.25),
-        (10, 0.5),
-        (79, 0.5),
-        (80, 0.5),
-        (81, 0.5 * (1 - math.sqrt(1 / 20))),
-        (85, 0.25),
-        (99, 0.5 * (1 - math.sqrt(19 / 20))),
-        (100, 0.0),
-    ],
-)
-def test_constant_with_cooldown(step, expected):
-    settings = {"learning_rate": 0.5, "warmup_steps": 10, "steps": 100}
-    ours = rate(step, schedule="constant-cooldown", cooldown_share=0.2, **settings)
-    assert ours == pytest.approx(expected, rel=1e-12)
-
-
-def test_a_cooldown_of_no_steps_leaves_the_rate_constant():
-    settings = {"learning_rate": 0.5, "warmup_steps": 0, "steps": 10}
-    rates = {
-        rate(step, schedule="constant-cooldown", cooldown_share=0.0, **settings)
-        for step in range(10)
-    }
-    assert rates == {0.5}
-
-
-@pytest.mark.parametrize(
-    ("step", "expected"),
-    [
-        (5, 0.25),
-        (25, 0.5),
-        (36, 0.5 * 5 / 6),
-        (64, 0.5 * 5 / 8),
-        (80, 0.5 * math.sqrt(25 / 80)),
-        (85, 0.25 * math.sqrt(25 / 80)),
-        (100, 0.0),
-    ],
-)
-def test_a_rate_that_falls_with_the_root_of_the_step_before_its_cooldown(step, expected):
-    settings = {"learning_rate": 0.5, "warmup_steps": 10, "steps": 100}
-    ours = rate(step, schedule="constant-cooldown", constant_steps=25, **settings)
-    assert ours == pytest.approx(expected, rel=1e-12)
-
-
-def test_a_derived_warm_up_ends_where_the_rate_begins_to_fall():
-    settings = {"schedule": "constant-cooldown", "constant_steps": 1000}
-    rates = [
-        rate(step, learning_rate=1.0, steps=290_000, **settings)
-        for step in (500, 999, 1000, 1001, 4000)
-    ]
-    assert rates == pytest.approx([0.5, 0.999, 1.0, 1.0, 0.5], rel=1e-3)
+@pytest.mark.parametrize("kind", RATES)
+def test_the_rate_of_a_step_follows_from_its_schedule(kind):
+    settings, expected = RATES[kind]
+    found = {step: rate(step, **settings) for step in expected}
+    assert found == pytest.approx(expected, rel=1e-12)
 
 
 def test_no_rate_before_the_cooldown_depends_on_the_number_of_steps():
@@ -208,11 +183,11 @@ def test_other_steps_are_refused_where_a_step_so_far_depends_on_them(
 ):
     run = tmp_path / "my run"
     (run / f"checkpoints/step-{step:08}").mkdir(parents=True)
-    with pytest.raises(SettingError) as caught:
-        check_steps_may_change(run, before, dataclasses.replace(before, **changes))
+    now = dataclasses.replace(before, **changes)
+    said = refusal(check_steps_may_change, run, before, now, error=SettingError)
     kept = {"steps": "--steps 100", "cooldown_share": "--cooldown-share 0.2"}
     (changed,) = changes
-    assert str(caught.value) == (
+    assert said == (
         f"{run} {reason}; keep {kept[changed]}, or begin another run with its "
         f"weights: another --output with --init-from '{run}'."
     )

@@ -56,14 +56,23 @@ def test_a_closed_terminal_ends_nothing_that_nohup_began():
         signal.signal(signal.SIGHUP, before)
 
 
-def test_time_allowed_runs_out(monkeypatch):
+@pytest.mark.parametrize(("seconds", "reason"), [(60.0, None), (60.1, "max-time")])
+def test_time_allowed_runs_out_once_a_step_is_done(monkeypatch, seconds, reason):
     now = [100.0]
     monkeypatch.setattr(signals.time, "monotonic", lambda: now[0])
     stop = StopRequest(60.0)
-    stop.has_progress = True
-    now[0] += 60.0
+    now[0] += seconds
     assert stop.reason is None
-    now[0] += 0.1
+    stop.has_progress = True
+    assert stop.reason == reason
+
+
+def test_what_takes_longer_than_the_time_left_is_not_begun():
+    stop = StopRequest(60.0)
+    stop.has_progress = True
+    stop.need(50.0)
+    assert stop.reason is None
+    stop.need(70.0)
     assert stop.reason == "max-time"
 
 
@@ -81,22 +90,6 @@ def test_outside_the_main_thread_only_the_time_counts():
     thread.start()
     thread.join()
     assert reasons == ["max-time", True]
-
-
-def test_time_allowed_ends_nothing_before_the_first_step():
-    stop = StopRequest(0.0)
-    assert stop.reason is None
-    stop.has_progress = True
-    assert stop.reason == "max-time"
-
-
-def test_what_takes_longer_than_the_time_left_is_not_begun():
-    stop = StopRequest(60.0)
-    stop.has_progress = True
-    stop.need(50.0)
-    assert stop.reason is None
-    stop.need(70.0)
-    assert stop.reason == "max-time"
 
 
 def test_a_signal_ends_a_run_before_its_first_step_too_and_is_told_at_once(capfd):

@@ -171,28 +171,31 @@ def test_operations_as_a_person_reads_them(flops, text):
     assert prefixed(flops, "FLOP") == text
 
 
-def test_before_the_first_step_its_time_is_the_estimate():
-    pace = Pace(batch_size=32, estimate=2.0)
-    assert pace.step_seconds == 2.0
-    pace.add(1.0, waited=0.0)
-    pace.add(3.0, waited=0.0)
-    assert (pace.step_seconds, pace.text()) == (2.0, "16 seq/s")
-    pace.add(5.0, waited=0.0)
-    assert pace.step_seconds == 3.0
-
-
-def test_a_step_that_compiles_says_nothing_of_those_to_come():
-    pace = Pace(batch_size=32, estimate=0.5)
-    pace.add(60.0, waited=0.0)
-    assert (pace.step_seconds, pace.text()) == (0.5, "64 seq/s")
-    # Waiting for data may come again, however long it was.
-    pace.add(4.5, waited=4.0)
-    assert (pace.step_seconds, pace.text()) == (4.5, "7.11 seq/s, 89% waiting for data")
-
-
-def test_waiting_for_data_is_told_only_where_it_is_much():
-    pace = Pace(batch_size=2000)
-    pace.add(2.0, waited=0.1)
-    assert pace.text() == "1,000 seq/s"
-    pace.add(2.0, waited=0.9)
-    assert pace.text() == "1,000 seq/s, 25% waiting for data"
+@pytest.mark.parametrize(
+    ("given", "steps", "told"),
+    [
+        # Before the first step its time is the estimate.
+        ({"batch_size": 32, "estimate": 2.0}, [], (2.0, None)),
+        ({"batch_size": 32, "estimate": 2.0}, [(1.0, 0.0), (3.0, 0.0)], (2.0, "16 seq/s")),
+        ({"batch_size": 32}, [(1.0, 0.0), (3.0, 0.0), (5.0, 0.0)], (3.0, "10.7 seq/s")),
+        # A step that compiles says nothing of those to come.
+        ({"batch_size": 32, "estimate": 0.5}, [(60.0, 0.0)], (0.5, "64 seq/s")),
+        # Waiting for data may come again, however long it was; it is told where it is much.
+        (
+            {"batch_size": 32, "estimate": 0.5},
+            [(60.0, 0.0), (4.5, 4.0)],
+            (4.5, "7.11 seq/s, 89% waiting for data"),
+        ),
+        ({"batch_size": 2000}, [(2.0, 0.1)], (2.0, "1,000 seq/s")),
+        (
+            {"batch_size": 2000},
+            [(2.0, 0.1), (2.0, 0.9)],
+            (2.0, "1,000 seq/s, 25% waiting for data"),
+        ),
+    ],
+)
+def test_the_pace_of_a_run_is_that_of_its_steps(given, steps, told):
+    pace = Pace(**given)
+    for seconds, waited in steps:
+        pace.add(seconds, waited=waited)
+    assert (pace.step_seconds, pace.text() if steps else None) == told
