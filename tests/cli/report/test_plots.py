@@ -7,8 +7,8 @@ import matplotlib
 import pytest
 
 from cli.report.plots import NUM_COLOURS, draw, style_of
-from schemas.errors import AlbertError
 from schemas.report import Bars, Curve, Curves
+from tests.refusals import refusal
 
 BARS = Bars(
     title="Spans",
@@ -89,9 +89,7 @@ def test_own_settings_of_matplotlib_neither_show_nor_change():
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(AlbertError) as refusal:
-        draw(BARS, salt="a")
-    assert str(refusal.value) == (
+    assert refusal(draw, BARS, salt="a") == (
         "albert report draws with matplotlib, which is not installed; "
         'pip install "albert-pretraining[report]" adds it.'
     )
