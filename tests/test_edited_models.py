@@ -137,12 +137,12 @@ def test_an_edited_file_is_refused_in_a_sentence(models, tmp_path, reader, name,
     edit_file(copy / rest, edit)
     tracemalloc.start()
     try:
-        with pytest.raises(AlbertError) as refusal:
+        with pytest.raises(AlbertError) as caught:
             reader(copy)
         assert tracemalloc.get_traced_memory()[1] < 50_000_000
     finally:
         tracemalloc.stop()
-    said = str(refusal.value)
+    said = str(caught.value)
     assert words in said
     assert said.endswith(".")
     assert "\n" not in said
