@@ -15,6 +15,7 @@ from pipeline.vocabulary.tokenizer import load_tokenizer
 from pipeline.vocabulary.training import in_words, train_vocabulary, trained_share
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError
+from tests.refusals import refusal
 
 
 @pytest.fixture(scope="module")
@@ -34,19 +35,7 @@ def sampled(splits):
 
 def test_special_pieces_come_first_and_then_the_user_symbols(tokenizer):
     assert [tokenizer.piece(i) for i in range(13)] == [
-        "<pad>",
-        "<unk>",
-        "[CLS]",
-        "[SEP]",
-        "[MASK]",
-        "(",
-        ")",
-        '"',
-        "-",
-        ".",
-        "–",
-        "£",
-        "€",
+        *("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]", "(", ")", '"', "-", ".", "–", "£", "€")
     ]
 
 
@@ -117,9 +106,7 @@ def test_inputs_without_text_are_one_sentence(tmp_path):
 
 def refused_size(sentences, size):
     """The error of a size that cannot be, and the size that it names."""
-    with pytest.raises(AlbertError) as caught:
-        train_vocabulary(sentences, VocabConfig(vocab_size=size))
-    return str(caught.value)
+    return refusal(lambda: train_vocabulary(sentences, VocabConfig(vocab_size=size)))
 
 
 def test_a_vocabulary_too_large_is_refused_with_a_size_that_suits_the_text(sentences):

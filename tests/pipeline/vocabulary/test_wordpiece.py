@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from pipeline.vocabulary.wordpiece import SPECIAL_PIECES, WordPiece, read_pieces, special_first
-from schemas.errors import AlbertError
+from tests.refusals import refusal
 
 # As Google's Chinese vocabulary is ordered: the special pieces stand after unused ones.
 PIECES = (
@@ -95,9 +95,7 @@ def test_all_pieces_but_those_inside_words_start_one(wordpiece):
     ids=["no special pieces", "one twice", "bytes"],
 )
 def test_what_is_no_vocab_txt_is_refused(data, sentence):
-    with pytest.raises(AlbertError) as error:
-        read_pieces(data, path="vocab.txt")
-    assert str(error.value).endswith(sentence)
+    assert refusal(read_pieces, data, path="vocab.txt").endswith(sentence)
 
 
 def test_lines_that_end_in_crlf_are_the_same_pieces():
@@ -106,9 +104,7 @@ def test_lines_that_end_in_crlf_are_the_same_pieces():
 
 def test_a_missing_package_is_named_with_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(AlbertError) as error:
-        WordPiece(VOCABULARY, path="vocab.txt")
-    assert str(error.value) == (
+    assert refusal(WordPiece, VOCABULARY, path="vocab.txt") == (
         "vocab.txt is a WordPiece vocabulary, which needs a package that is not "
         'installed; run pip install "albert-pretraining[wordpiece]".'
     )
