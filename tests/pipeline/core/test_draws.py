@@ -13,10 +13,7 @@ counters = st.integers(0, 2**40)
 def test_the_draws_of_a_key_are_the_splitmix64_stream_seeded_with_it():
     # The first five numbers of Vigna's splitmix64.c for the seed 1234567.
     assert [draw(1234567, counter) for counter in range(5)] == [
-        6457827717110365317,
-        3203168211198807973,
-        9817491932198370423,
-        4593380528125082431,
+        *(6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431),
         16408922859458223821,
     ]
 

@@ -11,7 +11,7 @@ from cli.support import console
 from pipeline.dataset.manifest import verify
 from pipeline.records.tfrecord import RecordWriter, read_frames
 from schemas.manifest import read_manifest
-from tests.commands import attempt
+from tests.commands import attempt, refused, run
 from tests.manifests import edit_manifest
 
 
@@ -98,15 +98,13 @@ def test_a_file_that_is_not_a_vocabulary_is_one_sentence(small, tmp_path):
 
 def test_a_long_verification_shows_how_far_it_is(small, monkeypatch):
     monkeypatch.setattr(console, "LINE_SECONDS", 0.0)
-    code, said = attempt("inspect", small / "data", "--verify")
-    assert code == 0
+    said = run("inspect", small / "data", "--verify")
     assert re.search(r"^verifying: [0-9.]+%, .+ left$", said, re.MULTILINE)
     assert "\nverifying: 100%, " in said
 
 
 def test_inspect_shows_the_card_and_as_many_examples_as_asked_for(small):
-    code, said = attempt("inspect", small / "data", "--examples", 2, "--verify")
-    assert code == 0
+    said = run("inspect", small / "data", "--examples", 2, "--verify")
     assert said.startswith("# Pretraining data for ALBERT\n")
     assert said.count(" masked\n  A  ") == 2
     assert said.count("\n  B was  ") == 2
@@ -115,8 +113,7 @@ def test_inspect_shows_the_card_and_as_many_examples_as_asked_for(small):
 
 def shown(data, *arguments):
     """The examples that `albert inspect` shows."""
-    code, said = attempt("inspect", data, "--examples", 4, *arguments)
-    assert code == 0, said
+    said = run("inspect", data, "--examples", 4, *arguments)
     return said.partition("The licence of the data")[2]
 
 
@@ -125,10 +122,9 @@ def test_inspect_shows_any_epoch_of_documents_as_if_it_were_stored(small, docume
     first, second, third = (shown(documents, "--epoch", n) for n in range(3))
     assert (first, second) == (shown(stored), shown(stored, "--epoch", 1))
     assert shown(stored, "--epoch", 2) == first != third
-    code, said = attempt("inspect", stored, "--split", "eval", "--epoch", 1)
-    assert (code, said) == (
-        2,
-        "Error: --epoch 1: held-out examples are the same in every epoch; leave it out.\n",
+    assert (
+        refused("inspect", stored, "--split", "eval", "--epoch", 1)
+        == "Error: --epoch 1: held-out examples are the same in every epoch; leave it out.\n"
     )
 
 
@@ -163,8 +159,7 @@ def test_inspect_of_a_damaged_data_set_fails(small, tmp_path):
     shutil.copytree(small / "data", tmp_path / "d")
     name = read_manifest(tmp_path / "d").shards[-1].name
     (tmp_path / "d" / name).unlink()
-    code, said = attempt("inspect", tmp_path / "d", "--verify")
-    assert code == 1
+    said = refused("inspect", tmp_path / "d", "--verify", code=1)
     assert said.endswith(
         f"{name} is missing.\nError: {tmp_path}/d is damaged; make it again with --overwrite.\n"
     )

@@ -8,7 +8,7 @@ from pipeline.dataset.local_copy import all_files, fetch, first_files, prepare_c
 from schemas.errors import AlbertError
 from schemas.layout import TRAIN
 from schemas.manifest import read_manifest
-from tests.commands import attempt, contents, run
+from tests.commands import contents, refused, run
 
 PLACE = "memory://bucket/data"
 
@@ -67,8 +67,7 @@ def test_verification_removes_what_is_damaged_from_a_copy(stored, small, tmp_pat
     name = next(shard.name for shard in shards if shard.examples)
     whole = (folder / name).read_bytes()
     (folder / name).write_bytes(bytes(len(whole)))
-    code, said = attempt("inspect", PLACE, "--verify")
-    assert code == 1
+    said = refused("inspect", PLACE, "--verify", code=1)
     assert f"{name} is not the file that the manifest describes.\n" in said
     assert said.endswith(
         f"Error: {folder} was damaged; what does not match is removed from the copy; "
@@ -96,8 +95,7 @@ def test_a_folder_without_a_manifest_is_refused(memory, tmp_path):
 
 
 def test_inspect_shows_a_data_set_on_storage_from_a_part_of_it(stored, small, tmp_path):
-    code, said = attempt("inspect", PLACE, "--examples", 1)
-    assert code == 0
+    said = run("inspect", PLACE, "--examples", 1)
     line, _, rest = said.partition("\n")
     (folder,) = (tmp_path / "cache/albert").iterdir()
     assert line.startswith(f"{PLACE}: ")

@@ -14,6 +14,7 @@ from schemas.config import DataConfig
 from schemas.errors import AlbertError
 from schemas.layout import shard_file
 from schemas.manifest import read_manifest
+from tests.refusals import refusal
 
 CONFIG = DataConfig(
     max_seq_length=128, max_predictions_per_seq=19, dupe_factor=2, num_shards=2, eval_fraction=0.1
@@ -138,11 +139,8 @@ def test_the_manifest_is_written_last(tmp_path):
 
 def test_inputs_without_a_document_are_one_sentence_with_the_reasons(tmp_path):
     nothing = [sidecar("train", 0, examples=[0], dropped={"document of one word": 2})]
-    with pytest.raises(AlbertError) as caught:
-        write_dataset(
-            plan(BOOK), nothing, ReadingCounts(dropped=Counter(redirect=5)), output=tmp_path
-        )
-    assert str(caught.value) == (
+    read = ReadingCounts(dropped=Counter(redirect=5))
+    assert refusal(write_dataset, plan(BOOK), nothing, read, output=tmp_path) == (
         "The inputs give no document to train on "
         "(left out: 5 x redirect; 2 x document of one word)."
     )

@@ -8,6 +8,7 @@ from pipeline.tasks.named_tasks import task_called
 from schemas.errors import SettingError
 from schemas.example import SEP_ID, UNK_ID
 from schemas.task import Answer, TaskExample, TaskRecord
+from tests.refusals import refusal
 
 PASSAGE = (
     "The Python interpreter was written by Guido van Rossum. It reads statements, and "
@@ -215,6 +216,6 @@ def test_no_space_stands_between_words_that_are_written_without(tokenizer):
 
 
 def test_sequences_too_short_for_any_text_are_refused(tokenizer):
-    with pytest.raises(SettingError) as error:
-        rows_of(tokenizer, "classify", example("the"), max_seq_length=7)
-    assert str(error.value) == "--max-seq-length must be at least 8, not 7."
+    given = (tokenizer, "classify", example("the"))
+    said = refusal(rows_of, *given, max_seq_length=7, error=SettingError)
+    assert said == "--max-seq-length must be at least 8, not 7."

@@ -16,11 +16,8 @@ from schemas.errors import AlbertError, SettingError
 from tests.processes import ALBERT, ended
 
 ARGUMENTS = (
-    "--id=3-1",
-    "--logging_endpoint=localhost:4",
-    "--artifact_endpoint=localhost:5",
-    "--provision_endpoint=localhost:6",
-    "--control_endpoint=localhost:7",
+    *("--id=3-1", "--logging_endpoint=localhost:4", "--artifact_endpoint=localhost:5"),
+    *("--provision_endpoint=localhost:6", "--control_endpoint=localhost:7"),
 )
 
 

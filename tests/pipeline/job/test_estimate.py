@@ -12,7 +12,7 @@ from pipeline.job import estimate
 from pipeline.reading import plain_text
 from pipeline.reading.inputs import find_inputs
 from schemas.config import DataConfig
-from tests.commands import attempt
+from tests.commands import attempt, run
 
 CONFIG = DataConfig(max_seq_length=64, dupe_factor=3).resolved(input_bytes=0)
 
@@ -108,8 +108,7 @@ def test_plan_prints_and_makes_nothing(small, tmp_path):
         *("make-data", *given, "--output", tmp_path / "d", "--plan"),
         *("--max-seq-length", 32, "--dupe-factor", 1),
     )
-    code, said = attempt(*command)
-    assert code == 0
+    said = run(*command)
     text, derived, plan, size, seconds, joined = said.splitlines()
     assert text.startswith("text: 24 files, ")
     assert derived == "derived: --max-predictions-per-seq 5 --num-shards 8"

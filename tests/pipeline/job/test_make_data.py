@@ -32,6 +32,7 @@ from schemas.layout import chunk_file, sidecar_file
 from schemas.manifest import read_manifest
 from tests.pipeline.job.jobs import failing, run_job
 from tests.processes import LONG, await_end_of, children_of, ended, needs_proc
+from tests.refusals import refusal
 
 CONFIG = DataConfig(max_seq_length=48, dupe_factor=2, num_shards=3, eval_fraction=0.3).resolved(
     input_bytes=0
@@ -75,15 +76,9 @@ def files(texts, model, tmp_path_factory):
 
 def test_a_data_set_holds_these_files_and_no_others(files):
     assert list(files) == [
-        "README.md",
-        "eval/copy-00/part-00000-of-00001.tfrecord",
-        "manifest.json",
-        "shards/eval-00000.json",
-        "shards/train-00000.json",
-        "shards/train-00001.json",
-        "shards/train-00002.json",
-        "spiece.model",
-        "train/copy-00/part-00000-of-00003.tfrecord",
+        *("README.md", "eval/copy-00/part-00000-of-00001.tfrecord", "manifest.json"),
+        *("shards/eval-00000.json", "shards/train-00000.json", "shards/train-00001.json"),
+        *("shards/train-00002.json", "spiece.model", "train/copy-00/part-00000-of-00003.tfrecord"),
         "train/copy-00/part-00001-of-00003.tfrecord",
         "train/copy-00/part-00002-of-00003.tfrecord",
         "train/copy-01/part-00000-of-00003.tfrecord",
@@ -311,9 +306,7 @@ def test_text_that_is_changed_meanwhile_makes_no_data_set(
 
     monkeypatch.setattr(make_data, name, change)
     settings = {"model": model, "config": CONFIG, "since": time.time(), "shuffle": shuffle}
-    with pytest.raises(AlbertError) as error:
-        run_job(found, tmp_path / "d", **settings)
-    assert str(error.value) == (
+    assert refusal(run_job, found, tmp_path / "d", **settings) == (
         f"{paths[0]} was changed while it was read; run the same command again when nothing "
         "writes to it."
     )
@@ -407,10 +400,9 @@ def test_an_interrupt_inside_a_step_is_passed_on_as_what_it_is(texts, model, tmp
 
 def test_holding_out_every_document_names_the_fraction(model, tmp_path):
     (tmp_path / "one.txt").write_text("It was late. He came.\n", encoding="utf-8")
+    given = ([str(tmp_path / "one.txt")], model, tmp_path / "d")
     config = dataclasses.replace(CONFIG, eval_fraction=0.9)
-    with pytest.raises(NothingToTrainOn) as error:
-        run([str(tmp_path / "one.txt")], model, tmp_path / "d", config=config)
-    assert str(error.value) == (
+    assert refusal(run, *given, config=config, error=NothingToTrainOn) == (
         "--eval-fraction 0.9 holds out every document (1), so that none is left to "
         "train on; give a smaller one, or more documents."
     )
@@ -421,9 +413,7 @@ def test_a_worker_that_ends_before_it_began_ends_the_job_with_one_sentence(
 ):
     false = ["-c", "raise SystemExit('no room for Beam')"]
     monkeypatch.setattr(worker_processes, "_COMMAND", false)
-    with pytest.raises(AlbertError) as error:
-        run(texts, model, tmp_path / "d", workers=2)
-    assert str(error.value) == (
+    assert refusal(run, texts, model, tmp_path / "d", workers=2) == (
         "A worker process ended with code 1 (no room for Beam); what is finished is "
         "kept: run the same command again."
     )
@@ -490,20 +480,15 @@ def test_a_killed_worker_ends_the_job_with_one_sentence_and_nothing_is_lost(
 
 
 @needs_proc
-def test_the_workers_of_a_killed_job_end_with_it(texts, model, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_the_workers_of_a_job_that_is_killed_or_interrupted_end_with_it(
+    texts, model, tmp_path, number
+):
     job = start(texts, model, tmp_path / "d")
     workers = wait_for_workers(job)
-    job.kill()
-    ended(job)
-    await_end_of(workers)
-
-
-@needs_proc
-def test_an_interrupt_ends_the_workers_and_the_job(texts, model, tmp_path):
-    job = start(texts, model, tmp_path / "d")
-    workers = wait_for_workers(job)
-    job.send_signal(signal.SIGINT)
+    job.send_signal(number)
     said = ended(job)
-    assert said.splitlines()[-1] == "KeyboardInterrupt"
-    assert "Exception in thread" not in said
     await_end_of(workers)
+    if number == signal.SIGINT:
+        assert said.splitlines()[-1] == "KeyboardInterrupt"
+        assert "Exception in thread" not in said

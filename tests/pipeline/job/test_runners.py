@@ -8,9 +8,9 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from pipeline.job import runners
 from schemas.errors import SettingError
+from tests.refusals import refusal
 
 DOCS = Path(__file__).parents[3] / "docs"
-PAGE = DOCS / "engines.md"
 EXTERNAL = ["--environment_type=EXTERNAL", "--environment_config=localhost:50000"]
 POOL = "--environment_type=EXTERNAL --environment_config=localhost:50000"
 POOL_AS_JSON = '--environment_type=EXTERNAL --environment_config={"url":"localhost:7"}'
@@ -59,9 +59,7 @@ SERVER = "--job_endpoint=localhost:8099"
     ],
 )
 def test_a_runner_or_an_option_that_cannot_work_is_refused(name, flags, sentence):
-    with pytest.raises(SettingError) as error:
-        runners.choose_runner(name, flags)
-    assert str(error.value) == sentence
+    assert refusal(runners.choose_runner, name, flags, error=SettingError) == sentence
 
 
 def places(name, flags=(), **changed):
@@ -89,9 +87,7 @@ def places(name, flags=(), **changed):
     ],
 )
 def test_a_place_that_the_workers_cannot_reach_is_refused(name, flags, changed, sentence):
-    with pytest.raises(SettingError) as error:
-        places(name, flags, **changed)
-    assert str(error.value) == sentence
+    assert refusal(places, name, flags, **changed, error=SettingError) == sentence
 
 
 @pytest.mark.parametrize(
@@ -138,12 +134,9 @@ def test_workers_on_this_machine_are_known_by_beams_options(name, flags, workers
         (
             "FlinkRunner",
             [
-                "--execution_mode_for_batch=BATCH_FORCED",
-                "--checkpointing_interval=60000",
-                "--state_backend=rocksdb",
-                "--use_data_stream_for_batch",
-                "--flink_conf_dir=/etc/flink",
-                "--max_bundle_size=100",
+                *("--execution_mode_for_batch=BATCH_FORCED", "--checkpointing_interval=60000"),
+                *("--state_backend=rocksdb", "--use_data_stream_for_batch"),
+                *("--flink_conf_dir=/etc/flink", "--max_bundle_size=100"),
             ],
         ),
         ("SparkRunner", ["--bundle_size=1000", "--cache_disabled"]),
@@ -192,38 +185,22 @@ def test_options_reach_beam():
     }
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        line
-        for line in PAGE.read_text(encoding="utf-8").splitlines()
-        if line.startswith("albert make-data")
-    ],
-)
-def test_the_documented_commands_are_accepted(line):
-    accept(shlex.split(line))
-
-
-def test_the_example_for_kubernetes_is_accepted():
+def documented():
+    """The commands of the pages on engines and YARN, and the one in the file for Kubernetes."""
+    for name, start in (("engines.md", "albert make-data"), ("yarn.md", "albert make-data --")):
+        lines = (DOCS / name).read_text(encoding="utf-8").splitlines()
+        yield from (shlex.split(line) for line in lines if line.startswith(start))
     lines = (DOCS / "kubernetes.yaml").read_text(encoding="utf-8").splitlines()
-    start = lines.index("            - albert")
-    command = [line.strip().removeprefix("- ") for line in lines[start:]]
-    accept(command)
+    first = lines.index("            - albert")
+    yield [line.strip().removeprefix("- ") for line in lines[first:]]
 
 
-def test_the_example_for_yarn_is_accepted():
-    lines = (DOCS / "yarn.md").read_text(encoding="utf-8").splitlines()
-    (line,) = (line for line in lines if line.startswith("albert make-data --"))
-    accept(shlex.split(line))
-
-
-def accept(command):
-    """Choose the runner of a command and check its paths."""
+@pytest.mark.parametrize("command", [*documented()], ids=" ".join)
+def test_the_documented_commands_are_accepted(command):
     split = command.index("--")
     given = dict(zip(command[2:split:2], command[3:split:2], strict=True))
-    runner = runners.choose_runner(given["--runner"], command[split + 1 :])
     runners.check_places(
-        runner,
+        runners.choose_runner(given["--runner"], command[split + 1 :]),
         output=given["--output"],
         inputs=[given.get("--wikipedia") or given["--text"]],
         workers=None,
