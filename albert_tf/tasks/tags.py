@@ -17,13 +17,13 @@ from albert_tf.tasks.task import (
     Result,
     Targets,
     Task,
+    label_scores,
     most_frequent,
     scores_by_label,
     scores_of_label,
     softmax,
     taken,
 )
-from albert_tf.tasks.text_labels import label_scores
 from schemas.task import EncodedExample, Metric, TaskExample, are_entities, entities_of
 
 
@@ -167,7 +167,7 @@ class Tag(Task):
                 }
             }
         true, predicted = map(np.concatenate, (targets, predictions))
-        scores = label_scores(true, predicted, number=len(labels))
+        scores = label_scores(true, predicted, range(len(labels)))
         return {"labels": scores_by_label(labels, scores)}
 
     def _entities(self, targets: Targets, predictions: Targets) -> dict[str, Found]:

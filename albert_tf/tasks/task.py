@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
+from sklearn import metrics
 
 from schemas.errors import SettingError
 from schemas.task import EncodedExample, Metric, TaskExample, TaskSpec
@@ -70,9 +72,9 @@ class Task(abc.ABC):
         """
         return logits[0]
 
-    @abc.abstractmethod
     def prediction(self, output: Any) -> Any:
-        """What a model says, in the form of a target."""
+        """What a model says, in the form of a target: the number of what is likeliest."""
+        return int(np.argmax(output))
 
     def predictions(self, outputs: Sequence[Any]) -> list[Any]:
         """What a model says of all examples."""
@@ -82,13 +84,14 @@ class Task(abc.ABC):
     def shown(self, example: TaskExample, output: Any) -> Result:
         """A prediction for a person and for JSON."""
 
-    @abc.abstractmethod
     def measure(self, metric: Metric, targets: Targets, predictions: Targets) -> Measure:
         """One of the measures of the task on these examples, or on some of them."""
+        true, predicted, score = np.asarray(targets), np.asarray(predictions), MEASURES[metric]
+        return lambda rows: float(score(taken(true, rows), taken(predicted, rows)))
 
-    @abc.abstractmethod
     def majority(self, targets: Targets, examples: Sequence[TaskExample]) -> list[Any]:
         """What always predicting the most frequent target gives, or the mean score."""
+        return [most_frequent(Counter(targets))] * len(examples)
 
     @abc.abstractmethod
     def named(self, example: TaskExample, value: Any, *, other: Any) -> Any:
@@ -113,6 +116,25 @@ class Task(abc.ABC):
     def by_label(self, targets: Targets, predictions: Targets) -> Result:
         """Measures of each label; nothing for kinds without labels."""
         return {}
+
+
+def _correlation(of: Callable[..., Any], true: Array, predicted: Array) -> Any:
+    """A correlation; 0 where one of both is all the same, of which libraries warn."""
+    return of(true, predicted) if all(map(np.ptp, (true, predicted))) else 0.0
+
+
+_macro_f1 = functools.partial(metrics.f1_score, average="macro", zero_division=0.0)
+
+# Those of numbers: labels are measured by scikit-learn, scores by scipy. F1 is that of
+# the second label, as MRPC and QQP have it.
+MEASURES: dict[Metric, Callable[[Array, Array], Any]] = {
+    "accuracy": metrics.accuracy_score,
+    "f1": functools.partial(_macro_f1, labels=[1]),
+    "macro_f1": _macro_f1,
+    "matthews": functools.partial(_correlation, metrics.matthews_corrcoef),
+    "pearson": functools.partial(_correlation, lambda *both: stats.pearsonr(*both)[0]),
+    "spearman": functools.partial(_correlation, lambda *both: stats.spearmanr(*both)[0]),
+}
 
 
 def softmax(logits: Array) -> Array:
@@ -172,6 +194,14 @@ def taken(values: Array, rows: Array | None) -> Array:
 def scores_of_label(precision: float, recall: float, f1: float, support: int) -> Result:
     """The measures of a label, under the names that JSON has."""
     return {"precision": precision, "recall": recall, "f1": f1, "support": support}
+
+
+def label_scores(targets: Any, predictions: Any, labels: Any) -> Sequence[Array]:
+    """Precision, recall, F1 and support of each label, `[L]` each, by scikit-learn."""
+    scores: Sequence[Array] = metrics.precision_recall_fscore_support(
+        targets, predictions, labels=labels, average=None, zero_division=0.0
+    )
+    return scores
 
 
 def scores_by_label(labels: Sequence[str], scores: Sequence[Array]) -> Result:

@@ -1,54 +1,31 @@
 """What a whole text has: a label, several labels, a score, or one of its options.
 
 Outputs are logits: `[L]` of `classify` and `multilabel`, `[1]` of `regress`, `[O]` of
-`choose`. Labels are measured by scikit-learn, scores by scipy.
+`choose`.
 """
 
-import functools
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import stats
 from sklearn import metrics
 
 from albert_tf.tasks.task import (
+    MEASURES,
     Array,
     Measure,
     Result,
     Targets,
     Task,
     best_threshold,
+    label_scores,
     mean_of,
-    most_frequent,
     scores_by_label,
     sigmoid,
     softmax,
     taken,
 )
 from schemas.task import Metric, TaskExample
-
-_f1 = functools.partial(metrics.f1_score, average="macro", zero_division=0.0)
-
-# F1 of the second label, as MRPC and QQP have it.
-_f1_of_second = functools.partial(_f1, labels=[1])
-
-
-def _matthews(true: Array, predicted: Array) -> float:
-    """Matthews' correlation; of a single label, which scikit-learn warns of, 0."""
-    if not all(map(np.ptp, (true, predicted))):
-        return 0.0
-    return float(metrics.matthews_corrcoef(true, predicted))
-
-
-_OF_CLASSES = {
-    "accuracy": metrics.accuracy_score,
-    "matthews": _matthews,
-    "f1": _f1_of_second,
-    "macro_f1": _f1,
-}
-_CORRELATIONS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr}
 
 
 class Classify(Task):
@@ -64,10 +41,6 @@ class Classify(Task):
         assert example.label is not None
         return self.number_of(example.label)
 
-    def prediction(self, output: Any) -> int:
-        """The number of the most likely label."""
-        return int(np.argmax(output))
-
     def shown(self, example: TaskExample, output: Any) -> Result:
         """The label, and the probability of each."""
         label = self.spec.labels[self.prediction(output)]
@@ -75,39 +48,21 @@ class Classify(Task):
         named = dict(zip(self.spec.labels, probabilities, strict=True))
         return {"label": label, "probabilities": named}
 
-    def measure(self, metric: Metric, targets: Targets, predictions: Targets) -> Measure:
-        """The measure of scikit-learn."""
-        true, predicted = np.asarray(targets), np.asarray(predictions)
-        score = _OF_CLASSES[metric]
-        return lambda rows: float(score(taken(true, rows), taken(predicted, rows)))
-
-    def majority(self, targets: Targets, examples: Sequence[TaskExample]) -> list[Any]:
-        """The most frequent label."""
-        return [most_frequent(Counter(targets))] * len(examples)
-
     def named(self, example: TaskExample, value: int, *, other: int) -> str:
         """The label."""
         return self.spec.labels[value]
 
     def by_label(self, targets: Targets, predictions: Targets) -> Result:
         """Precision, recall and F1 of each label; the table and the mean recall."""
-        labels = self.spec.labels
-        scores = label_scores(targets, predictions, number=len(labels))
-        table = metrics.confusion_matrix(targets, predictions, labels=range(len(labels)))
+        numbers = range(len(self.spec.labels))
+        scores = label_scores(targets, predictions, numbers)
+        table = metrics.confusion_matrix(targets, predictions, labels=numbers)
         recall, support = scores[1], scores[3]
         return {
-            "labels": scores_by_label(labels, scores),
+            "labels": scores_by_label(self.spec.labels, scores),
             "confusion": table.tolist(),
             "balanced_accuracy": float(recall[support > 0].mean()),
         }
-
-
-def label_scores(targets: Any, predictions: Any, *, number: int) -> Sequence[Array]:
-    """Precision, recall, F1 and support of each label, `[L]` each."""
-    scores: Sequence[Array] = metrics.precision_recall_fscore_support(
-        targets, predictions, labels=range(number), average=None, zero_division=0.0
-    )
-    return scores
 
 
 class MultiLabel(Task):
@@ -147,7 +102,7 @@ class MultiLabel(Task):
         def f1(rows: Array | None) -> float:
             both = taken(true, rows), taken(predicted, rows)
             if metric == "micro_f1":
-                return float(_f1_of_second(*map(np.ravel, both)))
+                return float(MEASURES["f1"](*map(np.ravel, both)))
             is_there = np.logical_or(*both).any(axis=0)
             scores = _scores_of_columns(*both)[2][is_there]
             return float(scores.mean()) if len(scores) else 0.0
@@ -191,11 +146,7 @@ def _scores_of_columns(true: Array, predicted: Array) -> Sequence[Array]:
 
     scikit-learn takes a single column for two labels, 0 and 1.
     """
-    labels = [1] if true.shape[1] == 1 else None
-    scores: Sequence[Array] = metrics.precision_recall_fscore_support(
-        true, predicted, labels=labels, average=None, zero_division=0.0
-    )
-    return scores
+    return label_scores(true, predicted, [1] if true.shape[1] == 1 else None)
 
 
 class Regress(Task):
@@ -215,17 +166,6 @@ class Regress(Task):
     def shown(self, example: TaskExample, output: Any) -> Result:
         """The score."""
         return {"score": self.prediction(output)}
-
-    def measure(self, metric: Metric, targets: Targets, predictions: Targets) -> Measure:
-        """A correlation; 0 where targets or predictions are all the same."""
-        true, predicted = np.asarray(targets), np.asarray(predictions)
-        correlation = _CORRELATIONS[metric]
-
-        def measure(rows: Array | None) -> float:
-            both = taken(true, rows), taken(predicted, rows)
-            return float(correlation(*both)[0]) if all(map(np.ptp, both)) else 0.0
-
-        return measure
 
     def majority(self, targets: Targets, examples: Sequence[TaskExample]) -> list[Any]:
         """The mean score."""
@@ -249,10 +189,6 @@ class Choose(Task):
         """The number of the right option."""
         return example.choice
 
-    def prediction(self, output: Any) -> int:
-        """The number of the most likely option."""
-        return int(np.argmax(output))
-
     def shown(self, example: TaskExample, output: Any) -> Result:
         """The option, and the probability of each."""
         choice = self.prediction(output)
@@ -261,14 +197,6 @@ class Choose(Task):
             "option": example.options[choice],
             "probabilities": softmax(output).tolist(),
         }
-
-    def measure(self, metric: Metric, targets: Targets, predictions: Targets) -> Measure:
-        """Accuracy."""
-        return mean_of(np.asarray(targets) == np.asarray(predictions))
-
-    def majority(self, targets: Targets, examples: Sequence[TaskExample]) -> list[Any]:
-        """The option whose number is right most often."""
-        return [most_frequent(Counter(targets))] * len(examples)
 
     def named(self, example: TaskExample, value: int, *, other: int) -> str:
         """The text of the option."""

@@ -9,24 +9,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
-from albert_tf.tasks.task import Array, Measure, Result, Targets, Task, mean_of, taken
+from albert_tf.tasks.task import Array, Measure, Result, Targets, mean_of
+from albert_tf.tasks.text_labels import Regress
 from schemas.task import Metric, TaskExample
 
 # Texts that are compared with all others at a time.
 _AT_ONCE = 256
 
 
-class Embed(Task):
-    """A vector for a text."""
+class Embed(Regress):
+    """A vector for a text; how alike two texts are is a score."""
 
     does = "turns texts into vectors that are near each other where texts belong together"
     share_metrics = ("recall_at_1", "recall_at_10")
-
-    def target(self, example: TaskExample) -> Any:
-        """The score."""
-        return example.score
 
     def prediction(self, output: Any) -> float:
         """How alike a text and its partner are, from -1 to 1."""
@@ -47,23 +43,13 @@ class Embed(Task):
 
     def measure(self, metric: Metric, targets: Targets, predictions: Targets) -> Measure:
         """Spearman's correlation, or the share of partners among the nearest."""
-        true, said = np.asarray(targets, np.float64), np.asarray(predictions)
-        if metric != "spearman":
-            return mean_of(said < int(metric.removeprefix("recall_at_")))
-
-        def spearman(rows: Array | None) -> float:
-            both = taken(true, rows), taken(said, rows)
-            return float(stats.spearmanr(*both)[0]) if all(map(np.ptp, both)) else 0.0
-
-        return spearman
+        if metric == "spearman":
+            return super().measure(metric, targets, predictions)
+        return mean_of(np.asarray(predictions) < int(metric.removeprefix("recall_at_")))
 
     def majority(self, targets: Targets, examples: Sequence[TaskExample]) -> list[Any]:
         """All alike, or none nearer than any other."""
         return [len(examples) / 2] * len(examples)
-
-    def named(self, example: TaskExample, value: Any, *, other: Any) -> Any:
-        """The value."""
-        return value
 
     def is_right(self, target: Any, prediction: Any) -> bool:
         """Yes: no vector is an error by itself."""
