@@ -289,13 +289,7 @@ class AnswerInPassage(Task):
             "end": best.end if best else None,
             "null_margin": output.null_margin if output.spans else None,
             "n_best": [
-                {
-                    "text": span.text,
-                    "start": span.start,
-                    "end": span.end,
-                    "score": span.score,
-                    "probability": probability,
-                }
+                {**dataclasses.asdict(span), "probability": probability}
                 for span, probability in zip(output.spans, probabilities, strict=True)
             ],
         }

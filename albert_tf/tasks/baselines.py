@@ -5,7 +5,6 @@ which words and pairs of neighbours there are; for choices how many words an opt
 shares with its text; for tags the most frequent tag of each word.
 """
 
-import functools
 import itertools
 import re
 import warnings
@@ -99,17 +98,8 @@ def ranked_by_words(
         "tf-idf": (weighing.transform(first), weighing.transform(second)),
         "bm25": (first.astype(float), scores.tocsr()),
     }
-    if spec.metrics[0] == "spearman":
-        return {name: similarities(*both) for name, both in pairs.items()}
-    found = {}
-    for name, (asked, offered) in pairs.items():
-        compare = functools.partial(_products, asked, offered.T)
-        found[name] = ranks(compare, len(examples))
-    return found
-
-
-def _products(first: Any, second: Any, rows: slice) -> Any:
-    return (first[rows] @ second).toarray()
+    compare = similarities if spec.metrics[0] == "spearman" else ranks
+    return {name: compare(*both) for name, both in pairs.items()}
 
 
 def _tags_of_words(

@@ -176,13 +176,13 @@ def evaluated(
 
 def _errors(answered: Answered) -> Result:
     """The errors that the model is surest of, with their text."""
-    task, outputs = answered.task, answered.outputs
-    pairs = zip(answered.targets, answered.predictions, strict=True)
+    task = answered.task
+    said = zip(
+        answered.examples, answered.outputs, answered.targets, answered.predictions, strict=True
+    )
     wrong = [
         (task.sureness(output, true, predicted), example, true, predicted)
-        for example, output, (true, predicted) in zip(
-            answered.examples, outputs, pairs, strict=True
-        )
+        for example, output, true, predicted in said
         if not task.is_right(true, predicted)
     ]
     wrong.sort(key=lambda error: -error[0])

@@ -5,12 +5,13 @@ is none. A target is a score. A prediction is how alike the first two are where 
 are known (`spearman`); else how many partners of other texts are nearer, or as near.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from albert_tf.tasks.task import Array, Measure, Result, Targets, mean_of
+from albert_tf.tasks.task import Measure, Result, Targets, mean_of
 from albert_tf.tasks.text_labels import Regress
 from schemas.task import Metric, TaskExample
 
@@ -32,8 +33,7 @@ class Embed(Regress):
         """How alike, or the places of the partners among all of them, from 0."""
         if self.spec.metrics[0] == "spearman":
             return super().predictions(outputs)
-        first, second = (np.stack([output[place] for output in outputs]) for place in (0, 1))
-        return ranks(lambda rows: first[rows] @ second.T, len(outputs))
+        return ranks(*(np.stack([output[place] for output in outputs]) for place in (0, 1)))
 
     def shown(self, example: TaskExample, output: Any) -> Result:
         """How alike both texts are, or the vector of one."""
@@ -56,20 +56,22 @@ class Embed(Regress):
         return True
 
 
-def ranks(scores_of: Callable[[slice], Array], number: int) -> list[int]:
-    """How many of N partners score as much for each text as its own, or more.
+def ranks(first: Any, second: Any) -> list[int]:
+    """How many of N partners are as near to each text as its own, or nearer.
 
     Args:
-        scores_of: Of some texts and all partners, `[n, N]`.
+        first: Of the texts, `[N, H]`, sparse or not.
+        second: Of their partners, likewise.
 
-    >>> scores = np.array([[3.0, 1.0, 2.0], [0.0, 1.0, 1.0], [2.0, 1.0, 0.0]])
-    >>> ranks(lambda rows: scores[rows], 3)
+    >>> texts = np.array([[3.0, 1.0, 2.0], [0.0, 1.0, 1.0], [2.0, 1.0, 0.0]])
+    >>> ranks(texts, np.eye(3))
     [0, 1, 2]
     """
     found: list[int] = []
-    for first in range(0, number, _AT_ONCE):
-        scores = scores_of(slice(first, first + _AT_ONCE))
-        own = scores[np.arange(len(scores)), first + np.arange(len(scores))]
+    for place in range(0, first.shape[0], _AT_ONCE):
+        scores = first[place : place + _AT_ONCE] @ second.T
+        scores = scores.toarray() if sparse.issparse(scores) else scores
+        own = scores.diagonal(place)
         found += ((scores >= own[:, None]).sum(axis=1) - 1).tolist()
     return found
 
