@@ -15,7 +15,6 @@ from albert_tf.runs.checkpoints import newest_state
 from albert_tf.runs.metrics import (
     comparison,
     heading,
-    metric_text,
     read_evaluations,
     read_metrics,
     sentences,
@@ -414,7 +413,7 @@ def _metrics(run: Path, *, step: int) -> Section:
     if lines:
         last = lines[-1]
         measured = [
-            (words, metric_text(name, last[name]))
+            (words, f"{last[name]:.2%}" if name.endswith("_accuracy") else f"{last[name]:.4f}")
             for name, words in _METRICS.items()
             if last.get(name) is not None
         ]

@@ -112,21 +112,6 @@ def perplexity(loss: float) -> float:
     return math.exp(loss) if loss < 700 else math.inf
 
 
-def metric_text(name: str, value: float | None) -> str:
-    """One metric as tables show it, by its name.
-
-    >>> metric_text("mlm_loss", 7.25), metric_text("mlm_accuracy", 0.1)
-    ('7.2500', '10.00%')
-    >>> metric_text("mlm_count", 12345), metric_text("sentence_loss", None)
-    ('12,345', 'none')
-    """
-    if value is None:
-        return "none"
-    if name.endswith("_accuracy"):
-        return f"{value:.2%}"
-    return f"{value:.4f}" if isinstance(value, float) else f"{value:,}"
-
-
 # What losses are of, as they are called in a line of metrics and to a person.
 TASKS = {
     "mlm": "masked LM",
@@ -334,9 +319,6 @@ def _is_valid(item: tuple[str, Any]) -> bool:
 # Whether a model beats counting is not said by fewer words than these.
 LEAST_JUDGED = 30
 
-# What each evaluation says, also where nothing was counted.
-_ALWAYS = ("step", "data_fingerprint", "precision", "examples", "mlm_loss")
-
 # What predicts: the model, and what counting has under these names.
 _PREDICTORS = {
     "model": "the model",
@@ -379,8 +361,6 @@ def read_evaluations(run: Path) -> list[Metrics]:
     for path in paths:
         values = read_json(path)
         with undamaged(path, remedy="run albert evaluate again"):
-            for name in _ALWAYS:
-                values[name]
             # Whatever is shown of it can be shown.
             heading(values)
             comparison(values)
