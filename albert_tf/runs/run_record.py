@@ -144,9 +144,13 @@ def recorded_settings(run: Path) -> dict[str, Any]:
     return settings
 
 
-def recorded_training(run: Path, settings: dict[str, Any]) -> TrainConfig:
-    """How a run is trained, as far as its settings say; the defaults for the rest."""
-    names = {field.name for field in dataclasses.fields(TrainConfig)}
+def recorded_training(run: Path, settings: dict[str, Any], *names: str) -> TrainConfig:
+    """How a run is trained, as far as its settings say; the defaults for the rest.
+
+    Args:
+        names: Of the only settings that are asked for.
+    """
+    names = names or tuple(field.name for field in dataclasses.fields(TrainConfig))
     identity = settings.get("identity") or {}
     given = {**settings, **{k: v for k, v in identity.items() if v is not None}}
     values = {name: value for name, value in given.items() if name in names}
@@ -158,10 +162,7 @@ def recorded_initializer(run: Path) -> Initializer:
 
     "range" if nothing says so, as for models from elsewhere.
     """
-    settings = recorded_settings(run)
-    given = {**settings, **(settings.get("identity") or {})}
-    values = {name: given[name] for name in ("initializer",) if name in given}
-    return _parsed(TrainConfig, values, path=run / CONFIG).initializer
+    return recorded_training(run, recorded_settings(run), "initializer").initializer
 
 
 def recorded_manifest(run: Path) -> DatasetManifest | None:
