@@ -10,7 +10,7 @@ import click
 
 from cli.support.console import Console, silent_stderr
 from cli.support.inputs import data_here
-from cli.support.options import UserPath, debug_option, json_option, quiet_option
+from cli.support.options import ANYWHERE, FILE, PATH, debug_option, json_option, quiet_option
 from cli.support.trained_model import checkpoint_option, open_model, untrained_positions
 from schemas.errors import SettingError
 from schemas.manifest import read_manifest
@@ -30,12 +30,12 @@ def analyze() -> None:
 @analyze.command(
     epilog="Example:  albert analyze layers run other-run --data data --plot layers.svg"
 )
-@click.argument("model", type=UserPath(path_type=Path))
-@click.argument("model2", required=False, type=UserPath(path_type=Path))
+@click.argument("model", type=PATH)
+@click.argument("model2", required=False, type=PATH)
 @click.option(
     "--data",
     required=True,
-    type=UserPath(storage=True, path_type=Path),
+    type=ANYWHERE,
     help="Data set made with the vocabulary of the models, here or on storage such as "
     "s3://bucket/data; its held-out split is used.",
 )
@@ -47,11 +47,7 @@ def analyze() -> None:
     help="Maximum number of held-out examples to measure on.",
 )
 @checkpoint_option
-@click.option(
-    "--plot",
-    type=UserPath(dir_okay=False, path_type=Path),
-    help="Also draw the figure, to an .svg or .png file.",
-)
+@click.option("--plot", type=FILE, help="Also draw the figure, to an .svg or .png file.")
 @json_option()
 @quiet_option("Show no progress.")
 @debug_option

@@ -10,6 +10,8 @@ import click
 
 from cli.support.console import Console, Say
 from cli.support.options import (
+    FILE,
+    PATH,
     UserPath,
     check_output,
     column_options,
@@ -33,12 +35,12 @@ _STANDARD_INPUT = "-"
 
 
 @click.command(epilog="Example:  albert embed tuned notes.txt --output notes.npy")
-@click.argument("model", type=UserPath(path_type=Path))
+@click.argument("model", type=PATH)
 @click.argument("source", metavar="[FILE]", default=_STANDARD_INPUT)
 @column_options("text")
 @click.option(
     "--output",
-    type=UserPath(dir_okay=False, path_type=Path),
+    type=FILE,
     help="File to write: .npy, .parquet or .jsonl  [default: JSON lines, shown]",
 )
 @click.option(

@@ -13,7 +13,10 @@ import click
 from cli.support.console import Console, silent_stderr, tell
 from cli.support.inputs import data_here
 from cli.support.options import (
-    UserPath,
+    ANY_NAME,
+    ANYWHERE,
+    PATH,
+    UNCHECKED,
     column_options,
     debug_option,
     is_given,
@@ -64,10 +67,10 @@ _OF_RUNS = (
 
 
 @click.command(epilog="Example:  albert evaluate run --data data")
-@click.argument("run", type=UserPath(path_type=Path))
+@click.argument("run", type=PATH)
 @click.option(
     "--data",
-    type=UserPath(storage=True, path_type=Path),
+    type=ANYWHERE,
     help="Data set made with the same vocabulary, here or on storage such as "
     "s3://bucket/data; its held-out split is measured on, and the tokens of its "
     "training split are counted. For a fine-tuned model, a file of examples.",
@@ -76,7 +79,7 @@ _OF_RUNS = (
     "--text",
     multiple=True,
     metavar="PATH",
-    type=UserPath(is_any_name=True, readable=False),
+    type=ANY_NAME,
     help="Any text to measure on instead of the held-out split, read as make-data "
     "reads --eval-text, rows as PATH:KEY. The tokens of --data are counted  [default: "
     "of the data set that the run was trained on]. Files, folders, globs; repeatable.",
@@ -105,7 +108,7 @@ _OF_RUNS = (
     _PAIRS_FLAG,
     multiple=True,
     metavar="PATH",
-    type=UserPath(readable=False),
+    type=UNCHECKED,
     help="Pairs of a grammatical and an ungrammatical sentence to tell apart: files of "
     "BLiMP (.jsonl) or Zorro (.txt). Files, folders, globs; repeatable.",
 )

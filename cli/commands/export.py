@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.support.console import Console, Say, silent_stderr
-from cli.support.options import UserPath, debug_option, quiet_option
+from cli.support.options import FOLDER, PATH, UserPath, debug_option, quiet_option
 from cli.support.trained_model import checkpoint_option, data_of
 from schemas import __version__
 from schemas.errors import AlbertError, SettingError
@@ -166,7 +166,7 @@ def write_graphs(
 
 
 @click.command(epilog="Example:  albert export run --to hf --output my-albert")
-@click.argument("run", type=UserPath(path_type=Path))
+@click.argument("run", type=PATH)
 @click.option(
     "--to",
     "target",
@@ -188,7 +188,7 @@ def write_graphs(
 )
 @click.option(
     "--output",
-    type=UserPath(file_okay=False, path_type=Path),
+    type=FOLDER,
     help="Folder to write  [default: the run's name with the value of --to appended]",
 )
 @checkpoint_option

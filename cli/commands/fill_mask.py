@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.support.console import tell
-from cli.support.options import UserPath, debug_option, json_option, refuse_given
+from cli.support.options import (
+    FILE,
+    PATH,
+    UserPath,
+    debug_option,
+    json_option,
+    refuse_given,
+)
 from cli.support.trained_model import checkpoint_option, open_model
 from schemas.errors import AlbertError, SettingError
 from schemas.example import CLS_ID, MASK, MASK_ID, SEP_ID
@@ -25,7 +32,7 @@ _NO_TEXT = f"Give a text with {MASK} in it, or send texts on standard input, one
 
 
 @click.command(epilog='Example:  albert fill-mask run "The [MASK] crosses the river."')
-@click.argument("model", type=UserPath(path_type=Path))
+@click.argument("model", type=PATH)
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
 @click.option(
     "--top",
@@ -36,7 +43,7 @@ _NO_TEXT = f"Give a text with {MASK} in it, or send texts on standard input, one
 )
 @click.option(
     "--score",
-    type=UserPath(dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="Print the surprisal of each word of a file instead, in bits, with the word as "
     "the only one that is masked: a text a line, in columns with tabs between.",

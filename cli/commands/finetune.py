@@ -12,6 +12,8 @@ import click
 from cli.support.asked import apply_recipe, recipe_option
 from cli.support.console import Console, Say, silent_stderr
 from cli.support.options import (
+    PATH,
+    UNCHECKED,
     UserPath,
     column_options,
     common_options,
@@ -54,7 +56,7 @@ if TYPE_CHECKING:
     from cli.support.task_data import TaskData
     from pipeline.vocabulary.tokenizer import Tokenizer
 
-_FILES: dict[str, Any] = {"multiple": True, "metavar": "FILE", "type": UserPath(readable=False)}
+_FILES: dict[str, Any] = {"multiple": True, "metavar": "FILE", "type": UNCHECKED}
 
 
 def is_measured(folder: Path | str, identity: Identity) -> bool:
@@ -96,7 +98,7 @@ WEIGHED: tuple[Kind, ...] = ("classify", "tag")
 @click.command(
     epilog="Example:  albert finetune run --task classify --train reviews.csv --output tuned"
 )
-@click.argument("model", type=UserPath(path_type=Path))
+@click.argument("model", type=PATH)
 @click.option(
     "--task",
     required=True,

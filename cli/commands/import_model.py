@@ -11,7 +11,7 @@ import click
 
 from cli.commands.vocab import VOCAB
 from cli.support.console import Console, silent_stderr
-from cli.support.options import UserPath, common_options
+from cli.support.options import FILE, PATH, common_options
 from pipeline.storage import output_folder
 from pipeline.storage.output_folder import Footprint
 from schemas.config import flag_name
@@ -53,10 +53,10 @@ IMPORT = Footprint(
 
 
 @click.command("import", epilog="Example:  albert import ./albert-base-v2 --output imported")
-@click.argument("source", type=UserPath(path_type=Path))
+@click.argument("source", type=PATH)
 @click.option(
     "--vocab",
-    type=UserPath(dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="SentencePiece model to take  [default: the one in SOURCE]",
 )

@@ -12,7 +12,14 @@ import click
 
 from cli.support.console import Console
 from cli.support.inputs import data_here, find_given_inputs, input_options, kind_of
-from cli.support.options import UserPath, column_options, debug_option, json_option, refuse_given
+from cli.support.options import (
+    ANYWHERE,
+    UserPath,
+    column_options,
+    debug_option,
+    json_option,
+    refuse_given,
+)
 from pipeline.reading.formats import KINDS
 from schemas.errors import AlbertError, SettingError
 from schemas.example import SPACE
@@ -110,7 +117,7 @@ def inspect(
     lines: Iterable[str]
     if task is None and (len(paths) > 2 or (paths[1:] and os.path.exists(paths[1]))):
         raise SettingError("Give one data set or run; several files are those of a --task.")
-    data: Any = UserPath(storage=True, path_type=Path)(paths[0]) if paths else None
+    data: Any = ANYWHERE(paths[0]) if paths else None
     if task is not None:
         from cli.support.task_data import show_task, with_columns
         from pipeline.tasks.named_tasks import task_called

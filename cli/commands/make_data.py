@@ -13,8 +13,10 @@ from cli.support.console import Console, silent_logging
 from cli.support.data_summary import closing_lines, plan_lines, shown_progress
 from cli.support.inputs import find_given_inputs, input_options, input_settings, refuse_stray
 from cli.support.options import (
+    ANY_NAME,
+    FOLDER_ANYWHERE,
+    UNCHECKED,
     ByTopic,
-    UserPath,
     common_options,
     config_options,
     derived_settings,
@@ -71,7 +73,7 @@ TOPICS = {
 @click.option(
     "--vocab",
     required=True,
-    type=UserPath(readable=False),
+    type=UNCHECKED,
     metavar="DIR|FILE",
     help="Vocabulary made by albert vocab, or its spiece.model.",
 )
@@ -79,7 +81,7 @@ TOPICS = {
     "--eval-text",
     multiple=True,
     metavar="PATH",
-    type=UserPath(is_any_name=True, readable=False),
+    type=ANY_NAME,
     help="Text that is only held out, to measure on: the files of a task, say, as "
     "PATH:KEY, or novels of your own. Near-copies of it leave the training text. "
     "Without --eval-fraction nothing else is held out. Files, folders, globs; "
@@ -103,7 +105,7 @@ TOPICS = {
 )
 @click.option(
     "--removed",
-    type=UserPath(storage=True, file_okay=False, path_type=Path),
+    type=FOLDER_ANYWHERE,
     metavar="DIR",
     help="Folder for the paragraphs that --near-duplicates, --max-line-repeats, "
     "--keep-languages and --repair-text removed or mended, with the reason, as JSON "
@@ -119,7 +121,7 @@ TOPICS = {
     common_options,
     output=click.option(
         "--output",
-        type=UserPath(storage=True, file_okay=False, path_type=Path),
+        type=FOLDER_ANYWHERE,
         help="Folder to write, here or on storage such as gs://bucket/folder.",
     ),
 )

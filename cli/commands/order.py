@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.support.console import Console
-from cli.support.options import UserPath, debug_option, json_option, quiet_option
+from cli.support.options import PATH, debug_option, json_option, quiet_option
 from cli.support.trained_model import checkpoint_option, open_model
 from schemas.errors import AlbertError
 from schemas.readable import percent
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog='Example:  albert order run "She opened the letter." "Then she read it."')
-@click.argument("model", type=UserPath(path_type=Path))
+@click.argument("model", type=PATH)
 @click.argument("first")
 @click.argument("second")
 @checkpoint_option

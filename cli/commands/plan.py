@@ -24,8 +24,8 @@ from cli.support.budget import budget_lines, budget_table, choose
 from cli.support.console import Console, silent_stderr
 from cli.support.inputs import data_here
 from cli.support.options import (
+    FOLDER_ANYWHERE,
     Duration,
-    UserPath,
     config_options,
     debug_option,
     flag_time,
@@ -54,7 +54,7 @@ Show = Callable[[float], str]
 @model_options
 @click.option(
     "--data",
-    type=UserPath(storage=True, file_okay=False, path_type=Path),
+    type=FOLDER_ANYWHERE,
     help="Data set to take the vocabulary, sentence task and both lengths from, here "
     "or on storage such as s3://bucket/data.",
 )

@@ -12,7 +12,9 @@ import click
 
 from cli.support.console import Console, silent_stderr
 from cli.support.options import (
-    UserPath,
+    FILE,
+    PATH,
+    UNCHECKED,
     check_output,
     column_options,
     debug_option,
@@ -37,7 +39,7 @@ _WRITTEN = (".csv", ".jsonl", ".json", ".txt", "")
 
 
 @click.command(epilog="Example:  albert predict tuned 'The plot is thin, but the songs are good.'")
-@click.argument("model", type=UserPath(path_type=Path))
+@click.argument("model", type=PATH)
 @click.argument("first", metavar="[TEXT]", required=False)
 @click.argument("second", required=False)
 @click.option(
@@ -51,14 +53,14 @@ _WRITTEN = (".csv", ".jsonl", ".json", ".txt", "")
     "--input",
     "source",
     metavar="FILE",
-    type=UserPath(dir_okay=True, readable=False),
+    type=UNCHECKED,
     help="Predict all examples of a file instead, in a format that albert finetune "
     "reads; its columns are named as in the training examples.",
 )
 @column_options("text", "pair")
 @click.option(
     "--output",
-    type=UserPath(dir_okay=False, path_type=Path),
+    type=FILE,
     help="File to write the predictions to: .csv with all columns of the input beside them, "
     "else JSON lines.",
 )

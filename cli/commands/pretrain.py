@@ -4,7 +4,6 @@ import dataclasses
 import shlex
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,9 +23,10 @@ from cli.support.asked import (
 from cli.support.console import Console, silent_stderr
 from cli.support.inputs import data_here
 from cli.support.options import (
+    FOLDER,
+    FOLDER_ANYWHERE,
     ByTopic,
     Duration,
-    UserPath,
     common_options,
     config_options,
     derived_settings,
@@ -78,7 +78,7 @@ TOPICS = {
 @click.option(
     "--data",
     required=True,
-    type=UserPath(storage=True, file_okay=False, path_type=Path),
+    type=FOLDER_ANYWHERE,
     help="Data set made by albert make-data, here or on storage such as "
     "s3://bucket/data, which is first copied here.",
 )
@@ -99,7 +99,7 @@ TOPICS = {
 @config_options(TrainConfig)
 @click.option(
     "--init-from",
-    type=UserPath(file_okay=False, path_type=Path),
+    type=FOLDER,
     metavar="RUN",
     help="Start from the weights of another run or an import, with its architecture "
     "unless --model says otherwise.",

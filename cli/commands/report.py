@@ -7,7 +7,7 @@ import click
 
 from cli.support.console import Console
 from cli.support.inputs import data_here, kind_of
-from cli.support.options import UserPath, debug_option
+from cli.support.options import ANYWHERE, PATH, debug_option
 from schemas.errors import AlbertError, SettingError
 from schemas.files import write_text
 from schemas.layout import TRAIN
@@ -15,14 +15,12 @@ from schemas.readable import prefixed
 
 
 @click.command(epilog="Example:  albert report data run --output report.html")
-@click.argument(
-    "paths", metavar="PATH...", nargs=-1, required=True, type=UserPath(storage=True, path_type=Path)
-)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=ANYWHERE)
 @click.option(
     "--output",
     default="report.html",
     show_default=True,
-    type=UserPath(path_type=Path),
+    type=PATH,
     help="HTML file to write; an earlier one is replaced.",
 )
 @click.option(

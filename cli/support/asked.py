@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from cli.support.console import Console
-from cli.support.options import Command, UserPath, is_given, is_typed, offered, stacked
+from cli.support.options import UNCHECKED, Command, is_given, is_typed, offered, stacked
 from schemas.architecture import PRESETS, ModelConfig
 from schemas.config import (
     OF_FIRST_WEIGHTS,
@@ -95,7 +95,7 @@ model_options = stacked(
         "--model",
         default="base",
         show_default=True,
-        type=UserPath(readable=False),
+        type=UNCHECKED,
         shell_complete=offered(*PRESETS),
         metavar="|".join(PRESETS) + "|FILE.json",
         help="Architecture.",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import click
 
 from cli.support.console import Console
-from cli.support.options import UserPath, from_anywhere, stacked
+from cli.support.options import ANY_NAME, from_anywhere, stacked
 from pipeline.reading.formats import FORMATS, KINDS, InputFile, LanguageSource
 from pipeline.storage.files import find_local
 from schemas.errors import AlbertError, SettingError
@@ -41,11 +41,7 @@ _SOURCES: dict[LanguageSource, str] = {
 }
 
 # Whether a file is readable is told by whoever reads it.
-_PATHS: dict[str, Any] = {
-    "multiple": True,
-    "metavar": "PATH",
-    "type": UserPath(is_any_name=True, readable=False),
-}
+_PATHS: dict[str, Any] = {"multiple": True, "metavar": "PATH", "type": ANY_NAME}
 
 # The flags for raw text.
 input_options = stacked(

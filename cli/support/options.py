@@ -86,6 +86,17 @@ class UserPath(click.Path):
         return super().convert(value, param, ctx)
 
 
+PATH = UserPath(path_type=Path)
+FILE = UserPath(dir_okay=False, path_type=Path)
+FOLDER = UserPath(file_okay=False, path_type=Path)
+# On this machine or on a storage.
+ANYWHERE = UserPath(storage=True, path_type=Path)
+FOLDER_ANYWHERE = UserPath(storage=True, file_okay=False, path_type=Path)
+# Whether it can be read is told by whoever reads it.
+UNCHECKED = UserPath(readable=False)
+ANY_NAME = UserPath(is_any_name=True, readable=False)
+
+
 class Duration(click.ParamType[float]):
     """A time such as 90, 90s, 30m or 1h30m, in seconds."""
 
