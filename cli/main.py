@@ -34,7 +34,7 @@ from cli.commands.pretrain import pretrain
 from cli.commands.report import report
 from cli.commands.vocab import vocab
 from cli.commands.worker import worker
-from cli.support.console import tell
+from cli.support.console import is_debugging, tell
 from schemas import __version__
 from schemas.errors import ENDING, FORM, AlbertError
 from schemas.readable import in_a_line, printable
@@ -256,7 +256,7 @@ def _is_for_want_of_memory(error: Exception) -> bool:
 
 
 def _fail(sentence: str, *, code: int = 1) -> int:
-    if "--debug" in sys.argv:
+    if is_debugging():
         tell(traceback.format_exc())
     sentence, form, rows = sentence.partition(f"{FORM}\n")
     tell(f"Error: {in_a_line(sentence)}{form.strip()}")

@@ -59,8 +59,7 @@ def layers(
     checkpoint: "Which | None",
     plot: Path | None,
     as_json: bool,
-    quiet: bool,
-    debug: bool,
+    console: Console,
 ) -> None:
     """Compare the input and output of each layer, as in Figure 1 of the paper.
 
@@ -75,7 +74,6 @@ def layers(
     paths = [model] if model2 is None else [model, model2]
     if len(set(paths)) < len(paths):
         raise SettingError(f"{model} is given twice; give another MODEL2, or none.")
-    console = Console(quiet=quiet)
     here = data_here(data, console)
     examples, measured = measure(
         paths, data=here, most=eval_examples, checkpoint=checkpoint, console=console

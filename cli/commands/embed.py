@@ -62,7 +62,7 @@ _STANDARD_INPUT = "-"
 @checkpoint_option
 @quiet_option("Print the results and errors only.")
 @debug_option
-def embed(model: Path, source: str, quiet: bool, debug: bool, **values: Any) -> None:
+def embed(model: Path, source: str, console: Console, **values: Any) -> None:
     """Turn texts into vectors of length 1, a row for each, in their order.
 
     MODEL is best one of finetune --task embed; of any other run, export or fine-tuned model
@@ -75,7 +75,6 @@ def embed(model: Path, source: str, quiet: bool, debug: bool, **values: Any) -> 
     from cli.support.task_data import say_lost
 
     output, similar = values["output"], values["similar"]
-    console = Console(quiet=quiet)
     if output is not None and (output.suffix not in _WRITERS or similar is not None):
         raise SettingError(
             f"--output: {output} "

@@ -127,7 +127,7 @@ _OF_RUNS = (
 @json_option()
 @quiet_option("Show no progress.")
 @debug_option
-def evaluate(run: Path, as_json: bool, quiet: bool, debug: bool, **values: Any) -> None:
+def evaluate(run: Path, as_json: bool, console: Console, **values: Any) -> None:
     """Measure a run on held-out text, or on any text of yours.
 
     The masks of a held-out split are fixed, so that results on the same data set are
@@ -141,7 +141,6 @@ def evaluate(run: Path, as_json: bool, quiet: bool, debug: bool, **values: Any) 
 
     is_task = is_tuned(run)
     check_flags(run, is_task=is_task)
-    console = Console(quiet=quiet)
     if is_task:
         measured = evaluate_task(run, values, console)
         heading = (

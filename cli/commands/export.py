@@ -203,8 +203,7 @@ def export(
     int8: bool,
     data: str | None,
     overwrite: bool,
-    quiet: bool,
-    debug: bool,
+    console: Console,
 ) -> None:
     """Write a run, or a fine-tuned model, as files that other programs read.
 
@@ -216,7 +215,6 @@ def export(
     """
     from albert_tf.runs.metrics import read_evaluations
 
-    console = Console(quiet=quiet)
     output = output or Path(f"{run.resolve()}-{target}")
     found = earlier_export(output, overwrite=overwrite)
     if target == SAVED_MODEL:

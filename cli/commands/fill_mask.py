@@ -58,7 +58,6 @@ def fill_mask(
     score: Path | None,
     checkpoint: "Which | None",
     as_json: bool,
-    debug: bool,
 ) -> None:
     """Show the pieces a model expects at the masks of texts.
 

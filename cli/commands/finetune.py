@@ -139,9 +139,7 @@ WEIGHED: tuple[Kind, ...] = ("classify", "tag")
 @recipe_option(TASK_RECIPES, help="those of ALBERT's paper for a task (Table 14), for wide models.")
 @config_options(FineTuneConfig)
 @common_options
-def finetune(
-    model: Path, output: Path, overwrite: bool, quiet: bool, debug: bool, **values: Any
-) -> None:
+def finetune(model: Path, output: Path, overwrite: bool, console: Console, **values: Any) -> None:
     """Teach a trained encoder a task.
 
     MODEL is a run, an import, an export or another fine-tuned model. Files are TSV,
@@ -158,7 +156,6 @@ def finetune(
     from cli.support.task_data import identity, read_crops, read_task, task_paths, with_columns
     from pipeline.vocabulary.importing import notes_on, read_vocabulary
 
-    console = Console(quiet=quiet)
     say = console.say
     start, settings = take_config(Start, values), settings_of(values)
     output_folder.check_is_not(output, model, what="the model to start from")

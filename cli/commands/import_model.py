@@ -77,8 +77,7 @@ def import_model(
     vocab: Path | None,
     output: Path,
     overwrite: bool,
-    quiet: bool,
-    debug: bool,
+    console: Console,
     **rules: bool | None,
 ) -> None:
     """Import another ALBERT as a run to go on from.
@@ -89,7 +88,6 @@ def import_model(
     before SentencePiece, such as lowering the case, is written into that model. A
     fine-tuned ALBERT of Hugging Face becomes a fine-tuned model, for predict.
     """
-    console = Console(quiet=quiet)
     taken = take_vocabulary(source, vocab, rules)
     model = take_model(source, taken)
     paths = {"source": source, "vocab": vocab}

@@ -95,7 +95,6 @@ def inspect(
     verify: bool,
     documents: int,
     as_json: bool,
-    debug: bool,
     **values: Any,
 ) -> None:
     """Show what a data set holds, where a run stands, or how text or a task is read.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.support.console import Console, silent_logging
+from cli.support.console import Console, is_debugging, silent_logging
 from cli.support.data_summary import closing_lines, plan_lines, shown_progress
 from cli.support.inputs import find_given_inputs, input_options, input_settings, refuse_stray
 from cli.support.options import (
@@ -126,7 +126,7 @@ TOPICS = {
     ),
 )
 def make_data(
-    output: Path | str | None, plan: bool, overwrite: bool, quiet: bool, **values: Any
+    output: Path | str | None, plan: bool, overwrite: bool, console: Console, **values: Any
 ) -> None:
     """Make masked sentence pairs from raw text.
 
@@ -136,9 +136,8 @@ def make_data(
     """
     start = time.monotonic()
     check_address_space(LEAST_MEMORY)
-    console, debug = Console(quiet=quiet), values.pop("debug")
     config = settings_of(values)
-    with contextlib.nullcontext() if debug else silent_logging():
+    with contextlib.nullcontext() if is_debugging() else silent_logging():
         runner = take_runner(values, output=output)
         if not plan:
             check_folders(values, output, overwrite=overwrite)

@@ -30,8 +30,7 @@ def order(
     second: str,
     checkpoint: "Which | None",
     as_json: bool,
-    quiet: bool,
-    debug: bool,
+    console: Console,
 ) -> None:
     """Say which of two passages comes first.
 
@@ -40,7 +39,6 @@ def order(
     """
     from pipeline.encoding.queries import pair_passages
 
-    console = Console(quiet=quiet)
     found = open_model(model, which=checkpoint, say=console.say, needs_head=True)
     trained = found.trained
     if (task := trained.config.sentence_task) != "sop":

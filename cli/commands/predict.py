@@ -68,7 +68,9 @@ _WRITTEN = (".csv", ".jsonl", ".json", ".txt", "")
 @json_option("Print one JSON object per line.")
 @quiet_option("Print the predictions and errors only.")
 @debug_option
-def predict(model: Path, first: str | None, second: str | None, quiet: bool, **values: Any) -> None:
+def predict(
+    model: Path, first: str | None, second: str | None, console: Console, **values: Any
+) -> None:
     """Show what a fine-tuned model predicts for texts.
 
     TEXT is the text; SECOND is the second text of a pair or, if TEXT is a passage, the
@@ -76,7 +78,7 @@ def predict(model: Path, first: str | None, second: str | None, quiet: bool, **v
     with a tab before the second one, and is answered as soon as it is sent.
     """
     source, output, options = values["source"], values["output"], values["options"]
-    say = Console(quiet=quiet).say
+    say = console.say
     if source is None:
         why = "names a column of --input; give that too."
         refuse_given("text_column", "pair_column", why=why)

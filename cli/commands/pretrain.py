@@ -20,7 +20,7 @@ from cli.support.asked import (
     recipe_option,
     take_jax,
 )
-from cli.support.console import Console, silent_stderr
+from cli.support.console import Console, is_debugging, silent_stderr
 from cli.support.inputs import data_here
 from cli.support.options import (
     FOLDER,
@@ -115,8 +115,7 @@ def pretrain(
     num_hosts: int | None,
     host_index: int | None,
     overwrite: bool,
-    quiet: bool,
-    debug: bool,
+    console: Console,
     **values: Any,
 ) -> None:
     """Train an ALBERT on a data set, or continue a run.
@@ -126,7 +125,7 @@ def pretrain(
     which changes only rounding and what dropout drops, and other --steps if --schedule
     allows it.
     """
-    take_jax(Console(quiet=quiet))
+    take_jax(console)
     from albert_tf.hosts.hosts import host_setting
 
     place = host_setting(coordinator=coordinator, num_hosts=num_hosts, host_index=host_index)
@@ -156,12 +155,12 @@ def pretrain(
         config=config,
         given=given,
         recipe=recipe,
-        data=data_here(data, Console(quiet=quiet)),
+        data=data_here(data, console),
         data_as_given=str(data),
         started=STARTED,
     )
-    with several_hosts.joined(place, debug=debug) as hosts:
-        console = Console(quiet=quiet or hosts.index > 0)
+    with several_hosts.joined(place, debug=is_debugging()) as hosts:
+        console = Console(quiet=console.is_quiet or hosts.index > 0)
         if hosts.index:
             result = follow(asked, hosts=hosts, console=console)
         else:

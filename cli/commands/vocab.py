@@ -94,7 +94,7 @@ FOR_A_SMALL_MODEL = "--max-seq-length 128 --examples on-the-fly"
     help="Worker processes; never changes the result.",
 )
 @common_options
-def vocab(output: Path, workers: int, overwrite: bool, quiet: bool, **values: Any) -> None:
+def vocab(output: Path, workers: int, overwrite: bool, console: Console, **values: Any) -> None:
     """Train a SentencePiece vocabulary on raw text.
 
     Writes spiece.model, which includes the text normalization, and the files that
@@ -110,9 +110,8 @@ def vocab(output: Path, workers: int, overwrite: bool, quiet: bool, **values: An
     from pipeline.vocabulary.training import suited_size, train_vocabulary
     from pipeline.vocabulary.writing import vocabulary_manifest, write_vocabulary
 
-    start, since, console = time.monotonic(), time.time(), Console(quiet=quiet)
+    start, since = time.monotonic(), time.time()
     check_address_space(LEAST_MEMORY)
-    values.pop("debug")
     asked = values["vocab_size"]
     if asked == AUTO:
         values["vocab_size"] = VocabConfig.vocab_size

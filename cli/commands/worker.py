@@ -4,7 +4,7 @@ import threading
 
 import click
 
-from cli.support.console import Console, silent_logging
+from cli.support.console import Console, is_debugging, silent_logging
 from cli.support.options import debug_option, quiet_option
 
 
@@ -28,9 +28,7 @@ from cli.support.options import debug_option, quiet_option
 @quiet_option()
 @debug_option
 @click.argument("boot_options", nargs=-1, metavar="[BOOT OPTIONS]")
-def worker(
-    address: str, is_open: bool, quiet: bool, debug: bool, boot_options: tuple[str, ...]
-) -> None:
+def worker(address: str, is_open: bool, console: Console, boot_options: tuple[str, ...]) -> None:
     """Start workers of make-data when an engine asks for them.
 
     Run one on every machine of a cluster that is to work, and give make-data
@@ -43,9 +41,9 @@ def worker(
     with silent_logging():
         from pipeline.job.cluster_worker import boot, check_address, worker_pool
     if boot_options:
-        boot(boot_options, debug=debug)
+        boot(boot_options, debug=is_debugging())
         return
     check_address(address, is_open=is_open)
-    with worker_pool(address, is_open=is_open, debug=debug) as address:
-        Console(quiet=quiet).say(f"Workers are started at {address}; Ctrl-C ends them.")
+    with worker_pool(address, is_open=is_open, debug=is_debugging()) as address:
+        console.say(f"Workers are started at {address}; Ctrl-C ends them.")
         threading.Event().wait()

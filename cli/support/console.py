@@ -43,6 +43,11 @@ def silent_stderr() -> Iterator[None]:
             word.cancel()
 
 
+def is_debugging() -> bool:
+    """Whether --debug is typed."""
+    return "--debug" in sys.argv
+
+
 @contextmanager
 def silent_logging() -> Iterator[None]:
     """Keep out of sight what Beam logs; what matters comes as an exception."""

@@ -16,6 +16,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
+from cli.support.console import Console
 from pipeline.storage.files import is_remote
 from schemas import __version__
 from schemas.config import check_type, flag_name, plain_type
@@ -166,7 +167,7 @@ def load_config(context: click.Context, _: click.Parameter, path: str | None) ->
             f"of albert {command}."
         )
     # A written file has what its recipe said, and not the name of the recipe.
-    known = {p.name: p for p in context.command.params if p.expose_value and p.name != "recipe"}
+    known = {p.name: p for p in context.command.params if p.name not in ("config", "recipe")}
     version, of_release = values.get("albert_version", __version__), ""
     if version != __version__:
         of_release = f", and albert {version}, which wrote the file, has it"
@@ -294,8 +295,12 @@ def stacked(*flags: Callable[[Any], Any]) -> Callable[[Command], Command]:
 
 
 def quiet_option(about: str = "Print errors only.") -> Callable[[Command], Command]:
-    """The flag --quiet."""
-    return click.option("--quiet", is_flag=True, help=about)
+    """The flag --quiet, which gives a command its `console`."""
+
+    def take(context: click.Context, _: click.Parameter, is_quiet: bool) -> None:
+        context.params["console"] = Console(quiet=is_quiet)
+
+    return click.option("--quiet", is_flag=True, expose_value=False, callback=take, help=about)
 
 
 def json_option(about: str = "Print one JSON object.") -> Callable[[Command], Command]:
@@ -303,11 +308,10 @@ def json_option(about: str = "Print one JSON object.") -> Callable[[Command], Co
     return click.option("--json", "as_json", is_flag=True, help=about)
 
 
-def debug_option(command: Command) -> Command:
-    """The flag --debug."""
-    about = "Show where an error happened."
-    return click.option("--debug", is_flag=True, help=about)(command)
-
+# See `is_debugging`.
+debug_option = click.option(
+    "--debug", is_flag=True, expose_value=False, help="Show where an error happened."
+)
 
 max_time_option = click.option(
     "--max-time",

@@ -59,19 +59,16 @@ def joined(place: "HostSetting | None", *, debug: bool) -> "Iterator[Hosts]":
     joining = jax_hosts.joined(
         place, say_last=lambda sentence: tell(f"Error: {in_a_line(sentence)}")
     )
-    with _native_silence(debug=debug), joining as together:
+    with contextlib.nullcontext() if debug else _native_silence(), joining as together:
         yield together
 
 
 @contextlib.contextmanager
-def _native_silence(*, debug: bool) -> Iterator[None]:
+def _native_silence() -> Iterator[None]:
     """Keep what native code writes about connections, made and broken, from people.
 
     Python's stderr goes on; nothing here writes to stdout.
     """
-    if debug:
-        yield
-        return
     before, kept = sys.stderr, [os.dup(1), os.dup(2)]
     with (
         open(kept[1], "w", buffering=1, errors="backslashreplace") as ours,
