@@ -61,29 +61,30 @@ class Graph:
         self.nodes: list[onnx.NodeProto] = []
         self.initializers: dict[str, onnx.TensorProto] = {}
 
-    def add(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """A node of a kind of operator; what its output is called."""
+    def add(self, kind: str, *inputs: Any, **attributes: Any) -> str:
+        """A node of a kind of operator; what its output is called.
+
+        Args:
+            inputs: What outputs and initializers are called, and constants: numbers, lists
+                and arrays of them.
+        """
+        names = [each if isinstance(each, str) else self.constant(each) for each in inputs]
         name = f"{kind}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(kind, inputs, [name], name=name, **attributes))
+        self.nodes.append(helper.make_node(kind, names, [name], name=name, **attributes))
         return name
 
-    def constant(self, name: str, value: Any) -> str:
-        """An initializer, written once whoever uses it."""
+    def constant(self, value: Any, name: str = "") -> str:
+        """An initializer, written once whoever uses it; numbers are float32 and int64."""
+        array = np.asarray(value, order="C")
+        array = array.astype(np.float32) if array.dtype == np.float64 else array
+        name = name or f"{array.dtype}_{array.ndim}_{'_'.join(map(str, array.ravel()))}"
         if name not in self.initializers:
-            self.initializers[name] = numpy_helper.from_array(np.asarray(value, order="C"), name)
+            self.initializers[name] = numpy_helper.from_array(array, name)
         return name
-
-    def integers(self, *values: int) -> str:
-        """A list of integers."""
-        return self.constant(f"integers_{'_'.join(map(str, values))}", np.array(values, np.int64))
-
-    def number(self, value: float) -> str:
-        """A number, float32."""
-        return self.constant(f"number_{value:g}", np.float32(value))
 
     def weight(self, path: str) -> str:
         """The weight at a path, float32."""
-        return self.constant(path, self._weights[path])
+        return self.constant(self._weights[path], path)
 
     def dense(self, rows: str, *paths: str, rounded: bool = False) -> str:
         """Rows times the kernels of layers side by side, plus their biases.
@@ -96,20 +97,19 @@ class Graph:
             np.concatenate([self._weights[f"{path}/{part}"] for path in paths], axis=-1)
             for part in ("kernel", "bias")
         )
-        bias = self.constant(f"{name}/bias", biases)
+        bias = self.constant(biases, f"{name}/bias")
         if not (self.int8 and rounded):
-            kernel = self.constant(f"{name}/kernel", kernels)
+            kernel = self.constant(kernels, f"{name}/kernel")
             return self.add("Add", self.add("MatMul", rows, kernel), bias)
         # To 7 bits: processors without VNNI add up two products of more in 16 bits, which
         # overflows. Kernels without a sign would not, and take twice the time elsewhere.
         whole, scales = _rounded(kernels, axis=0, largest=63)
-        kernel = self.constant(f"{name}/kernel_int8", whole)
-        zero = self.constant("zero_of_kernels", np.int8(0))
+        kernel = self.constant(whole, f"{name}/kernel_int8")
         outputs = [f"{part}_{len(self.nodes)}" for part in ("quantized", "scale", "zero")]
         self.nodes.append(helper.make_node("DynamicQuantizeLinear", [rows], outputs))
         quantized, scale, zero_of_rows = outputs
-        product = self.add("MatMulInteger", quantized, kernel, zero_of_rows, zero)
-        scaled = self.add("Mul", scale, self.constant(f"{name}/scale", scales))
+        product = self.add("MatMulInteger", quantized, kernel, zero_of_rows, np.int8(0))
+        scaled = self.add("Mul", scale, self.constant(scales, f"{name}/scale"))
         return self.add("Add", self.add("Mul", self.add("Cast", product, to=1), scaled), bias)
 
     def table(self, path: str, numbers: str | None = None) -> str:
@@ -118,8 +118,8 @@ class Graph:
             table = self.weight(path)
             return self.add("Gather", table, numbers) if numbers else table
         whole, scales = _rounded(self._weights[path], axis=1)
-        table = self.constant(f"{path}_int8", whole)
-        scale = self.constant(f"{path}_scale", scales[:, None])
+        table = self.constant(whole, f"{path}_int8")
+        scale = self.constant(scales[:, None], f"{path}_scale")
         if numbers is None:
             return self.add("Mul", self.add("Cast", table, to=1), scale)
         rows = self.add("Cast", self.add("Gather", table, numbers), to=1)
@@ -155,57 +155,55 @@ def _encoded(graph: Graph, config: ModelConfig, *, ids: str, types: str, mask: s
     Args:
         mask: 1 at tokens, 0 at padding, int64 `[B, S]`.
     """
-    add, integers, epsilon = graph.add, graph.integers, config.layer_norm_eps
+    add, epsilon = graph.add, config.layer_norm_eps
     heads, width = config.num_attention_heads, config.hidden_size
     size = width // heads
-    flat = add("Reshape", mask, integers(-1))
+    flat = add("Reshape", mask, [-1])
     # The first place has a row in any case, so that there is one.
-    flat = add("Slice", flat, integers(1), add("Shape", flat))
-    flat = add("Concat", integers(1), flat, axis=0)
+    flat = add("Slice", flat, [1], add("Shape", flat))
+    flat = add("Concat", [1], flat, axis=0)
     places = add("NonZero", flat)  # of tokens in [B * S]
-    counted = add("CumSum", flat, graph.constant("axis", np.int64(0)))
-    tokens = add("Reshape", add("Sub", counted, integers(1)), add("Shape", mask))  # at [B, S]
+    counted = add("CumSum", flat, 0)
+    tokens = add("Reshape", add("Sub", counted, 1), add("Shape", mask))  # at [B, S]
     # The rows of each head [B, A, S] in those of the tokens, [T * 3 * A, D].
-    queries = add("Unsqueeze", add("Mul", tokens, integers(3 * heads)), integers(1))
-    queries = add("Add", queries, graph.constant("heads", np.arange(heads)[:, None]))
-    keys = add("Add", queries, integers(heads))
-    values = add("Add", queries, integers(2 * heads))
+    queries = add("Unsqueeze", add("Mul", tokens, 3 * heads), [1])
+    queries = add("Add", queries, np.arange(heads)[:, None])
+    keys = add("Add", queries, heads)
+    values = add("Add", queries, 2 * heads)
     # The rows of each token [1, T, A] in those of the heads, [B * A * S, D].
-    length = add("Slice", add("Shape", mask), integers(1), integers(2))
+    length = add("Slice", add("Shape", mask), [1], [2])
     positions = add("Mod", places, length)
-    back = add("Add", add("Mul", add("Sub", places, positions), integers(heads)), positions)
-    back = add("Unsqueeze", back, integers(2))
-    back = add("Add", back, add("Mul", length, integers(*range(heads))))
-    ids, types = (
-        add("Gather", add("Reshape", each, integers(-1)), places) for each in (ids, types)
-    )
+    back = add("Add", add("Mul", add("Sub", places, positions), heads), positions)
+    back = add("Unsqueeze", back, [2])
+    back = add("Add", back, add("Mul", length, range(heads)))
+    ids, types = (add("Gather", add("Reshape", each, [-1]), places) for each in (ids, types))
     rows = add("Gather", graph.weight(f"{_EMBEDDINGS}/position_embeddings"), positions)
     rows = add("Add", graph.table(WORDS, ids), rows)
     types = add("Gather", graph.weight(f"{_EMBEDDINGS}/token_type_embeddings"), types)
     rows = graph.normalize(add("Add", rows, types), _EMBEDDINGS, epsilon=epsilon)
     if config.has_projection:
         rows = graph.dense(rows, f"{_EMBEDDINGS}/projection")
-    present = add("Unsqueeze", add("Cast", mask, to=TensorProto.FLOAT), integers(2))
-    absent = add("Mul", add("Sub", graph.number(1), present), graph.number(MASKED_SCORE))
-    absent = add("Reshape", absent, integers(0, 1, 1, -1))
+    present = add("Unsqueeze", add("Cast", mask, to=TensorProto.FLOAT), [2])
+    absent = add("Mul", add("Sub", 1.0, present), MASKED_SCORE)
+    absent = add("Reshape", absent, [0, 1, 1, -1])
     for part, name in sublayers(config):
         path, before = f"encoder/{name}", rows
         if part == "attention":
             names = [f"{path}/{each}" for each in ("query", "key", "value")]
             projected = graph.dense(rows, *names, rounded=True)
-            projected = add("Reshape", projected, integers(-1, size))
+            projected = add("Reshape", projected, [-1, size])
             query, key, value = (add("Gather", projected, each) for each in (queries, keys, values))
-            query = add("Mul", query, graph.number(size**-0.5))
+            query = add("Mul", query, size**-0.5)
             scores = add("MatMul", query, add("Transpose", key, perm=(0, 1, 3, 2)))
             scores = add("Softmax", add("Add", scores, absent), axis=-1)
-            context = add("Reshape", add("MatMul", scores, value), integers(-1, size))
-            context = add("Reshape", add("Gather", context, back), integers(1, -1, width))
+            context = add("Reshape", add("MatMul", scores, value), [-1, size])
+            context = add("Reshape", add("Gather", context, back), [1, -1, width])
             rows = graph.dense(context, f"{path}/output", rounded=True)
         else:
             inner = graph.activate(graph.dense(rows, f"{path}/intermediate", rounded=True), config)
             rows = graph.dense(inner, f"{path}/output", rounded=True)
         rows = graph.normalize(add("Add", before, rows), path, epsilon=epsilon)
-    rows = add("Gather", add("Reshape", rows, integers(-1, width)), tokens)
+    rows = add("Gather", add("Reshape", rows, [-1, width]), tokens)
     return add("Mul", rows, present)
 
 
@@ -233,8 +231,8 @@ def onnx_graph(
     add, width = graph.add, config.hidden_size
     inputs = list(INPUTS)
     if kind == "choose":
-        length = add("Slice", add("Shape", "input_ids"), graph.integers(2), graph.integers(3))
-        flat = add("Concat", graph.integers(-1), length, axis=0)
+        length = add("Slice", add("Shape", "input_ids"), [2], [3])
+        flat = add("Concat", [-1], length, axis=0)
         inputs = [add("Reshape", each, flat) for each in INPUTS]
     rows = _encoded(graph, config, ids=inputs[0], types=inputs[2], mask=inputs[1])
     axes = ["batch", "options", "sequence"] if kind == "choose" else ["batch", "sequence"]
@@ -247,25 +245,24 @@ def onnx_graph(
         logits = add("Add", logits, graph.weight(f"{head}/output_bias"))
         outputs["logits"] = (logits, [*axes, config.vocab_size])
     elif kind == "embed":
-        total = add("ReduceSum", rows, graph.integers(1), keepdims=0)
+        total = add("ReduceSum", rows, [1], keepdims=0)
         present = add("Cast", inputs[1], to=TensorProto.FLOAT)
-        count = add("ReduceSum", present, graph.integers(1), keepdims=1)
-        mean = add("Div", total, add("Max", count, graph.number(1)))
-        norm = add("ReduceL2", mean, graph.integers(1), keepdims=1)
-        mean = add("Div", mean, add("Max", norm, graph.number(_LEAST_NORM)))
+        count = add("ReduceSum", present, [1], keepdims=1)
+        mean = add("Div", total, add("Max", count, 1.0))
+        norm = add("ReduceL2", mean, [1], keepdims=1)
+        mean = add("Div", mean, add("Max", norm, _LEAST_NORM))
         outputs["sentence_embedding"] = (mean, ["batch", width])
     else:
         if needs_pooler(kind):
-            first = add("Gather", rows, graph.constant("first", np.int64(0)), axis=1)
+            first = add("Gather", rows, 0, axis=1)
             rows = add("Tanh", graph.dense(first, "encoder/pooler"))
         logits = graph.dense(rows, f"task_head/{head_name(kind)}")
         labels = model.weights[f"{TASK_HEAD}{head_name(kind)}/bias"].size
         if kind == "answer":
             for place, name in enumerate(("start_logits", "end_logits")):
-                number = graph.constant(f"place_{place}", np.int64(place))
-                outputs[name] = (add("Gather", logits, number, axis=2), axes)
+                outputs[name] = (add("Gather", logits, place, axis=2), axes)
         elif kind == "choose":
-            options = add("Slice", add("Shape", "input_ids"), graph.integers(0), graph.integers(2))
+            options = add("Slice", add("Shape", "input_ids"), [0], [2])
             outputs["logits"] = (add("Reshape", logits, options), axes[:2])
         else:
             outputs["logits"] = (logits, [*(axes if kind == "tag" else axes[:1]), labels])
