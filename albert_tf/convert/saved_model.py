@@ -17,7 +17,7 @@ _IDS = ("input_ids", "input_mask", "segment_ids")
 
 
 class Served(tf.Module):
-    """What a SavedModel computes, for any number of sequences of any length.
+    """What a SavedModel computes of `_IDS`, for any number of sequences of any length.
 
     Of a pretrained model all but `predict`, of a fine-tuned one that alone.
     """
@@ -28,48 +28,31 @@ class Served(tf.Module):
         # What is saved with the functions below.
         self.weights = [variable.value for variable in model.trainable_variables]
 
-    def encode(
-        self, input_ids: Tensor, input_mask: Tensor, segment_ids: Tensor
-    ) -> dict[str, Tensor]:
+    def encode(self, **inputs: Tensor) -> dict[str, Tensor]:
         """`sequence_output` `[B, S, H]`; with a pooler `pooled_output` `[B, H]`."""
-        encoder = self._model.encoder
-        rows = encoder(input_ids, input_mask, segment_ids)
-        length = tf.shape(input_ids)[1]
+        encoder, length = self._model.encoder, tf.shape(inputs["input_ids"])[1]
+        rows = encoder(**inputs)
         width = self._model.config.hidden_size
         outputs = {"sequence_output": tf.reshape(rows, (-1, length, width))}
         if self._model.sentence_head is not None:
             outputs["pooled_output"] = encoder.pool(rows, length)
         return outputs
 
-    def fill_mask(
-        self,
-        input_ids: Tensor,
-        input_mask: Tensor,
-        segment_ids: Tensor,
-        masked_lm_positions: Tensor,
-    ) -> dict[str, Tensor]:
+    def fill_mask(self, masked_lm_positions: Tensor, **inputs: Tensor) -> dict[str, Tensor]:
         """`logits` `[B, P, V]` of every piece at the places `[B, P]`."""
-        encoder = self._model.encoder
-        rows = encoder(input_ids, input_mask, segment_ids)
-        masked = gather_rows(rows, masked_lm_positions, tf.shape(input_ids)[1])
+        encoder, length = self._model.encoder, tf.shape(inputs["input_ids"])[1]
+        masked = gather_rows(encoder(**inputs), masked_lm_positions, length)
         logits = self._model.masked_lm_head(masked, encoder.embeddings.word_embeddings)
         shape = (-1, tf.shape(masked_lm_positions)[1], self._model.config.vocab_size)
         return {"logits": tf.reshape(logits, shape)}
 
-    def sentence_order(
-        self, input_ids: Tensor, input_mask: Tensor, segment_ids: Tensor
-    ) -> dict[str, Tensor]:
+    def sentence_order(self, **inputs: Tensor) -> dict[str, Tensor]:
         """`logits` `[B, 2]`: B follows A, or not."""
-        outputs = self.encode(input_ids, input_mask, segment_ids)
-        assert self._model.sentence_head is not None
-        return {"logits": self._model.sentence_head(outputs["pooled_output"])}
+        return {"logits": self._model.sentence_head(self.encode(**inputs)["pooled_output"])}
 
-    def predict(
-        self, input_ids: Tensor, input_mask: Tensor, segment_ids: Tensor
-    ) -> dict[str, Tensor]:
+    def predict(self, **inputs: Tensor) -> dict[str, Tensor]:
         """`logits`, in the shape that `TaskModel` gives them."""
-        values = (input_ids, input_mask, segment_ids)
-        return {"logits": self._model(dict(zip(_IDS, values, strict=True)))}
+        return {"logits": self._model(inputs)}
 
 
 def write_saved_model(model: AlbertPretrainer | TaskModel, folder: Path) -> None:
