@@ -105,8 +105,11 @@ class NeighbourCounts:
         self._share: Float = sightings / sightings.sum()
         found, counts = np.unique(np.concatenate(codes), return_counts=True)
         left, right = np.divmod(found.astype(np.int64), vocab_size)
-        self._after = _Quotients(left, right, counts, share=self._share)
-        self._before = _Quotients(right, left, counts, share=self._share)
+        # On the side of its left neighbour, and of its right one.
+        self._sides = [
+            _quotients(neighbours, tokens, counts, share=self._share)
+            for neighbours, tokens in ((left, right), (right, left))
+        ]
 
     def from_frequencies(self, asked: Asked) -> Guesses:
         """Tokens predicted by how frequent they are."""
@@ -126,12 +129,16 @@ class NeighbourCounts:
     def weights(self, left: int, right: int) -> Float:
         """Numbers in proportion to the probability of each token, `[V]`."""
         weights = self._share.copy()
-        self._after.multiply(weights, left)
-        self._before.multiply(weights, right)
+        for neighbour, (starts, tokens, quotients) in zip((left, right), self._sides, strict=True):
+            if neighbour != UNKNOWN:
+                some = slice(starts[neighbour], starts[neighbour + 1])
+                weights[tokens[some]] *= quotients[some]
         return weights
 
 
-class _Quotients:
+def _quotients(
+    neighbours: Int, tokens: Int, counts: Int, *, share: Float
+) -> tuple[Int, Int, Float]:
     """How much likelier than usual each token is beside another one, on one side.
 
     Scaled for each neighbour so that a token never seen beside it has 1; the scale
@@ -142,21 +149,16 @@ class _Quotients:
         tokens: One that stands beside each, `[N]`.
         counts: How often it does, `[N]`.
         share: How frequent each token is, `[V]`; 0 of those that are not predicted.
+
+    Returns:
+        Tokens and their quotients `[M]`, those of neighbour t from `starts[t]` to
+        `starts[t + 1]`: the starts first.
     """
-
-    def __init__(self, neighbours: Int, tokens: Int, counts: Int, *, share: Float) -> None:
-        order = np.argsort(neighbours, kind="stable")
-        order = order[share[tokens[order]] > 0]
-        # Of neighbour t those from starts[t] to starts[t + 1].
-        self._starts = np.searchsorted(neighbours[order], np.arange(len(share) + 1))
-        self._tokens = tokens[order]
-        self._quotients = 1 + counts[order] / (SMOOTHING * share[self._tokens])
-
-    def multiply(self, weights: Float, neighbour: int) -> None:
-        """Multiply the weights of all tokens, `[V]`, by what a neighbour says."""
-        if neighbour != UNKNOWN:
-            some = slice(self._starts[neighbour], self._starts[neighbour + 1])
-            weights[self._tokens[some]] *= self._quotients[some]
+    order = np.argsort(neighbours, kind="stable")
+    order = order[share[tokens[order]] > 0]
+    starts = np.searchsorted(neighbours[order], np.arange(len(share) + 1))
+    tokens = tokens[order]
+    return starts, tokens, 1 + counts[order] / (SMOOTHING * share[tokens])
 
 
 def training_text(
