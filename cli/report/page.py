@@ -157,13 +157,12 @@ def _curve_title(curve: Curve, runs: Sequence[str]) -> str:
 
 
 def _bars_table(plot: Bars) -> Table:
-    columns = (plot.heading, "value") + (("wanted",) if plot.wanted else ())
-    values = [plot.values] + ([plot.wanted] if plot.wanted else [])
+    values = {"value": plot.values} | ({"wanted": plot.wanted} if plot.wanted else {})
     rows = tuple(
         (label, *(number(value, plot.unit) for value in row))
-        for label, *row in zip(plot.labels, *values, strict=True)
+        for label, *row in zip(plot.labels, *values.values(), strict=True)
     )
-    return Table(title=plot.title, columns=columns, rows=rows)
+    return Table(title=plot.title, columns=(plot.heading, *values), rows=rows)
 
 
 def _curves_table(plot: Curves, runs: Sequence[str]) -> Table:
@@ -173,15 +172,12 @@ def _curves_table(plot: Curves, runs: Sequence[str]) -> Table:
     for points in measured:
         own = sorted(points, reverse=True)
         steps.update(own[:: -(-len(own) * len(measured) // _MAX_ROWS)])
-    rows = []
-    for step in sorted(steps):
-        row: list[Cell] = [f"{step:,.0f}"]
-        for points in measured:
-            is_there = step in points
-            row.append(number(points[step], plot.unit) if is_there else None)
-        rows.append(tuple(row))
+    rows = [
+        (f"{step:,.0f}", *(number(p[step], plot.unit) if step in p else None for p in measured))
+        for step in sorted(steps)
+    ]
     columns = ("step", *(_curve_title(curve, runs) for curve in plot.curves))
-    return Table(title=plot.title, columns=columns, rows=tuple(rows))
+    return Table(title=plot.title, columns=columns, rows=rows)
 
 
 def _table(table: Table) -> str:

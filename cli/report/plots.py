@@ -1,5 +1,6 @@
 """The plots of a report as SVG, in colours that the page chooses; and of layers."""
 
+import importlib.util
 import io
 import re
 from pathlib import Path
@@ -63,14 +64,10 @@ def draw(plot: Plot, *, salt: str) -> str:
     Args:
         salt: Differs between the plots of a page, as the names inside them must.
     """
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise AlbertError(
-            "albert report draws with matplotlib, which is not installed; "
-            'pip install "albert-pretraining[report]" adds it.'
-        ) from error
+    _check_matplotlib("albert report")
+    import matplotlib
+    from matplotlib.figure import Figure
+
     with matplotlib.rc_context():
         # The user's own matplotlibrc has no influence.
         matplotlib.rcdefaults()
@@ -102,6 +99,14 @@ def draw(plot: Plot, *, salt: str) -> str:
     for name, colour in _COLOURS.items():
         svg = svg.replace(colour, f"var(--{name})")
     return svg.replace("xlink:href", "href").strip()
+
+
+def _check_matplotlib(what: str) -> None:
+    if importlib.util.find_spec("matplotlib") is None:
+        raise AlbertError(
+            f"{what} draws with matplotlib, which is not installed; "
+            'pip install "albert-pretraining[report]" adds it.'
+        )
 
 
 def _draw_curves(axes: "Axes", plot: Curves) -> None:
@@ -225,13 +230,7 @@ def check_can_draw(plot: Path) -> None:
     """Refuse a plot that could not be written, before anything is measured."""
     if plot.suffix.lower() not in FORMATS:
         raise SettingError(f"--plot: {plot} must end in {' or '.join(FORMATS)}.")
-    try:
-        import matplotlib  # noqa: F401
-    except ModuleNotFoundError:
-        raise AlbertError(
-            "--plot draws with matplotlib, which is not installed; "
-            'pip install "albert-pretraining[report]" adds it.'
-        ) from None
+    _check_matplotlib("--plot")
 
 
 def draw_layers(measured: "dict[Path, list[LayerSimilarity]]", plot: Path) -> None:
