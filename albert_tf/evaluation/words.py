@@ -87,14 +87,13 @@ def sample_words(rows: Iterable[Row], vocabulary: Vocabulary, *, maximum: int) -
     Returns:
         The words in the order of the text.
     """
-    bound = round(SHARE * (1 << 64))
-
-    def words() -> Iterator[Word]:
-        for number, row in enumerate(rows):
-            shown = [vocabulary.tokens[token] for token in row.tolist()]
-            yield from words_of_row(shown, vocabulary.word_starts[row], number=number)
-
-    asked = (word for word in words() if word.key < bound)
+    tokens, starts, bound = vocabulary.tokens, vocabulary.word_starts, round(SHARE * (1 << 64))
+    asked = (
+        word
+        for number, row in enumerate(rows)
+        for word in words_of_row([tokens[t] for t in row.tolist()], starts[row], number=number)
+        if word.key < bound
+    )
     return sorted(heapq.nsmallest(maximum, asked, key=lambda word: word.key))
 
 

@@ -184,9 +184,8 @@ class AnswerScores:
 
     @property
     def null_margin(self) -> float:
-        """By how much no answer scores more than the best one."""
-        best = self.spans[0].score if self.spans else -np.inf
-        return float(self.null_score - best)
+        """By how much no answer scores more than the best one; 1e9 where there is none."""
+        return min(self.null_score - self.spans[0].score, 1e9) if self.spans else 1e9
 
     def best(self, threshold: float | None) -> Span | None:
         """The answer; None where no answer scores more than it by the threshold."""
@@ -310,7 +309,7 @@ class AnswerInPassage(Task):
 
     def sureness(self, output: Any, target: Any, prediction: Any) -> float:
         """How far apart the best answer and no answer are."""
-        return float(min(abs(output.null_margin), 1e9))
+        return abs(float(output.null_margin))
 
     def is_right(self, target: Any, prediction: Any) -> bool:
         """Whether a prediction is right by the exact match of the task.
@@ -337,8 +336,7 @@ class AnswerInPassage(Task):
         compare = _METRICS[self.spec.metrics[0]]
         pairs = list(zip(outputs, targets, strict=True))
         threshold, _ = best_null_threshold(
-            # A question without any span has no answer, whatever the threshold.
-            [max(min(output.null_margin, 1e9), -1e9) for output in outputs],
+            [output.null_margin for output in outputs],
             [best_of(compare, _text(output.best(None)), golds) for output, golds in pairs],
             [best_of(compare, "", golds) for golds in targets],
         )

@@ -4,8 +4,8 @@ Outputs are logits `[W, L]`, targets and predictions the number of each word's t
 Entities are counted as seqeval and conlleval do, whatever scheme the tags follow.
 """
 
+import collections
 import itertools
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -65,16 +65,14 @@ def count_entities(
     >>> count_entities([["B-PER", "O", "B-LOC"]], [["B-PER", "O", "O"]])[""]
     Found(right=1, said=1, wanted=2)
     """
-    right: Counter[str] = Counter()
-    said: Counter[str] = Counter()
-    wanted: Counter[str] = Counter()
+    counts = collections.defaultdict(lambda: [0, 0, 0], {"": [0, 0, 0]})
     for gold, predicted in zip(targets, predictions, strict=True):
         ours, theirs = set(entities_of(predicted)), set(entities_of(gold))
-        for counter, entities in ((right, ours & theirs), (said, ours), (wanted, theirs)):
-            counter.update(entity.type for entity in entities)
-            counter[""] += len(entities)
-    types = sorted({"", *said, *wanted})
-    return {name: Found(right[name], said[name], wanted[name]) for name in types}
+        for place, entities in enumerate((ours & theirs, ours, theirs)):
+            for entity in entities:
+                counts[entity.type][place] += 1
+                counts[""][place] += 1
+    return {name: Found(*counts[name]) for name in sorted(counts)}
 
 
 class Tag(Task):
@@ -137,7 +135,7 @@ class Tag(Task):
 
     def majority(self, targets: Targets, examples: Sequence[TaskExample]) -> list[Any]:
         """The most frequent tag of all words."""
-        most = most_frequent(Counter(itertools.chain.from_iterable(targets)))
+        most = most_frequent(collections.Counter(itertools.chain.from_iterable(targets)))
         return [(most,) * len(example.words) for example in examples]
 
     def named(
