@@ -303,10 +303,6 @@ class AnswerInPassage(Task):
         """No answer."""
         return [""] * len(examples)
 
-    def named(self, example: TaskExample, value: Any, *, other: Any) -> Any:
-        """The answer, or all that are right."""
-        return list(value) if isinstance(value, tuple) else value
-
     def sureness(self, output: Any, target: Any, prediction: Any) -> float:
         """How far apart the best answer and no answer are."""
         return abs(float(output.null_margin))

@@ -171,10 +171,6 @@ class Regress(Task):
         """The mean score."""
         return [float(np.mean(targets))] * len(examples)
 
-    def named(self, example: TaskExample, value: float, *, other: float) -> float:
-        """The score."""
-        return value
-
     def sureness(self, output: Any, target: Any, prediction: Any) -> float:
         """How far the score is from the right one."""
         return abs(float(target) - float(prediction))
