@@ -123,9 +123,9 @@ class Naming(NamedTuple):
         name = _NAMES[layer][self.column].format(block=block)
         return name + self.endings[ending]
 
-    def is_transposed(self, path: str) -> bool:
-        """Whether it keeps that weight with its two axes exchanged."""
-        return path.endswith(self.transposed)
+    def turned(self, path: str, array: Any) -> Any:
+        """A weight of ours as it keeps it, or one of its as we do."""
+        return np.ascontiguousarray(array.T if path.endswith(self.transposed) else array)
 
 
 # A dense layer of torch keeps [outputs, inputs]; google-research does in one place.
@@ -145,10 +145,7 @@ GOOGLE = Naming(
 
 def renamed(weights: Mapping[str, Any], naming: Naming) -> Arrays:
     """Weights by our paths as another program keeps them."""
-    return {
-        naming.name(path): np.ascontiguousarray(array.T if naming.is_transposed(path) else array)
-        for path, array in weights.items()
-    }
+    return {naming.name(path): naming.turned(path, array) for path, array in weights.items()}
 
 
 class Tensors(NamedTuple):
@@ -301,7 +298,7 @@ def model_of(
         remedy: What to do where another is missing.
     """
     wanted = {
-        naming.name(path): shape[::-1] if naming.is_transposed(path) else shape
+        naming.name(path): shape[::-1] if path.endswith(naming.transposed) else shape
         for path, shape in shapes.items()
     }
     missing = [n for n in wanted if n not in tensors.shapes and n not in absent]
@@ -340,7 +337,7 @@ def _new(path: str, shape: tuple[int, ...], config: ModelConfig) -> Any:
     return drawn * np.float32(config.initializer_range)
 
 
-def _loaded(tensors: Tensors, path: str, naming: Naming) -> np.ndarray[Any, Any]:
+def _loaded(tensors: Tensors, path: str, naming: Naming) -> Any:
     """The tensor at one of our paths, in float32."""
     name = naming.name(path)
     try:
@@ -349,4 +346,4 @@ def _loaded(tensors: Tensors, path: str, naming: Naming) -> np.ndarray[Any, Any]
         raise AlbertError(
             f"{tensors.source}: {name} does not hold numbers; copy it again."
         ) from error
-    return np.ascontiguousarray(array.T if naming.is_transposed(path) else array)
+    return naming.turned(path, array)
