@@ -98,13 +98,11 @@ class AlbertGroup(click.Group):
             for line in said.getvalue().rstrip("\n").split("\n"):
                 tell(in_a_line(line))
             code = error.exit_code
-        except (KeyboardInterrupt, click.Abort) as error:
+        except (KeyboardInterrupt, click.Abort, Terminated) as error:
+            is_interrupt = not isinstance(error, Terminated)
+            sentence, code = ended_by(signal.SIGINT if is_interrupt else signal.SIGTERM)
             # click hides what the interrupt may have said.
-            sentence, code = ended_by(signal.SIGINT)
             _fail(str(error.__cause__ or error) or sentence)
-        except Terminated as error:
-            sentence, code = ended_by(signal.SIGTERM)
-            _fail(str(error) or sentence)
         except BrokenPipeError:
             # Whoever reads the output has seen enough.
             code = 0

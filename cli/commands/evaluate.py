@@ -220,7 +220,7 @@ def evaluate_run(run: Path, values: dict[str, Any], console: Console) -> "Metric
         sentences=tokenizer.encode([s for p in pairs for s in (p.good, p.bad)]),
         vocabulary=plain_vocabulary(tokenizer),
     )
-    text, precision = None, values["precision"]
+    text = None
     with contextlib.ExitStack() as held, console:
         if values["text"]:
             folder = held.enter_context(scratch_folder("evaluate"))
@@ -228,8 +228,14 @@ def evaluate_run(run: Path, values: dict[str, Any], console: Console) -> "Metric
         found = text.records.manifest if text else data and read_manifest(data)
         if found and not text:
             say_of_data(model, found, data=data, console=console)
-        given = {"data": data, "text": text, "scope": scope, "precision": precision}
-        measured = measure(model, **given, progress=console)
+        measured = measure(
+            model,
+            data=data,
+            text=text,
+            scope=scope,
+            precision=values["precision"],
+            progress=console,
+        )
         if found and (names := trained_files(found, recorded_manifest(run))):
             measured["trained_on"] = names
     keep(run, measured)

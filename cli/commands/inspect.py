@@ -112,7 +112,7 @@ def inspect(
     Masked tokens are in brackets, as [MASK] or whatever replaced them; below, the text
     is restored, with the masked tokens in guillemets.
     """
-    facts: dict[str, Any] = {}
+    console, facts = Console(quiet=False), dict[str, Any]()
     lines: Iterable[str]
     if task is None and (len(paths) > 2 or (paths[1:] and os.path.exists(paths[1]))):
         raise SettingError("Give one data set or run; several files are those of a --task.")
@@ -135,7 +135,7 @@ def inspect(
         if data is not None:
             raise SettingError(f"Give the data set {data} or raw text, not both.")
         check_flags("raw text")
-        inputs = find_given_inputs(values, Console(quiet=False)).files
+        inputs, _ = find_given_inputs(values, console)
         shown = (show_sentences(file, documents=documents) for file in inputs)
         kind, lines = "text", itertools.chain.from_iterable(shown)
     elif data is None:
@@ -145,7 +145,7 @@ def inspect(
     elif paths[1:]:
         check_flags("a vocabulary")
         kind = "text"
-        facts = divided(data_here(data, Console(quiet=False), choose=lambda _: ()), paths[1])
+        facts = divided(data_here(data, console, choose=lambda _: ()), paths[1])
         words = [" ".join(word["pieces"]) for word in facts["words"]]
         lines = [
             f"read as: {facts['read_as']}",

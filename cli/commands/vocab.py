@@ -118,25 +118,25 @@ def vocab(output: Path, workers: int, overwrite: bool, console: Console, **value
     config = take_config(VocabConfig, values)
     refuse_stray(click.get_current_context().args, takes_options=False)
     output_folder.check_recognised(output, VOCAB)
-    given = find_given_inputs(values, console)
+    files, passed_over = find_given_inputs(values, console)
     recorded = dataclasses.asdict(config) | {"vocab_size": asked}
     with output_folder.claim(
         output,
         VOCAB,
         settings=input_settings(values) | recorded,
-        identity=recorded | {"inputs": [file.describe() for file in given.files]},
+        identity=recorded | {"inputs": [file.describe() for file in files]},
         overwrite=overwrite,
     ) as finished:
         if finished:
             console.say(f"{output} is finished already; nothing to do.")
             return
-        chunks = plan_chunks(given.files)
+        chunks = plan_chunks(files)
         total = sum(chunk.text_bytes for chunk in chunks)
         with console.start("reading", total=total, unit="B") as bar:
             text = sample_sentences(
                 chunks, config, workers=workers, since=since, on_progress=bar.to
             )
-        text.counts.dropped[PASSED_OVER] += given.passed_over
+        text.counts.dropped[PASSED_OVER] += passed_over
         if is_auto := asked == AUTO:
             config = dataclasses.replace(config, vocab_size=suited_size(text.train))
         console.say(
@@ -152,7 +152,7 @@ def vocab(output: Path, workers: int, overwrite: bool, console: Console, **value
                     f"Accents are kept: without them {100 * changed:.1f} % of the letters would "
                     "become others (--drop-accents drops them, as the paper does)."
                 )
-        languages = {known_language(file.language) for file in given.files}
+        languages = {known_language(file.language) for file in files}
         with console.start("training", total=100, unit="%") as bar:
             try:
                 model = train_vocabulary(
@@ -168,11 +168,11 @@ def vocab(output: Path, workers: int, overwrite: bool, console: Console, **value
                 raise AlbertError(f"{sentence.removesuffix('.')}{reasons}.") from error
         tokenizer = load_tokenizer(model)
         config = dataclasses.replace(config, vocab_size=tokenizer.vocab_size)
-        manifest = vocabulary_manifest(model, text, config, given.files)
+        manifest = vocabulary_manifest(model, text, config, files)
         write_vocabulary(model, manifest, tokenizer=tokenizer, output=output)
     for line in closing_lines(manifest, output, time.monotonic() - start):
         console.say(line)
-    for line in next_lines(values, output, text=text, files=given.files):
+    for line in next_lines(values, output, text=text, files=files):
         console.say(line)
 
 

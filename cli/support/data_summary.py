@@ -172,8 +172,8 @@ def eval_advice(manifest: DatasetManifest) -> str:
     )
     # A larger share holds out the same documents and more of the others.
     more = enough_held_out(train["documents"], needed=missing)
-    share = more and math.ceil(10_000 * (fraction + (1 - fraction) * more)) / 10_000
-    if not more or not share or share > GREATEST_SHARE:
+    share = math.ceil(10_000 * (fraction + (1 - fraction) * more)) / 10_000
+    if share > GREATEST_SHARE:
         which = "one of these or another" if manifest.inputs[1:] else "not this one"
         said += f" --eval-text FILE, which holds out a file of your own, {which}"
         if documents + train["documents"] == 1:
@@ -214,18 +214,18 @@ def advised_fraction(documents: int, first: Sequence[int]) -> float | None:
     return max(SMALL_TEXT_FRACTION, share) if share <= GREATEST_FRACTION else None
 
 
-def enough_held_out(documents: int, *, needed: int) -> float | None:
-    """The share of the documents that holds out as many as needed; None if too large.
+def enough_held_out(documents: int, *, needed: int) -> float:
+    """The share of the documents that holds out as many as needed; all if none does.
 
     Each document is held out with the probability of this share. It is the smallest
     with which fewer than needed are hardly ever held out.
 
     >>> round(enough_held_out(10_000, needed=40), 4), enough_held_out(3, needed=4)
-    (0.0054, None)
+    (0.0054, 1.0)
     """
     from scipy.special import bdtri
 
     if needed > documents:
-        return None
+        return 1.0
     # What falls short of as many as needed is binomial.
     return float(bdtri(needed - 1, documents, MAY_FAIL))

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -97,15 +97,11 @@ def input_settings(values: dict[str, Any]) -> dict[str, Any]:
     return paths | {name: values[name] for name in INPUT_OPTIONS}
 
 
-class GivenInputs(NamedTuple):
-    """The files to read, and how many others there were in their folders."""
+def find_given_inputs(values: dict[str, Any], console: Console) -> tuple[list[InputFile], int]:
+    """The files that the flags for raw text name, and how many others their folders have.
 
-    files: list[InputFile]
-    passed_over: int
-
-
-def find_given_inputs(values: dict[str, Any], console: Console) -> GivenInputs:
-    """The files that the flags for raw text name; says how each is read."""
+    Says how each is read.
+    """
     from pipeline.reading.inputs import find_inputs, split_key
 
     notes: list[str] = []
@@ -133,7 +129,7 @@ def find_given_inputs(values: dict[str, Any], console: Console) -> GivenInputs:
         console.say(f"passed over: {len(notes) - SHOWN_NOTES} more files.")
     for line in describe_inputs(files):
         console.say(line)
-    return GivenInputs(files, len(notes))
+    return files, len(notes)
 
 
 def describe_inputs(files: Iterable[InputFile]) -> Iterator[str]:
