@@ -10,7 +10,7 @@ import click
 
 from cli.support.console import Console, silent_stderr
 from cli.support.inputs import data_here
-from cli.support.options import ANYWHERE, FILE, PATH, debug_option, json_option, quiet_option
+from cli.support.options import ANYWHERE, COUNT, FILE, PATH, debug_option, json_option, quiet_option
 from cli.support.trained_model import checkpoint_option, open_model, untrained_positions
 from schemas.errors import SettingError
 from schemas.manifest import read_manifest
@@ -43,7 +43,7 @@ def analyze() -> None:
     "--eval-examples",
     default=200,
     show_default=True,
-    type=click.IntRange(min=1),
+    type=COUNT,
     help="Maximum number of held-out examples to measure on.",
 )
 @checkpoint_option

@@ -10,9 +10,9 @@ import click
 
 from cli.support.console import Console, Say
 from cli.support.options import (
+    COUNT,
     FILE,
     PATH,
-    UserPath,
     check_output,
     column_options,
     debug_option,
@@ -47,15 +47,11 @@ _STANDARD_INPUT = "-"
     "--similar", metavar="TEXT", help="Show the texts that are most like this one instead."
 )
 @click.option(
-    "--top",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    help="Texts that --similar shows.",
+    "--top", type=COUNT, default=10, show_default=True, help="Texts that --similar shows."
 )
 @click.option(
     "--dimensions",
-    type=click.IntRange(min=1),
+    type=COUNT,
     help="First numbers of each vector to keep, such as 64 or 128, which a model of --task "
     "embed learned to need alone  [default: all]",
 )

@@ -15,6 +15,7 @@ from cli.support.inputs import data_here
 from cli.support.options import (
     ANY_NAME,
     ANYWHERE,
+    COUNT,
     PATH,
     UNCHECKED,
     column_options,
@@ -92,9 +93,7 @@ _OF_RUNS = (
     help="How --text is read, as for make-data.",
 )
 @click.option(
-    "--eval-examples",
-    type=click.IntRange(min=1),
-    help="Maximum number of examples to evaluate on  [default: all]",
+    "--eval-examples", type=COUNT, help="Maximum number of examples to evaluate on  [default: all]"
 )
 @click.option(
     "--words",
@@ -114,7 +113,7 @@ _OF_RUNS = (
 )
 @click.option(
     "--pairs-per-paradigm",
-    type=click.IntRange(min=1),
+    type=COUNT,
     help="Maximum number of pairs per paradigm, from its first on  [default: all]",
 )
 @click.option(

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.support.console import tell
-from cli.support.options import (
-    FILE,
-    PATH,
-    UserPath,
-    debug_option,
-    json_option,
-    refuse_given,
-)
+from cli.support.options import COUNT, FILE, PATH, debug_option, json_option, refuse_given
 from cli.support.trained_model import checkpoint_option, open_model
 from schemas.errors import AlbertError, SettingError
 from schemas.example import CLS_ID, MASK, MASK_ID, SEP_ID
@@ -35,11 +28,7 @@ _NO_TEXT = f"Give a text with {MASK} in it, or send texts on standard input, one
 @click.argument("model", type=PATH)
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
 @click.option(
-    "--top",
-    default=5,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="Pieces to show for each mask.",
+    "--top", default=5, show_default=True, type=COUNT, help="Pieces to show for each mask."
 )
 @click.option(
     "--score",

@@ -12,14 +12,7 @@ import click
 
 from cli.support.console import Console
 from cli.support.inputs import data_here, find_given_inputs, input_options, kind_of
-from cli.support.options import (
-    ANYWHERE,
-    UserPath,
-    column_options,
-    debug_option,
-    json_option,
-    refuse_given,
-)
+from cli.support.options import ANYWHERE, column_options, debug_option, json_option, refuse_given
 from pipeline.reading.formats import KINDS
 from schemas.errors import AlbertError, SettingError
 from schemas.example import SPACE

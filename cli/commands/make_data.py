@@ -14,6 +14,7 @@ from cli.support.data_summary import closing_lines, plan_lines, shown_progress
 from cli.support.inputs import find_given_inputs, input_options, input_settings, refuse_stray
 from cli.support.options import (
     ANY_NAME,
+    COUNT,
     FOLDER_ANYWHERE,
     UNCHECKED,
     ByTopic,
@@ -90,7 +91,7 @@ TOPICS = {
 @config_options(DataConfig)
 @click.option(
     "--workers",
-    type=click.IntRange(min=1),
+    type=COUNT,
     show_default="as many as the text keeps busy, up to all cores",
     help="Worker processes; never changes the result.",
 )

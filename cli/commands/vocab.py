@@ -18,7 +18,7 @@ from cli.support.inputs import (
     input_settings,
     refuse_stray,
 )
-from cli.support.options import common_options, config_options, take_config
+from cli.support.options import COUNT, common_options, config_options, take_config
 from pipeline.core.machine import check_address_space, usable_cores
 from pipeline.reading.formats import KINDS
 from pipeline.storage import output_folder
@@ -88,7 +88,7 @@ FOR_A_SMALL_MODEL = "--max-seq-length 128 --examples on-the-fly"
 )
 @click.option(
     "--workers",
-    type=click.IntRange(min=1),
+    type=COUNT,
     default=usable_cores,
     show_default="all cores",
     help="Worker processes; never changes the result.",

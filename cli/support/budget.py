@@ -78,15 +78,14 @@ def choose(
         until=until,
         say=console.say,
     )
+    train = choice.train
     if has_larger_batch:
-        rate = choice.train.learning_rate * budget.rate_share(choice.chosen.config)
-        choice = dataclasses.replace(
-            choice, train=dataclasses.replace(choice.train, learning_rate=round(rate, 5))
-        )
+        rate = train.learning_rate * budget.rate_share(choice.chosen.config)
+        train = dataclasses.replace(train, learning_rate=round(rate, 5))
     tokenizer = load_vocabulary(asked.data, manifest)
     characters = sum(len(piece) == 1 for piece in tokenizer.pieces)
     choice = dataclasses.replace(
-        choice, seconds=asked.budget, counting=counting, characters=characters
+        choice, train=train, seconds=asked.budget, counting=counting, characters=characters
     )
     # What config.json keeps, for people and for the next command.
     record = {
@@ -105,7 +104,7 @@ def choose(
         ],
         "chosen": choice.place,
     }
-    chosen = dataclasses.replace(models[choice.chosen.config], config=choice.train, record=record)
+    chosen = dataclasses.replace(models[choice.chosen.config], config=train, record=record)
     return chosen, choice
 
 

@@ -98,6 +98,9 @@ UNCHECKED = UserPath(readable=False)
 ANY_NAME = UserPath(is_any_name=True, readable=False)
 
 
+COUNT = click.IntRange(min=1)
+
+
 class Duration(click.ParamType[float]):
     """A time such as 90, 90s, 30m or 1h30m, in seconds."""
 

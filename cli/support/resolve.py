@@ -172,12 +172,12 @@ def as_begun(asked: Asked) -> Asked:
             config=dataclasses.replace(begun, **given),
         )
     # Settings that its recipe has got since are not those of the run.
-    since = {name: getattr(begun, name) for name in asked.recipe if name not in recorded}
-    since = {name: value for name, value in since.items() if name not in asked.given}
-    asked = dataclasses.replace(asked, config=dataclasses.replace(asked.config, **since))
+    since = {
+        name: getattr(begun, name) for name in asked.recipe if name not in {*recorded, *asked.given}
+    }
     return dataclasses.replace(
         asked,
-        config=continued(asked.config, begun),
+        config=continued(dataclasses.replace(asked.config, **since), begun),
         record=recorded.get(BUDGET_RECORD),
         length_before=recorded.get(LENGTH_BEFORE),
     )

@@ -124,15 +124,15 @@ def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
     measures = " and ".join(spec.metrics)
     say(f"Task {spec.name}, measured by {measures}.")
     say(f"{len(train):,} examples to train on, {len(held_out):,} to choose the best by.")
-    for line in summary(spec, train):
+    for line in (*summary(spec, train), *warnings_about(spec, train, evaluation=held_out)):
         say(line)
-    for line in warnings_about(spec, train, evaluation=held_out):
-        say(line)
-    tests = {}
-    for number, path in enumerate(paths.test):
-        named = spec.submissions[number : number + 1]
-        name = named[0] if named else f"predictions-{number + 1}.jsonl"
-        tests[name] = read_unlabelled(path, spec, say=say).examples
+    named = dict(enumerate(spec.submissions))
+    tests = {
+        named.get(number, f"predictions-{number + 1}.jsonl"): read_unlabelled(
+            path, spec, say=say
+        ).examples
+        for number, path in enumerate(paths.test)
+    }
     say("The first training examples, as they will be learned:")
     for example in train[:_SHOWN_EXAMPLES]:
         parts = [example.text, example.text_pair, *example.options]
