@@ -33,6 +33,11 @@ COUNTED_EXAMPLES, CONTEXTS, EXTRA_COLUMNS = 50_000, 2048, 32
 # share of them that training base reached on an H200, with JAX.
 PEAK_FLOPS = {"H100": 989e12, "A100": 312e12}
 SHARE_OF_PEAK = 0.35
+# Two accelerators that many know, at that share of their peak.
+MACHINES = {
+    f"{name}, bfloat16, {SHARE_OF_PEAK:.0%} of {peak / 1e12:.0f} TFLOP/s": SHARE_OF_PEAK * peak
+    for name, peak in PEAK_FLOPS.items()
+}
 
 # What Linux shows of GPUs and TPUs, even if no library can use them.
 ACCELERATORS = ("/dev/nvidia[0-9]*", "/dev/accel[0-9]*", "/dev/vfio/[0-9]*")
@@ -345,12 +350,3 @@ def preset_name(config: ModelConfig) -> str | None:
         if dataclasses.replace(preset, **of_data) == config:
             return name
     return None
-
-
-def accelerators() -> dict[str, float]:
-    """Two accelerators that many know, at a share of their peak."""
-    share = SHARE_OF_PEAK
-    return {
-        f"{name}, bfloat16, {share:.0%} of {peak / 1e12:.0f} TFLOP/s": share * peak
-        for name, peak in PEAK_FLOPS.items()
-    }

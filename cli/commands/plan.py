@@ -100,9 +100,8 @@ def plan(data: Path | str | None, measure: bool, as_json: bool, **values: Any) -
     manifest = read_manifest(data)
     recipe = RECIPES[BUDGET_RECIPE]
     given = apply_recipe(TrainConfig, values, recipe=recipe)
-    of_flags = {name: values[name] for name in ("batch_size", "precision")}
-    of_recipe = useful(recipe, has_documents=manifest.has_documents)
-    config = TrainConfig(**of_recipe | of_flags)
+    names = {*useful(recipe, has_documents=manifest.has_documents), "batch_size", "precision"}
+    config = TrainConfig(**{name: values[name] for name in names})
     asked = Asked(
         **{name: values[name] for name in ("model", "overrides", "budget")},
         is_model_given=is_given("model"),
@@ -144,7 +143,7 @@ def figures_of(data: Path | None, values: dict[str, Any], *, is_measured: bool) 
     if is_measured:
         take_jax(Console(quiet=False))
     from albert_tf.data.data_check import check_has_training_examples, check_model_fits
-    from albert_tf.planning.cost import accelerators, predictions_of, training_flops
+    from albert_tf.planning.cost import MACHINES, predictions_of, training_flops
     from albert_tf.planning.cost import plan as make_plan
 
     manifest = read_manifest(data) if data is not None else None
@@ -165,7 +164,7 @@ def figures_of(data: Path | None, values: dict[str, Any], *, is_measured: bool) 
         check_has_training_examples(manifest, data=data)
         examples, length = manifest.config, round(manifest.statistics["mean_length"])
     train = TrainConfig(**{name: values[name] for name in TRAIN_FIELDS})
-    machines = accelerators()
+    machines = MACHINES
     if is_measured:
         with silent_stderr():
             from albert_tf.training.timing import step_seconds

@@ -256,28 +256,26 @@ def config_options(
         kinds: What fields are that take more from a person than their type says.
         opposites: The flag of what is not so, where it has a word of its own.
     """
-
-    def decorate(command: Command) -> Command:
-        for field in reversed(dataclasses.fields(config_class)):
-            if only and field.name not in only:
-                continue
-            kind, flag = plain_type(field.type), flag_name(field.name)
-            typed = kinds.get(field.name, kind)
-            if choices := get_args(kind):
-                typed = click.Choice(choices)
-            elif kind is bool:
-                opposite = opposites.get(field.name, f"--no-{flag.removeprefix('--')}")
-                flag, typed = f"{flag}/{opposite}", None
-            command = click.option(
-                flag,
-                default=field.default,
-                help=field.metadata["help"],
-                show_default=field.default is not None,
-                type=typed,
-            )(command)
-        return command
-
-    return decorate
+    flags = []
+    for field in dataclasses.fields(config_class):
+        if only and field.name not in only:
+            continue
+        kind, flag = plain_type(field.type), flag_name(field.name)
+        typed = kinds.get(field.name, kind)
+        if choices := get_args(kind):
+            typed = click.Choice(choices)
+        elif kind is bool:
+            opposite = opposites.get(field.name, f"--no-{flag.removeprefix('--')}")
+            flag, typed = f"{flag}/{opposite}", None
+        option = click.option(
+            flag,
+            default=field.default,
+            help=field.metadata["help"],
+            show_default=field.default is not None,
+            type=typed,
+        )
+        flags.append(option)
+    return stacked(*flags)
 
 
 def take_config(config_class: type[Config], values: dict[str, Any]) -> Config:

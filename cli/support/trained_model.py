@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.support.console import Say, silent_stderr
-from cli.support.options import Command
 from schemas.errors import SettingError
 from schemas.layout import MANIFEST
 from schemas.manifest import read_manifest
@@ -23,14 +22,13 @@ if TYPE_CHECKING:
     from schemas.manifest import DatasetManifest
 
 
-def checkpoint_option(command: Command) -> Command:
-    """The flag --checkpoint of every command that reads a trained model."""
-    return click.option(
-        "--checkpoint",
-        type=click.Choice(["latest", "best"]),
-        help="The newest weights, or those that did best on held-out data  "
-        "[default: latest for a run, best for a fine-tuned model]",
-    )(command)
+# Of every command that reads a trained model.
+checkpoint_option = click.option(
+    "--checkpoint",
+    type=click.Choice(["latest", "best"]),
+    help="The newest weights, or those that did best on held-out data  "
+    "[default: latest for a run, best for a fine-tuned model]",
+)
 
 
 def plain_vocabulary(tokenizer: "Tokenizer") -> "Vocabulary":
