@@ -265,7 +265,11 @@ def _fail(sentence: str, *, code: int = 1) -> int:
 
 @click.group(
     cls=AlbertGroup,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 80,
+        "show_default": True,
+    },
     epilog="Start with:  albert vocab --text my-text/ --vocab-size auto --output vocab",
 )
 @click.version_option(__version__, prog_name="albert")

@@ -69,12 +69,10 @@ def cli_page() -> str:
         "[README](../README.md).",
     ]
     for path, command in commands(cli, "albert"):
-        # As under the group, whose names for --help its commands inherit; click keeps
-        # the first ones it sees.
-        names = cli.context_settings["help_option_names"]
-        with click.Context(
-            command, info_name=path, max_content_width=88, help_option_names=names
-        ) as context:
+        # As under the group, whose settings its commands inherit; click keeps the first
+        # names for --help that it sees.
+        settings = cli.context_settings | {"max_content_width": 88}
+        with click.Context(command, info_name=path, **settings) as context:
             context.terminal_width = 88
             text = command.get_help(context)
         parts += ["", f"## {path}", "", "```", text.rstrip(), "```"]

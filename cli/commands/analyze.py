@@ -42,7 +42,6 @@ def analyze() -> None:
 @click.option(
     "--eval-examples",
     default=200,
-    show_default=True,
     type=COUNT,
     help="Maximum number of held-out examples to measure on.",
 )

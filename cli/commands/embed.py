@@ -46,9 +46,7 @@ _STANDARD_INPUT = "-"
 @click.option(
     "--similar", metavar="TEXT", help="Show the texts that are most like this one instead."
 )
-@click.option(
-    "--top", type=COUNT, default=10, show_default=True, help="Texts that --similar shows."
-)
+@click.option("--top", type=COUNT, default=10, help="Texts that --similar shows.")
 @click.option(
     "--dimensions",
     type=COUNT,

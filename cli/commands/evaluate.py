@@ -98,7 +98,6 @@ _OF_RUNS = (
 @click.option(
     "--words",
     default=EVALUATED_WORDS,
-    show_default=True,
     type=click.IntRange(min=0),
     help="Maximum number of held-out words to measure bits per character on; 0 skips "
     "both the words and the counting.",

@@ -27,9 +27,7 @@ _NO_TEXT = f"Give a text with {MASK} in it, or send texts on standard input, one
 @click.command(epilog='Example:  albert fill-mask run "The [MASK] crosses the river."')
 @click.argument("model", type=PATH)
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
-@click.option(
-    "--top", default=5, show_default=True, type=COUNT, help="Pieces to show for each mask."
-)
+@click.option("--top", default=5, type=COUNT, help="Pieces to show for each mask.")
 @click.option(
     "--score",
     type=FILE,

@@ -46,28 +46,21 @@ _FLAGS = {
 @click.option(
     "--documents",
     default=3,
-    show_default=True,
     type=click.IntRange(min=1, max=1_000_000),
     help="Documents to show of each file of raw text.",
 )
 @click.option(
-    "--examples",
-    default=3,
-    show_default=True,
-    type=click.IntRange(min=0, max=1_000_000),
-    help="Examples to show.",
+    "--examples", default=3, type=click.IntRange(min=0, max=1_000_000), help="Examples to show."
 )
 @click.option(
     "--split",
     default=TRAIN,
-    show_default=True,
     type=click.Choice([TRAIN, EVAL]),
     help="Where the examples are taken from.",
 )
 @click.option(
     "--epoch",
     default=0,
-    show_default=True,
     type=click.IntRange(min=0, max=1_000_000_000),
     help="Epoch of the training split to take them from: the copy made for it, or the "
     "stored copy whose turn it is.",

@@ -98,7 +98,6 @@ TOPICS = {
 @click.option(
     "--runner",
     default=LOCAL_RUNNER,
-    show_default=True,
     metavar="NAME",
     help=f"Where the job runs: {LOCAL_RUNNER} on this machine, where nothing needs a "
     "port; DataflowRunner, FlinkRunner, SparkRunner, PrismRunner and PortableRunner "

@@ -19,14 +19,12 @@ from schemas.readable import prefixed
 @click.option(
     "--output",
     default="report.html",
-    show_default=True,
     type=PATH,
     help="HTML file to write; an earlier one is replaced.",
 )
 @click.option(
     "--examples",
     default=3,
-    show_default=True,
     type=click.IntRange(min=0, max=100),
     help="Examples to show of each data set.",
 )

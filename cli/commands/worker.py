@@ -15,7 +15,6 @@ from cli.support.options import debug_option, quiet_option
 @click.option(
     "--address",
     default="localhost:50000",
-    show_default=True,
     metavar="HOST:PORT",
     help="Where engines ask for workers. Only its own user's engines are served.",
 )

@@ -94,7 +94,6 @@ model_options = stacked(
     click.option(
         "--model",
         default="base",
-        show_default=True,
         type=UNCHECKED,
         shell_complete=offered(*PRESETS),
         metavar="|".join(PRESETS) + "|FILE.json",
@@ -231,7 +230,6 @@ def recipe_option(
         "--recipe",
         type=click.Choice(list(recipes)),
         default=default,
-        show_default=default is not None,
         help=f"Settings to start from: {help} Other flags and --config win over it.",
     )
 

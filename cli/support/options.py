@@ -267,13 +267,7 @@ def config_options(
         elif kind is bool:
             opposite = opposites.get(field.name, f"--no-{flag.removeprefix('--')}")
             flag, typed = f"{flag}/{opposite}", None
-        option = click.option(
-            flag,
-            default=field.default,
-            help=field.metadata["help"],
-            show_default=field.default is not None,
-            type=typed,
-        )
+        option = click.option(flag, default=field.default, help=field.metadata["help"], type=typed)
         flags.append(option)
     return stacked(*flags)
 
