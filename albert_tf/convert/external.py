@@ -96,7 +96,8 @@ class Naming(NamedTuple):
     Attributes:
         column: Of its names in the table.
         block: With the numbers of a group and of its inner block.
-        endings: What follows the name of a layer, by the last part of our path.
+        endings: What follows the name of a layer, by the last part of our path, where it
+            is another.
         transposed: The ending of the paths whose two axes it exchanges.
     """
 
@@ -121,7 +122,7 @@ class Naming(NamedTuple):
             return _NAMES[rest][self.column]
         layer, ending = rest.rsplit("/", 1)
         name = _NAMES[layer][self.column].format(block=block)
-        return name + self.endings[ending]
+        return name + self.endings.get(ending, f"/{ending}")
 
     def turned(self, path: str, array: Any) -> Any:
         """A weight of ours as it keeps it, or one of its as we do."""
@@ -138,7 +139,7 @@ HUGGINGFACE = Naming(
 GOOGLE = Naming(
     1,
     "bert/encoder/transformer/group_{}/inner_group_{}",
-    {"kernel": "/kernel", "bias": "/bias", "gamma": "/gamma", "beta": "/beta"},
+    {},
     transposed="/classifier/kernel",
 )
 
