@@ -137,10 +137,7 @@ HUGGINGFACE = Naming(
     transposed="/kernel",
 )
 GOOGLE = Naming(
-    1,
-    "bert/encoder/transformer/group_{}/inner_group_{}",
-    {},
-    transposed="/classifier/kernel",
+    1, "bert/encoder/transformer/group_{}/inner_group_{}", {}, transposed="/classifier/kernel"
 )
 
 

@@ -352,11 +352,8 @@ def check_graph(model: TrainedModel, graph: onnx.ModelProto) -> float:
     kind = model.task.spec.kind if model.task else None
     rng, longest = np.random.default_rng(0), model.config.max_position_embeddings
     session, worst = Session(graph), 0.0
-    own = (
-        pretrainer_of(model, is_compiled=False)
-        if kind is None
-        else task_model_of(model, is_compiled=False)
-    )
+    build = pretrainer_of if kind is None else task_model_of
+    own: Any = build(model, is_compiled=False)
     for length in (2, 3, min(37, longest), longest):
         shape = (3, 2, length) if kind == "choose" else (3, length)
         batch = {

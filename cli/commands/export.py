@@ -252,20 +252,19 @@ def export(
             "program, by another version or from before an evaluation; give another "
             "folder, or --overwrite to replace it."
         )
-    graphs: dict[str, Any] = {}
-    if target in WITH_GRAPHS:
-        measure = None
-        if int8:
-            try:
-                measure = measuring(model, tokenizer, data, say=console.say)
-            except AlbertError:
-                # What a person named has to be right; what is only looked for need not be.
-                if data:
-                    raise
-        graphs = {"int8": int8, "measure": measure}
+    measure = None
+    if int8:
+        try:
+            measure = measuring(model, tokenizer, data, say=console.say)
+        except AlbertError:
+            # What a person named has to be right; what is only looked for need not be.
+            if data:
+                raise
     vocabulary = vocabulary_file(model.folder)
     with whole_folder(output) as folder:
-        notes = write_files(model, folder, target=target, tokenizer=tokenizer, **graphs)
+        notes = write_files(
+            model, folder, target=target, tokenizer=tokenizer, int8=int8, measure=measure
+        )
         copy_whole(vocabulary, folder / vocabulary.name)
         text = card(origin, folder, tokenizer=tokenizer, target=target, notes=notes)
         write_text(folder / MODEL_CARD, text)
