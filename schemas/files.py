@@ -23,6 +23,9 @@ from schemas.errors import AlbertError, SettingError
 from schemas.layout import LOCK
 from schemas.locks import locked
 
+# Values by name: a JSON object, or what a command was given.
+Values = dict[str, Any]
+
 # Follows the name of what is not whole yet, before a part unique to each attempt.
 TEMPORARY = ".tmp-"
 

@@ -44,7 +44,7 @@ from albert_tf.runs.run_record import exported_record
 from schemas.architecture import Activation, ModelConfig
 from schemas.errors import AlbertError
 from schemas.example import CLS_ID, PAD_ID, SEP_ID
-from schemas.files import read_json
+from schemas.files import Values, read_json
 from schemas.layout import CONFIG, MODEL_WEIGHTS
 from schemas.task import Kind, TaskRecord, TaskSpec
 
@@ -77,7 +77,7 @@ _OTHER_WEIGHTS = dict.fromkeys(
 
 def huggingface_config(
     config: ModelConfig, task: TaskSpec | None = None, *, order: Sequence[int] | None = None
-) -> dict[str, Any]:
+) -> Values:
     """`config.json` for AlbertForPreTraining, or for the model of a task.
 
     Args:

@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from albert_tf.convert.huggingface import ARCHITECTURES, PIPELINES
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters, whole_layers
@@ -28,7 +27,7 @@ from albert_tf.runs.run_record import (
 from schemas import __version__
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig, deciding
-from schemas.files import read_json
+from schemas.files import Values, read_json
 from schemas.layout import EVAL, MODEL_CARD, SPM_MODEL, TASK_EVALUATION, WORDPIECE
 from schemas.manifest import DatasetManifest, inputs_table, recorded, splits_table
 from schemas.readable import duration
@@ -117,7 +116,7 @@ def model_card(
 
 
 # A request to a SavedModel in a server, and the answer, as values of JSON.
-Call = tuple[dict[str, Any], dict[str, Any]]
+Call = tuple[Values, Values]
 
 
 def task_card(
@@ -298,7 +297,7 @@ tokenizer = AutoTokenizer.from_pretrained("FOLDER")
 ```"""
 
 
-def _origin(record: dict[str, Any], *, step: int) -> str:
+def _origin(record: Values, *, step: int) -> str:
     paper = "https://arxiv.org/abs/1909.11942"
     program = f"albert-pretraining {__version__} ([ALBERT]({paper}))"
     if _is_imported(record):
@@ -306,7 +305,7 @@ def _origin(record: dict[str, Any], *, step: int) -> str:
     return f"Pretrained with {program}; weights of step {step:,}."
 
 
-def _is_imported(record: dict[str, Any]) -> bool:
+def _is_imported(record: Values) -> bool:
     return record.get("command") == "import"
 
 
@@ -361,12 +360,7 @@ def _model(config: ModelConfig) -> Section:
 
 
 def _recipe(
-    run: Path,
-    record: dict[str, Any],
-    model: ModelConfig,
-    *,
-    step: int,
-    manifest: DatasetManifest | None,
+    run: Path, record: Values, model: ModelConfig, *, step: int, manifest: DatasetManifest | None
 ) -> Iterator[Section]:
     if _is_imported(record):
         name = Path(record.get("source") or "an unknown model").name
@@ -424,7 +418,7 @@ def _metrics(run: Path, *, step: int) -> Section:
     return Section(title="Metrics", parts=parts or ["Nothing was measured on held-out text."])
 
 
-def _licence(manifest: DatasetManifest | None, record: dict[str, Any]) -> Section:
+def _licence(manifest: DatasetManifest | None, record: Values) -> Section:
     parts = ["As the model it was imported from."]
     if not _is_imported(record):
         kinds = {file["kind"] for file in manifest.inputs} if manifest else set()

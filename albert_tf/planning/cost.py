@@ -12,11 +12,12 @@ import glob
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters
 from schemas.architecture import PRESETS, ModelConfig, same_shape_bert
 from schemas.config import Precision, ResolvedDataConfig, TrainConfig
+from schemas.files import Values
 
 # Bytes of a number of the computation, by `--precision`.
 NUMBER_BYTES: dict[Precision, int] = {"float32": 4, "bfloat16": 2}
@@ -270,7 +271,7 @@ def plan(
     machines: Mapping[str, float],
     *,
     length: int,
-) -> dict[str, Any]:
+) -> Values:
     """All figures of a run, as one JSON object.
 
     Args:
@@ -307,7 +308,7 @@ def plan(
 
 def cost(
     config: ModelConfig, data: ResolvedDataConfig, train: TrainConfig, *, length: int
-) -> dict[str, Any]:
+) -> Values:
     """What one architecture costs; operations are of one token, or of the whole run."""
     mean = {"length": length, "predictions": predictions_of(data, length)}
     longest = {"length": data.max_seq_length, "predictions": data.max_predictions_per_seq}

@@ -38,6 +38,7 @@ from albert_tf.runs.run_record import (
     verdict,
 )
 from schemas.architecture import PRESETS
+from schemas.files import Values
 from schemas.layout import EVAL, TRAIN
 from schemas.readable import duration, percent
 from schemas.report import Cell, Curve, Curves, Section, Table
@@ -219,7 +220,7 @@ def _architecture(run: Run) -> str:
     return run.model.shape
 
 
-def _environment(run: Run) -> dict[str, Any]:
+def _environment(run: Run) -> Values:
     """Where and when a run was started, as far as it says."""
     return run.settings.get("environment") or {}
 
@@ -355,7 +356,7 @@ def _differences(configuration: Table) -> str:
     return f"What differs: {', '.join(shown)}{more}."
 
 
-def _settings(run: Run) -> dict[str, Any]:
+def _settings(run: Run) -> Values:
     """The resolved settings: of the run, the training, the architecture, the data."""
     began = run.settings.get("began") or {}
     return {
@@ -435,7 +436,7 @@ def _curves(lines: list[Metrics], names: list[str]) -> list[Curves]:
     return plots
 
 
-def _confusion(result: dict[str, Any]) -> list[Table]:
+def _confusion(result: Values) -> list[Table]:
     if "confusion" not in result:
         return []
     labels = tuple(result["labels"])

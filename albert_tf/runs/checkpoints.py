@@ -23,6 +23,7 @@ from albert_tf.runs.metrics import QUIET, Say
 from schemas.errors import AlbertError
 from schemas.files import (
     TEMPORARY,
+    Values,
     check_is_file,
     json_text,
     read_json,
@@ -70,7 +71,7 @@ class Checkpoint:
 
     weights: Arrays
     optimizer_state: Arrays
-    state: dict[str, Any]
+    state: Values
 
 
 class DamagedCheckpointError(Exception):
@@ -210,7 +211,7 @@ def read_checkpoint(path: Path, *, with_optimizer: bool = True) -> Checkpoint:
     return Checkpoint(arrays[MODEL_WEIGHTS], arrays.get(OPTIMIZER_STATE, {}), state)
 
 
-def newest_state(run: Path) -> dict[str, Any] | None:
+def newest_state(run: Path) -> Values | None:
     """The state of a run's newest checkpoint; None if that is absent or damaged."""
     checkpoints = _newest_first(run)
     if not checkpoints:
@@ -221,7 +222,7 @@ def newest_state(run: Path) -> dict[str, Any] | None:
         return None
 
 
-def _checked_state(path: Path, *names: str) -> dict[str, Any]:
+def _checked_state(path: Path, *names: str) -> Values:
     """The state of a checkpoint, once it and these files are found unchanged."""
     try:
         state = read_json(path / STATE)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.errors import AlbertError
-from schemas.files import read_bytes, read_json, undamaged, write_json
+from schemas.files import Values, read_bytes, read_json, undamaged, write_json
 from schemas.layout import EVAL, EVALUATION, EVALUATIONS, METRICS, TRAIN
 from schemas.locks import check_own
 from schemas.readable import counted, percent
@@ -278,7 +278,7 @@ def collapse_warning(evaluations: list[Metrics]) -> str | None:
     )
 
 
-def read_metrics(run: Path) -> list[dict[str, Any]]:
+def read_metrics(run: Path) -> list[Values]:
     """The whole lines of a run's metrics; a last one cut off by a kill is left out."""
     path = run / METRICS
     if not path.exists():

@@ -34,7 +34,7 @@ from schemas.config import (
     config_from_dict,
 )
 from schemas.errors import AlbertError, SettingError
-from schemas.files import read_json, undamaged, write_json
+from schemas.files import Values, read_json, undamaged, write_json
 from schemas.layout import (
     BUDGET_RECORD,
     CONFIG,
@@ -91,7 +91,7 @@ class Run:
 
     title: str
     lines: tuple[Metrics, ...]
-    settings: dict[str, Any]
+    settings: Values
     config: ResolvedTrainConfig
     model: ModelConfig
     data: DatasetManifest | None
@@ -126,7 +126,7 @@ def read_run(run: Path, *, title: str) -> Run:
     )
 
 
-def recorded_settings(run: Path) -> dict[str, Any]:
+def recorded_settings(run: Path) -> Values:
     """The settings that a run was given; empty if it keeps none."""
     path = run / CONFIG
     settings = read_json(path) if path.exists() else {}
@@ -144,7 +144,7 @@ def recorded_settings(run: Path) -> dict[str, Any]:
     return settings
 
 
-def recorded_training(run: Path, settings: dict[str, Any], *names: str) -> TrainConfig:
+def recorded_training(run: Path, settings: Values, *names: str) -> TrainConfig:
     """How a run is trained, as far as its settings say; the defaults for the rest.
 
     Args:
@@ -230,7 +230,7 @@ def finished_step(run: Path) -> int | None:
     return step if is_evaluated or not manifest.num_examples(EVAL) else None
 
 
-def _parsed(kind: type[Config], values: dict[str, Any], *, path: Path) -> Config:
+def _parsed(kind: type[Config], values: Values, *, path: Path) -> Config:
     try:
         return config_from_dict(kind, values)
     except SettingError as error:
@@ -351,7 +351,7 @@ def write_record(folder: Path, record: TaskRecord) -> None:
     write_json(folder / TASK, record_values(record))
 
 
-def record_values(record: TaskRecord) -> dict[str, Any]:
+def record_values(record: TaskRecord) -> Values:
     """The fields of the task beside those of the record, for JSON."""
     values = dataclasses.asdict(record)
     return {**values.pop("spec"), **values}
@@ -382,7 +382,7 @@ def _record_of(values: Any, *, path: Path) -> TaskRecord:
         return _taken(TaskRecord, {**values, "spec": spec})
 
 
-def _taken(kind: type[Taken], values: dict[str, Any]) -> Taken:
+def _taken(kind: type[Taken], values: Values) -> Taken:
     """The fields of a dataclass in an object."""
     given = {}
     for field in dataclasses.fields(kind):  # type: ignore[arg-type]
@@ -424,12 +424,12 @@ def unmeasured(folder: Path) -> str | None:
     )
 
 
-def read_worth(folder: Path) -> dict[str, Any]:
+def read_worth(folder: Path) -> Values:
     """What `eval.json` of a fine-tuned model says."""
     path = folder / TASK_EVALUATION
     if reason := unmeasured(folder):
         raise AlbertError(reason)
-    result: dict[str, Any] = read_json(path)
+    result: Values = read_json(path)
     with undamaged(path, remedy="put the file back as it was written"):
         name = result["metric"]
         _ = result["step"], result["examples"], result["metrics"][name] + 0.0
@@ -441,7 +441,7 @@ def read_worth(folder: Path) -> dict[str, Any]:
     return result
 
 
-def measures_table(result: dict[str, Any]) -> Table:
+def measures_table(result: Values) -> Table:
     """The measures with their intervals, beside those of guessing."""
     baselines, rows = result["baselines"], []
     # Earlier records have none of the baselines.
@@ -458,7 +458,7 @@ def measures_table(result: dict[str, Any]) -> Table:
     )
 
 
-def labels_table(result: dict[str, Any]) -> Table | None:
+def labels_table(result: Values) -> Table | None:
     """Precision, recall and F1 of each label, the most frequent first, if it has any.
 
     A label of tags that are entities is a type of them, and `all` stands for all types.
@@ -489,7 +489,7 @@ def threshold_sentence(record: TaskRecord) -> str:
     return said.get(record.spec.kind, "").format(record.threshold) if has_one else ""
 
 
-def verdict(result: dict[str, Any]) -> Iterator[str]:
+def verdict(result: Values) -> Iterator[str]:
     """What the measures say, in sentences."""
     name = result["metric"]
     value = result["metrics"][name]
@@ -515,7 +515,7 @@ def verdict(result: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def _beside_majority(result: dict[str, Any], name: str, *, value: float, majority: float) -> str:
+def _beside_majority(result: Values, name: str, *, value: float, majority: float) -> str:
     """What is said of a model that is no better than always the same answer."""
     if name in ("pearson", "spearman"):
         return (

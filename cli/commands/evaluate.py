@@ -36,7 +36,7 @@ from pipeline.reading.formats import FORMATS
 from pipeline.reading.inputs import expand
 from schemas.config import EVALUATED_WORDS, DataConfig, Precision, flag_name
 from schemas.errors import AlbertError, SettingError
-from schemas.files import scratch_folder
+from schemas.files import Values, scratch_folder
 from schemas.layout import EVAL
 from schemas.manifest import DatasetManifest, read_manifest
 from schemas.readable import listed
@@ -188,7 +188,7 @@ def check_flags(run: Path, *, is_task: bool) -> None:
         refuse_given("pairs_per_paradigm", why=f"limits {_PAIRS_FLAG}; give {_PAIRS_FLAG} too.")
 
 
-def evaluate_run(run: Path, values: dict[str, Any], console: Console) -> "Metrics":
+def evaluate_run(run: Path, values: Values, console: Console) -> "Metrics":
     """What a run is worth on held-out text, which is kept in the run."""
     with silent_stderr():
         from albert_tf.evaluation.evaluate import Scope
@@ -287,12 +287,7 @@ def keep(run: Path, measured: "Metrics") -> None:
 
 
 def text_of(
-    values: dict[str, Any],
-    model: "TrainedModel",
-    *,
-    tokenizer: "Tokenizer",
-    console: Console,
-    folder: Path,
+    values: Values, model: "TrainedModel", *, tokenizer: "Tokenizer", console: Console, folder: Path
 ) -> "Text":
     """Text as a data set of held-out documents, made as that of the model was."""
     from albert_tf.data.input_pipeline import Records
@@ -326,7 +321,7 @@ def text_of(
     return Text(name, hash_of, Records(folder, manifest))
 
 
-def evaluate_task(model: Path, values: dict[str, Any], console: Console) -> "Metrics":
+def evaluate_task(model: Path, values: Values, console: Console) -> "Metrics":
     """What a fine-tuned model is worth on a file of examples."""
     with silent_stderr():
         from albert_tf.finetuning.evaluate import evaluate_tuned

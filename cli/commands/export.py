@@ -15,7 +15,15 @@ from cli.support.trained_model import checkpoint_option, data_of
 from schemas import __version__
 from schemas.errors import AlbertError, SettingError
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, SEP_ID
-from schemas.files import copy_whole, json_text, read_json, whole_folder, write_json, write_text
+from schemas.files import (
+    Values,
+    copy_whole,
+    json_text,
+    read_json,
+    whole_folder,
+    write_json,
+    write_text,
+)
 from schemas.layout import (
     CONFIG,
     EXPORT_RECORD,
@@ -82,7 +90,7 @@ def write_files(
     spec = model.task.spec if model.task else None
     config = huggingface_config(model.config, spec, order=tokenizer.order)
     vocabulary = vocabulary_file(model.folder).read_bytes()
-    files: dict[str, Any] = tokenizer_files(
+    files: Values = tokenizer_files(
         tokenizer, vocabulary, max_length=length_of(model), has_masks=spec is None
     )
     if target == SENTENCES:
@@ -100,7 +108,7 @@ def write_files(
     return write_graphs(model, place, **graphs)
 
 
-def sentence_files(model: "TrainedModel") -> dict[str, Any]:
+def sentence_files(model: "TrainedModel") -> Values:
     """What sentence-transformers reads beside an export, of any version, and servers of it.
 
     These read only the old names of types and keys.
@@ -342,7 +350,7 @@ def measuring(
         # As fine-tuning read them, which holds out the same ones again.
         settings = recorded_settings(model.folder) if data is None else {}
         names = ("train", "evaluation", "test")
-        values: dict[str, Any] = {name: settings.get(name) or () for name in names}
+        values: Values = {name: settings.get(name) or () for name in names}
         values["data"] = folder or settings.get("data")
         known = task_called(settings.get("task", spec.name)).name
         if known != spec.name or not any(values.values()):
@@ -376,7 +384,7 @@ def measuring(
     return measure
 
 
-def earlier_export(output: Path, *, overwrite: bool) -> dict[str, Any] | None:
+def earlier_export(output: Path, *, overwrite: bool) -> Values | None:
     """The record of the export that a folder holds; None where it is new or empty."""
     if output.exists() and not output.is_dir():
         raise SettingError(f"--output: {output} is a file; give a folder.")
@@ -457,7 +465,7 @@ def length_of(model: "TrainedModel") -> int:
     return model.task.max_seq_length if model.task else model.max_seq_length
 
 
-def identity(model: "TrainedModel", tokenizer: "Tokenizer") -> dict[str, Any]:
+def identity(model: "TrainedModel", tokenizer: "Tokenizer") -> Values:
     """The part of the record that decides the files."""
     from albert_tf.runs.checkpoints import arrays_sha256
     from albert_tf.runs.run_record import EXPORTED_TASK, record_values

@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,7 +14,7 @@ from cli.support.options import COUNT, FILE, PATH, debug_option, json_option, re
 from cli.support.trained_model import checkpoint_option, open_model
 from schemas.errors import AlbertError, SettingError
 from schemas.example import CLS_ID, MASK, MASK_ID, SEP_ID
-from schemas.files import read_bytes
+from schemas.files import Values, read_bytes
 from schemas.readable import in_a_line, percent
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def fill_mask(
         raise click.exceptions.Exit(1)
 
 
-def answered_lines(model: "Model", *, top: int) -> Iterator[dict[str, Any] | str]:
+def answered_lines(model: "Model", *, top: int) -> Iterator[Values | str]:
     """The answer to each line of standard input, or a sentence where there is none."""
     from cli.support.task_data import decoded, typed_lines
 
@@ -93,7 +93,7 @@ def answered_lines(model: "Model", *, top: int) -> Iterator[dict[str, Any] | str
         raise SettingError(_NO_TEXT)
 
 
-def filled(text: str, model: "Model", *, top: int) -> dict[str, Any]:
+def filled(text: str, model: "Model", *, top: int) -> Values:
     """The best pieces at each mask of a text, and the text with the very best."""
     ids, best = model.masks(text, top=top)
     piece, chosen = model.tokenizer.piece, (pieces[0][0] for pieces in best)
@@ -152,7 +152,7 @@ def scored(file: Path, model: "Model", *, as_json: bool) -> Iterator[str]:
         yield json.dumps(answer, ensure_ascii=False) if as_json else shown
 
 
-def shown(answer: dict[str, Any]) -> str:
+def shown(answer: Values) -> str:
     """An answer for a person.
 
     >>> print(shown({"text": "A [MASK].", "filled": "a tree.", "masks": [[

@@ -29,7 +29,7 @@ from pipeline.storage.output_folder import Footprint, Identity
 from pipeline.tasks.named_tasks import NAMED_TASKS, task_called
 from schemas.config import flag_name
 from schemas.errors import SettingError
-from schemas.files import write_text
+from schemas.files import Values, write_text
 from schemas.finetune_config import OF_ANSWERS, TASK_RECIPES, FineTuneConfig
 from schemas.layout import (
     CHECKPOINT_DIRECTORIES,
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from cli.support.task_data import TaskData
     from pipeline.vocabulary.tokenizer import Tokenizer
 
-_FILES: dict[str, Any] = {"multiple": True, "metavar": "FILE", "type": UNCHECKED}
+_FILES: Values = {"multiple": True, "metavar": "FILE", "type": UNCHECKED}
 
 
 def is_measured(folder: Path | str, identity: Identity) -> bool:
@@ -204,7 +204,7 @@ def finetune(model: Path, output: Path, overwrite: bool, console: Console, **val
     say(f"       albert export {tuned} --to hf --output {export}")
 
 
-def settings_of(values: dict[str, Any]) -> FineTuneConfig:
+def settings_of(values: Values) -> FineTuneConfig:
     """The settings; epochs that were given win over the steps of a recipe."""
     recipe = TASK_RECIPES.get(values.pop("recipe"), {})
     given = apply_recipe(FineTuneConfig, values, recipe=recipe)
@@ -215,7 +215,7 @@ def settings_of(values: dict[str, Any]) -> FineTuneConfig:
     return take_config(FineTuneConfig, values)
 
 
-def recorded(model: Path, values: dict[str, Any]) -> dict[str, Any]:
+def recorded(model: Path, values: Values) -> Values:
     """The flags that are no settings, as config.json records them."""
     files = {name: [*map(from_anywhere, values[name])] for name in ("train", "evaluation", "test")}
     folder = values["data"]

@@ -5,7 +5,7 @@ import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -16,7 +16,7 @@ from pipeline.storage import output_folder
 from pipeline.storage.output_folder import Footprint
 from schemas.config import flag_name
 from schemas.errors import AlbertError, SettingError
-from schemas.files import write_json
+from schemas.files import Values, write_json
 from schemas.layout import (
     CHECKPOINTS,
     EVALUATION,
@@ -222,7 +222,7 @@ def take_model(source: Path, taken: TakenVocabulary) -> "TrainedModel | None":
     return model if order is None else with_rows(model, order)
 
 
-def identity(taken: TakenVocabulary, *, model: "TrainedModel | None") -> dict[str, Any]:
+def identity(taken: TakenVocabulary, *, model: "TrainedModel | None") -> Values:
     """What decides the files."""
     if model is None:
         return {"vocabulary": taken.tokenizer.sha256}

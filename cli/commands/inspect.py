@@ -16,7 +16,7 @@ from cli.support.options import ANYWHERE, column_options, debug_option, json_opt
 from pipeline.reading.formats import KINDS
 from schemas.errors import AlbertError, SettingError
 from schemas.example import SPACE
-from schemas.files import read_json
+from schemas.files import Values, read_json
 from schemas.layout import EVAL, EXPORT_RECORD, MODEL_CARD, TRAIN
 from schemas.manifest import DatasetManifest, ShardFile, read_manifest
 from schemas.readable import counted
@@ -98,7 +98,7 @@ def inspect(
     Masked tokens are in brackets, as [MASK] or whatever replaced them; below, the text
     is restored, with the masked tokens in guillemets.
     """
-    console, facts = Console(quiet=False), dict[str, Any]()
+    console, facts = Console(quiet=False), Values()
     lines: Iterable[str]
     if task is None and (len(paths) > 2 or (paths[1:] and os.path.exists(paths[1]))):
         raise SettingError("Give one data set or run; several files are those of a --task.")
@@ -162,7 +162,7 @@ def check_flags(kind: str) -> None:
             refuse_given(*names, why=f"is for {' and '.join(kinds)}; leave it out.")
 
 
-def divided(path: Path, text: str) -> dict[str, Any]:
+def divided(path: Path, text: str) -> Values:
     """How a vocabulary divides a text: what it reads, and the pieces of each word."""
     import numpy as np
 
@@ -186,7 +186,7 @@ def read_as(text: str, tokenizer: "Tokenizer") -> str:
     return tokenizer.normalize(text).replace(SPACE, " ").strip()
 
 
-def folder_lines(folder: Path, kind: str, facts: dict[str, Any]) -> Iterator[str]:
+def folder_lines(folder: Path, kind: str, facts: Values) -> Iterator[str]:
     """What a run, an export or a vocabulary is.
 
     Args:
@@ -220,13 +220,7 @@ def folder_lines(folder: Path, kind: str, facts: dict[str, Any]) -> Iterator[str
 
 
 def data_lines(
-    data: Path | str,
-    facts: dict[str, Any],
-    *,
-    examples: int,
-    split: str,
-    epoch: int,
-    is_verified: bool,
+    data: Path | str, facts: Values, *, examples: int, split: str, epoch: int, is_verified: bool
 ) -> Iterator[str]:
     """The card of a data set and some of its examples; `facts` as in `folder_lines`."""
     from pipeline.dataset.local_copy import all_files, first_files, remove_damaged

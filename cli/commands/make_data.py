@@ -31,6 +31,7 @@ from pipeline.reading.formats import KINDS
 from pipeline.storage import files, output_folder
 from schemas.config import DataConfig
 from schemas.errors import SettingError
+from schemas.files import Values
 from schemas.layout import REMOVED_FILES
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ def make_data(
         console.say(line)
 
 
-def settings_of(values: dict[str, Any]) -> DataConfig:
+def settings_of(values: Values) -> DataConfig:
     """The settings of the data set, taken out of all values."""
     refuse_stray(values["beam_options"])
     if values["eval_text"] and not is_given("eval_fraction"):
@@ -212,7 +213,7 @@ def settings_of(values: dict[str, Any]) -> DataConfig:
     return config
 
 
-def recorded_settings(values: dict[str, Any], config: DataConfig) -> dict[str, Any]:
+def recorded_settings(values: Values, config: DataConfig) -> Values:
     """The settings as config.json records them, without those that follow from others."""
     vocab = from_anywhere(values["vocab"])
     given = {**input_settings(values), "vocab": vocab, **dataclasses.asdict(config)}
@@ -221,7 +222,7 @@ def recorded_settings(values: dict[str, Any], config: DataConfig) -> dict[str, A
     return given
 
 
-def take_runner(values: dict[str, Any], *, output: Path | str | None) -> "Runner | None":
+def take_runner(values: Values, *, output: Path | str | None) -> "Runner | None":
     """The cluster that runs the job, or None for this machine."""
     if output is not None and files.is_remote(str(output)):
         output_folder.check_can_write(str(output))
@@ -254,7 +255,7 @@ def take_runner(values: dict[str, Any], *, output: Path | str | None) -> "Runner
     return runner
 
 
-def check_folders(values: dict[str, Any], output: Path | str | None, *, overwrite: bool) -> None:
+def check_folders(values: Values, output: Path | str | None, *, overwrite: bool) -> None:
     """Refuse folders that cannot be written, before text is read."""
     if output is None:
         raise SettingError("--output: name the folder to write.")

@@ -36,6 +36,7 @@ from cli.support.options import (
 from pipeline.storage.output_folder import unused
 from schemas.config import DataConfig, TrainConfig, flag_name
 from schemas.errors import SettingError
+from schemas.files import Values
 from schemas.layout import TRAIN
 from schemas.manifest import read_manifest
 from schemas.readable import duration, percent, prefixed, rounded
@@ -138,7 +139,7 @@ def plan(data: Path | str | None, measure: bool, as_json: bool, **values: Any) -
     click.echo(f"Next:  {shlex.join(words)}")
 
 
-def figures_of(data: Path | None, values: dict[str, Any], *, is_measured: bool) -> dict[str, Any]:
+def figures_of(data: Path | None, values: Values, *, is_measured: bool) -> Values:
     """The figures of a run without a budget."""
     if is_measured:
         take_jax(Console(quiet=False))
@@ -182,7 +183,7 @@ def figures_of(data: Path | None, values: dict[str, Any], *, is_measured: bool) 
     return figures
 
 
-def table(figures: dict[str, Any]) -> str:
+def table(figures: Values) -> str:
     """A plan for a person."""
     costs = figures["models"]
     rows = []

@@ -24,7 +24,7 @@ from cli.support.options import (
 )
 from cli.support.trained_model import checkpoint_option, open_model
 from schemas.errors import SettingError
-from schemas.files import write_text
+from schemas.files import Values, write_text
 from schemas.readable import percent
 from schemas.task import TaskExample, TaskSpec
 
@@ -134,7 +134,7 @@ def csv_text(answered: "Answered") -> str:
     an answer has for each label is a column each, such as `probabilities good`; where the input
     has a column of such a name, `predicted` stands before it.
     """
-    named, rows = answered.task.spec.columns, list[dict[str, Any]]()
+    named, rows = answered.task.spec.columns, list[Values]()
     for example in answered.examples:
         cells = dict(example.cells)
         if not cells:
@@ -179,7 +179,7 @@ def typed(
     # Where there is no second text a tab is one of the text.
     number, most_tabs = 0, int(has_second(spec) is not False)
     for lines in typed_lines("There is nothing to predict; give a TEXT or --input."):
-        rows: list[dict[str, Any]] = []
+        rows: list[Values] = []
         for line_number, line in enumerate(lines, number + 1):
             place = f"Line {line_number} of standard input"
             parts = decoded(line, what=place).split("\t", most_tabs)
@@ -189,7 +189,7 @@ def typed(
         number += len(lines)
 
 
-def shown_lines(spec: TaskSpec, example: TaskExample, prediction: dict[str, Any]) -> Iterator[str]:
+def shown_lines(spec: TaskSpec, example: TaskExample, prediction: Values) -> Iterator[str]:
     """One prediction for a person."""
     if spec.kind == "regress":
         yield f"{prediction['score']:.4f}"

@@ -25,6 +25,7 @@ from pipeline.storage import output_folder
 from pipeline.storage.output_folder import Footprint, Identity
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError
+from schemas.files import Values
 from schemas.layout import (
     HF_TOKENIZER,
     HF_TOKENIZER_CONFIG,
@@ -176,7 +177,7 @@ def vocab(output: Path, workers: int, overwrite: bool, console: Console, **value
         console.say(line)
 
 
-def closing_lines(manifest: dict[str, Any], output: Path, seconds: float) -> Iterator[str]:
+def closing_lines(manifest: Values, output: Path, seconds: float) -> Iterator[str]:
     """What was made, and what to know of its text."""
     from pipeline.core.documents import describe_counts
     from pipeline.noise.look import look_lines
@@ -194,7 +195,7 @@ def closing_lines(manifest: dict[str, Any], output: Path, seconds: float) -> Ite
 
 
 def next_lines(
-    values: dict[str, Any], output: Path | str, *, text: "SampledText", files: Iterable["InputFile"]
+    values: Values, output: Path | str, *, text: "SampledText", files: Iterable["InputFile"]
 ) -> Iterator[str]:
     """What to type next: the same text, made into data for a small model."""
     flags, documents = [], text.counts.documents
@@ -212,7 +213,7 @@ def next_lines(
     yield " ".join([next_command(values, output), *flags])
 
 
-def next_command(values: dict[str, Any], output: Path | str) -> str:
+def next_command(values: Values, output: Path | str) -> str:
     """The command that makes data of the same text, which it reads in the same way."""
     text = [f"--{kind} {shlex.quote(path)}" for kind in KINDS for path in values[kind]]
     if len(text) > LONGEST_HINT:

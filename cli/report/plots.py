@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from schemas.errors import AlbertError, SettingError
-from schemas.files import whole_file
+from schemas.files import Values, whole_file
 from schemas.readable import percent, rounded
 from schemas.report import Bars, Curves, Plot, Unit
 
@@ -84,7 +84,7 @@ def draw(plot: Plot, *, salt: str) -> str:
         else:
             _draw_bars(axes, plot)
         file = io.StringIO()
-        nothing: dict[str, Any] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        nothing: Values = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(file, format="svg", transparent=True, metadata=nothing)
     # The element alone, without what a page does not need.
     svg = file.getvalue()

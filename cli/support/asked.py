@@ -21,7 +21,7 @@ from schemas.config import (
     plain_type,
 )
 from schemas.errors import SettingError
-from schemas.files import read_json
+from schemas.files import Values, read_json
 from schemas.manifest import DatasetManifest
 from schemas.phases import SETTINGS
 
@@ -29,7 +29,7 @@ from schemas.phases import SETTINGS
 _OF_IMPORTS = ("inner_group_num", "type_vocab_size", "embedding_projection")
 
 # Settings other than the defaults; docs/reproducing.md measures `small-budget`.
-RECIPES: dict[str, dict[str, Any]] = {
+RECIPES: dict[str, Values] = {
     "paper": {},
     "small-budget": {
         "batch_size": 32,
@@ -85,7 +85,7 @@ class Asked:
     max_time: float | None = None
     started: float
     may_be_long: bool = False
-    record: dict[str, Any] | None = None
+    record: Values | None = None
     length_before: int | None = None
 
 
@@ -223,7 +223,7 @@ def check_beside_budget(recipe: str, *, is_several_hosts: bool) -> None:
 
 
 def recipe_option(
-    recipes: Mapping[str, dict[str, Any]], *, help: str, default: str | None = None
+    recipes: Mapping[str, Values], *, help: str, default: str | None = None
 ) -> Callable[[Command], Command]:
     """The flag that names a set of settings."""
     return click.option(
@@ -235,7 +235,7 @@ def recipe_option(
 
 
 def apply_recipe(
-    config_class: type, values: dict[str, Any], *, recipe: Mapping[str, Any]
+    config_class: type, values: Values, *, recipe: Mapping[str, Any]
 ) -> frozenset[str]:
     """Give the settings that nothing else decides the values of a recipe.
 
@@ -254,9 +254,7 @@ def apply_recipe(
     return given
 
 
-def useful(
-    recipe: Mapping[str, Any], *, has_documents: bool, begins_anew: bool = True
-) -> dict[str, Any]:
+def useful(recipe: Mapping[str, Any], *, has_documents: bool, begins_anew: bool = True) -> Values:
     """The settings of a recipe that have a use.
 
     >>> useful({"batch_size": 32, "masked_lm_prob": "0.4"}, has_documents=False)

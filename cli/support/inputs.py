@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -12,6 +12,7 @@ from cli.support.options import ANY_NAME, from_anywhere, stacked
 from pipeline.reading.formats import FORMATS, KINDS, InputFile, LanguageSource
 from pipeline.storage.files import find_local
 from schemas.errors import AlbertError, SettingError
+from schemas.files import Values
 from schemas.layout import (
     EXPORT_RECORD,
     HF_TOKENIZER_CONFIG,
@@ -41,7 +42,7 @@ _SOURCES: dict[LanguageSource, str] = {
 }
 
 # Whether a file is readable is told by whoever reads it.
-_PATHS: dict[str, Any] = {"multiple": True, "metavar": "PATH", "type": ANY_NAME}
+_PATHS: Values = {"multiple": True, "metavar": "PATH", "type": ANY_NAME}
 
 # The flags for raw text.
 input_options = stacked(
@@ -91,13 +92,13 @@ input_options = stacked(
 )
 
 
-def input_settings(values: dict[str, Any]) -> dict[str, Any]:
+def input_settings(values: Values) -> Values:
     """The flags for raw text as config.json records them, good from any folder."""
     paths = {kind: list(map(from_anywhere, values[kind])) for kind in KINDS}
     return paths | {name: values[name] for name in INPUT_OPTIONS}
 
 
-def find_given_inputs(values: dict[str, Any], console: Console) -> tuple[list[InputFile], int]:
+def find_given_inputs(values: Values, console: Console) -> tuple[list[InputFile], int]:
     """The files that the flags for raw text name, and how many others their folders have.
 
     Says how each is read.
@@ -115,7 +116,7 @@ def find_given_inputs(values: dict[str, Any], console: Console) -> tuple[list[In
         if os.path.isfile(path)
     )
     with console.start("hashing", total=total, unit="B") as bar:
-        settings: dict[str, Any] = {
+        settings: Values = {
             **{name: values[name] for name in INPUT_OPTIONS},
             "on_passed_over": notes.append,
             "on_hashed": bar.advance,
@@ -152,7 +153,7 @@ def describe_inputs(files: Iterable[InputFile]) -> Iterator[str]:
 
 
 def held_apart(
-    files: list[InputFile], patterns: Sequence[str], settings: dict[str, Any]
+    files: list[InputFile], patterns: Sequence[str], settings: Values
 ) -> list[InputFile]:
     """All files, of which those that --eval-text names are only held out.
 

@@ -21,7 +21,7 @@ from pipeline.storage.files import is_remote
 from schemas import __version__
 from schemas.config import check_type, flag_name, plain_type
 from schemas.errors import SettingError
-from schemas.files import read_json
+from schemas.files import Values, read_json
 from schemas.layout import BUDGET_RECORD, LENGTH_BEFORE
 from schemas.phases import SETTINGS
 from schemas.secrets import HIDDEN
@@ -174,7 +174,7 @@ def load_config(context: click.Context, _: click.Parameter, path: str | None) ->
     version, of_release = values.get("albert_version", __version__), ""
     if version != __version__:
         of_release = f", and albert {version}, which wrote the file, has it"
-    settings: dict[str, Any] = {}
+    settings: Values = {}
     for name, value in values.items():
         # What was not given is null in a written file.
         if name in RECORD_KEYS or value is None:
@@ -272,7 +272,7 @@ def config_options(
     return stacked(*flags)
 
 
-def take_config(config_class: type[Config], values: dict[str, Any]) -> Config:
+def take_config(config_class: type[Config], values: Values) -> Config:
     """Take the fields of a config out of a command's values."""
     names = [field.name for field in dataclasses.fields(config_class)]  # type: ignore[arg-type]
     return config_class(**{name: values.pop(name) for name in names})

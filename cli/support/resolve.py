@@ -5,7 +5,7 @@ import functools
 import os
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cli.support.asked import Asked, resolve_model, useful
 from cli.support.budget import budget_lines, choose
@@ -15,6 +15,7 @@ from pipeline.storage.output_folder import Footprint, Identity
 from schemas.architecture import PRESETS, ModelConfig
 from schemas.config import TrainConfig, deciding
 from schemas.errors import SettingError
+from schemas.files import Values
 from schemas.layout import (
     BUDGET_RECORD,
     CHECKPOINT_DIRECTORIES,
@@ -183,7 +184,7 @@ def as_begun(asked: Asked) -> Asked:
     )
 
 
-def settings_of(asked: Asked) -> dict[str, Any]:
+def settings_of(asked: Asked) -> Values:
     """All settings, as `config.json` has them."""
     model = asked.model
     settings = {
@@ -198,7 +199,7 @@ def settings_of(asked: Asked) -> dict[str, Any]:
     return settings | {name: value for name, value in more.items() if value}
 
 
-def identity_of(asked: Asked, run: "ResolvedRun") -> dict[str, Any]:
+def identity_of(asked: Asked, run: "ResolvedRun") -> Values:
     """The settings that decide the weights: a run continues only with the same."""
     model, settings = dataclasses.asdict(run.model_config), deciding(run.config)
     # Runs of before it was a setting go on.

@@ -30,6 +30,7 @@ from pipeline.tasks.training_data import (
 from schemas.config import deciding, flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.example import UNK_ID
+from schemas.files import Values
 from schemas.layout import EVAL, MANIFEST, TRAIN
 from schemas.manifest import read_manifest
 from schemas.readable import counted, percent
@@ -87,7 +88,7 @@ def with_columns(spec: TaskSpec, flags: Mapping[str, Any]) -> TaskSpec:
                 "out."
             )
     columns = {name: flags.get(f"{name}_column") for name in ("text", "pair", "label")}
-    named: dict[str, Any] = {name: value for name, value in columns.items() if value}
+    named: Values = {name: value for name, value in columns.items() if value}
     if options := flags.get("option_columns"):
         named["options"] = tuple(options.split(","))
     return dataclasses.replace(spec, columns=dataclasses.replace(spec.columns, **named))
@@ -434,7 +435,7 @@ def _target_text(example: TaskExample, spec: TaskSpec) -> str:
     return ", ".join(labels_of(example)) or "no label"
 
 
-def identity(job: "TuningJob", *, tests: dict[str, list[TaskExample]]) -> dict[str, Any]:
+def identity(job: "TuningJob", *, tests: dict[str, list[TaskExample]]) -> Values:
     """What decides the result: a run goes on only with the same."""
     from albert_tf.runs.checkpoints import arrays_sha256
 
