@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from albert_tf.tasks.task import Array, Measure, Result, Targets, Task, mean_of, softmax
+from albert_tf.tasks.task import Array, Examples, Measure, Result, Targets, Task, mean_of, softmax
 from schemas.task import EncodedExample, Metric, TaskExample, Window
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -299,7 +299,7 @@ class AnswerInPassage(Task):
         compare = _METRICS[metric]
         return mean_of([best_of(compare, prediction, golds) for golds, prediction in pairs])
 
-    def majority(self, targets: Targets, examples: Sequence[TaskExample]) -> list[Any]:
+    def majority(self, targets: Targets, examples: Examples) -> list[Any]:
         """No answer."""
         return [""] * len(examples)
 

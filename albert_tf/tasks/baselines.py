@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
 
 from albert_tf.tasks.evaluation import task_of
-from albert_tf.tasks.task import best_threshold, most_frequent
+from albert_tf.tasks.task import Examples, best_threshold, most_frequent
 from albert_tf.tasks.vectors import ranks, similarities
 from schemas.task import TaskExample, TaskSpec
 
@@ -35,9 +35,7 @@ _MOST_EXAMPLES, _PASSES, _MOST_WEIGHTS = 100_000, 200, 4_000_000
 _LEAST_COUNT, _INVERSE_PENALTY, _TOLERANCE = 2, 10.0, 1e-3
 
 
-def baselines_of(
-    spec: TaskSpec, train: Sequence[TaskExample], examples: Sequence[TaskExample]
-) -> dict[str, list[Any]]:
+def baselines_of(spec: TaskSpec, train: Examples, examples: Examples) -> dict[str, list[Any]]:
     """What is said of examples by guessing, in the form of predictions.
 
     Args:
@@ -71,9 +69,7 @@ def baselines_of(
     return guesses
 
 
-def ranked_by_words(
-    spec: TaskSpec, train: Sequence[TaskExample], examples: Sequence[TaskExample]
-) -> dict[str, list[Any]]:
+def ranked_by_words(spec: TaskSpec, train: Examples, examples: Examples) -> dict[str, list[Any]]:
     """What TF-IDF and BM25 say of pairs of texts, by the words that both have.
 
     How rare a word is follows from all texts that there are. TF-IDF is scikit-learn's,
@@ -102,9 +98,7 @@ def ranked_by_words(
     return {name: compare(*both) for name, both in pairs.items()}
 
 
-def _tags_of_words(
-    train: Sequence[TaskExample], targets: Sequence[Any], examples: Sequence[TaskExample]
-) -> list[Any]:
+def _tags_of_words(train: Examples, targets: Sequence[Any], examples: Examples) -> list[Any]:
     """The most frequent tag of each word; of an unknown word that of all words."""
     counts: dict[str, Counter[int]] = defaultdict(Counter)
     for example, tags in zip(train, targets, strict=True):
@@ -154,10 +148,7 @@ def _share(part: set[str], whole: set[str]) -> float:
 
 
 def _regression(
-    spec: TaskSpec,
-    train: Sequence[TaskExample],
-    targets: Sequence[Any],
-    examples: Sequence[TaskExample],
+    spec: TaskSpec, train: Examples, targets: Sequence[Any], examples: Examples
 ) -> list[Any]:
     """Labels or scores by regression on words."""
     vectors = DictVectorizer()

@@ -16,10 +16,10 @@ import numpy.typing as npt
 from albert_tf.runs.metrics import interval
 from albert_tf.tasks.answers import AnswerInPassage
 from albert_tf.tasks.tags import Tag
-from albert_tf.tasks.task import Array, Result, Targets, Task
+from albert_tf.tasks.task import Array, Examples, Result, Targets, Task
 from albert_tf.tasks.text_labels import Choose, Classify, MultiLabel, Regress
 from albert_tf.tasks.vectors import Embed
-from schemas.task import EncodedExample, Kind, Metric, TaskExample, TaskSpec
+from schemas.task import EncodedExample, Kind, Metric, TaskSpec
 
 _KINDS: dict[Kind, type[Task]] = {
     "classify": Classify,
@@ -54,7 +54,7 @@ class Answered:
     """
 
     task: Task
-    examples: Sequence[TaskExample]
+    examples: Examples
     outputs: Sequence[Any]
 
     @functools.cached_property
@@ -73,10 +73,7 @@ class Answered:
 
 
 def answers_of(
-    task: Task,
-    examples: Sequence[TaskExample],
-    rows: Sequence[EncodedExample],
-    logits: Sequence[Array],
+    task: Task, examples: Examples, rows: Sequence[EncodedExample], logits: Sequence[Array]
 ) -> Answered:
     """What a model says of each example.
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from albert_tf.tasks.task import (
     Array,
+    Examples,
     Measure,
     Result,
     Targets,
@@ -133,7 +134,7 @@ class Tag(Task):
 
         return share
 
-    def majority(self, targets: Targets, examples: Sequence[TaskExample]) -> list[Any]:
+    def majority(self, targets: Targets, examples: Examples) -> list[Any]:
         """The most frequent tag of all words."""
         most = most_frequent(collections.Counter(itertools.chain.from_iterable(targets)))
         return [(most,) * len(example.words) for example in examples]

@@ -16,6 +16,7 @@ from schemas.errors import SettingError
 from schemas.task import EncodedExample, Metric, TaskExample, TaskSpec
 
 Array = npt.NDArray[Any]
+Examples = Sequence[TaskExample]
 Targets = Sequence[Any]
 Result = dict[str, Any]
 
@@ -89,7 +90,7 @@ class Task(abc.ABC):
         true, predicted, score = np.asarray(targets), np.asarray(predictions), MEASURES[metric]
         return lambda rows: float(score(taken(true, rows), taken(predicted, rows)))
 
-    def majority(self, targets: Targets, examples: Sequence[TaskExample]) -> list[Any]:
+    def majority(self, targets: Targets, examples: Examples) -> list[Any]:
         """What always predicting the most frequent target gives, or the mean score."""
         return [most_frequent(Counter(targets))] * len(examples)
 

@@ -13,6 +13,7 @@ from sklearn import metrics
 from albert_tf.tasks.task import (
     MEASURES,
     Array,
+    Examples,
     Measure,
     Result,
     Targets,
@@ -109,7 +110,7 @@ class MultiLabel(Task):
 
         return f1
 
-    def majority(self, targets: Targets, examples: Sequence[TaskExample]) -> list[Any]:
+    def majority(self, targets: Targets, examples: Examples) -> list[Any]:
         """The labels that half of the examples have."""
         shares = np.mean(targets, axis=0)
         return [tuple(int(share >= 0.5) for share in shares)] * len(examples)
@@ -167,7 +168,7 @@ class Regress(Task):
         """The score."""
         return {"score": self.prediction(output)}
 
-    def majority(self, targets: Targets, examples: Sequence[TaskExample]) -> list[Any]:
+    def majority(self, targets: Targets, examples: Examples) -> list[Any]:
         """The mean score."""
         return [float(np.mean(targets))] * len(examples)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from albert_tf.tasks.task import Measure, Result, Targets, mean_of
+from albert_tf.tasks.task import Examples, Measure, Result, Targets, mean_of
 from albert_tf.tasks.text_labels import Regress
 from schemas.task import Metric, TaskExample
 
@@ -47,7 +47,7 @@ class Embed(Regress):
             return super().measure(metric, targets, predictions)
         return mean_of(np.asarray(predictions) < int(metric.removeprefix("recall_at_")))
 
-    def majority(self, targets: Targets, examples: Sequence[TaskExample]) -> list[Any]:
+    def majority(self, targets: Targets, examples: Examples) -> list[Any]:
         """All alike, or none nearer than any other."""
         return [len(examples) / 2] * len(examples)
 
