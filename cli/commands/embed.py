@@ -23,7 +23,7 @@ from cli.support.trained_model import checkpoint_option, open_model
 from schemas.errors import SettingError
 from schemas.files import whole_file
 from schemas.readable import printable
-from schemas.task import TaskExample
+from schemas.task import TaskExample, TaskSpec
 
 if TYPE_CHECKING:
     import numpy as np
@@ -114,7 +114,6 @@ def read_texts(source: str, *, say: Say, flags: dict[str, Any]) -> list[TaskExam
     """The texts of a file, or the lines of standard input; empty ones too."""
     from cli.support.task_data import decoded, read_unlabelled, typed_lines
     from pipeline.core.documents import list_reasons
-    from schemas.task import TaskSpec
 
     if source != _STANDARD_INPUT:
         spec = TaskSpec(name="embed", kind="embed")

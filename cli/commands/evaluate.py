@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from cli.support.console import Console, silent_stderr, tell
-from cli.support.inputs import data_here
+from cli.support.inputs import data_here, describe_inputs
 from cli.support.options import (
     ANY_NAME,
     ANYWHERE,
@@ -33,7 +33,7 @@ from cli.support.trained_model import (
     untrained_positions,
 )
 from pipeline.reading.formats import FORMATS
-from pipeline.reading.inputs import expand
+from pipeline.reading.inputs import expand, find_held_out
 from schemas.config import EVALUATED_WORDS, DataConfig, Precision, flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.files import Values, scratch_folder
@@ -293,9 +293,7 @@ def text_of(
     from albert_tf.data.input_pipeline import Records
     from albert_tf.evaluation.evaluate import Text
     from albert_tf.runs.run_record import recorded_manifest
-    from cli.support.inputs import describe_inputs
     from pipeline.dataset.manifest import write_held_out
-    from pipeline.reading.inputs import find_held_out
 
     paths = values["text"]
     files = find_held_out(

@@ -26,7 +26,7 @@ from cli.support.options import (
 from cli.support.trained_model import Start, checkpoint_option, read_start
 from pipeline.storage import output_folder
 from pipeline.storage.output_folder import Footprint, Identity
-from pipeline.tasks.named_tasks import NAMED_TASKS, task_called
+from pipeline.tasks.named_tasks import NAMED_TASKS, submission_text, task_called
 from schemas.config import flag_name
 from schemas.errors import SettingError
 from schemas.files import Values, write_text
@@ -370,7 +370,6 @@ def write_predictions(
     """Write predictions as the site of a task takes them, else as JSON lines."""
     from albert_tf.finetuning.evaluate import Predictor, prediction_lines
     from pipeline.encoding.encoding import encode_examples
-    from pipeline.tasks.named_tasks import submission_text
 
     record, spec, predictor = tuned.record, tuned.record.spec, Predictor(tuned)
     key = {"classify": "label", "regress": "score"}.get(spec.kind, "answer")

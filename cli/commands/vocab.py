@@ -20,7 +20,7 @@ from cli.support.inputs import (
 )
 from cli.support.options import COUNT, common_options, config_options, take_config
 from pipeline.core.machine import check_address_space, usable_cores
-from pipeline.reading.formats import KINDS
+from pipeline.reading.formats import KINDS, InputFile
 from pipeline.storage import output_folder
 from pipeline.storage.output_folder import Footprint, Identity
 from schemas.config import VocabConfig
@@ -37,7 +37,6 @@ from schemas.layout import (
 from schemas.readable import counted, duration, prefixed
 
 if TYPE_CHECKING:
-    from pipeline.reading.formats import InputFile
     from pipeline.vocabulary.sampling import SampledText
 
 # A size that follows from the text.
@@ -195,7 +194,7 @@ def closing_lines(manifest: Values, output: Path, seconds: float) -> Iterator[st
 
 
 def next_lines(
-    values: Values, output: Path | str, *, text: "SampledText", files: Iterable["InputFile"]
+    values: Values, output: Path | str, *, text: "SampledText", files: Iterable[InputFile]
 ) -> Iterator[str]:
     """What to type next: the same text, made into data for a small model."""
     flags, documents = [], text.counts.documents

@@ -10,7 +10,7 @@ import click
 from cli.support.console import Say, silent_stderr
 from schemas.errors import SettingError
 from schemas.layout import MANIFEST
-from schemas.manifest import read_manifest
+from schemas.manifest import DatasetManifest, read_manifest
 from schemas.task import TaskSpec
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from albert_tf.model.trained_model import TrainedModel
     from albert_tf.runs.checkpoints import Which
     from pipeline.vocabulary.tokenizer import Tokenizer
-    from schemas.manifest import DatasetManifest
 
 
 # Of every command that reads a trained model.
@@ -115,7 +114,7 @@ def read_start(path: Path, spec: TaskSpec, *, start: Start, say: Say) -> "Traine
 
 
 def untrained_positions(
-    model: "TrainedModel", manifest: "DatasetManifest", *, data: Path
+    model: "TrainedModel", manifest: DatasetManifest, *, data: Path
 ) -> Iterator[str]:
     """A sentence where data are longer than all that a model was trained on."""
     longest, length = model.max_seq_length, manifest.config.max_seq_length
