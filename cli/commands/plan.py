@@ -14,7 +14,7 @@ from cli.support.asked import (
     RECIPES,
     Asked,
     apply_recipe,
-    check_budget_steps,
+    check_beside_budget,
     model_options,
     resolve_model,
     take_jax,
@@ -95,7 +95,7 @@ def plan(data: Path | str | None, measure: bool, as_json: bool, **values: Any) -
     take_jax(Console(quiet=as_json))
     from albert_tf.data.data_check import check_data, check_settings_fit
 
-    check_budget_steps()
+    check_beside_budget()
     why = "has no effect with --budget; leave one of them out."
     refuse_given("measure", *DATA_FIELDS, why=why)
     manifest = read_manifest(data)

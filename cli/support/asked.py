@@ -202,15 +202,10 @@ def take_jax(console: Console) -> None:
         )
 
 
-def check_budget_steps() -> None:
-    """Refuse --steps typed with --budget, or in a file beside it."""
+def check_beside_budget(recipe: str = BUDGET_RECIPE, *, is_several_hosts: bool = False) -> None:
+    """Refuse flags that a budget does not go with, as --steps typed or in a file beside it."""
     if is_typed("steps") or (is_given("steps") and not is_typed("budget")):
         raise SettingError("--budget chooses the steps; leave out one of --budget and --steps.")
-
-
-def check_beside_budget(recipe: str, *, is_several_hosts: bool) -> None:
-    """Refuse flags of a run that a budget does not go with."""
-    check_budget_steps()
     if is_several_hosts:
         raise SettingError(
             "--budget measures one machine and cannot choose for several hosts; leave "
