@@ -54,11 +54,14 @@ _RELU = "relu"
 
 _PREFIX = "albert."
 _PROJECTION = "albert.encoder.embedding_hidden_mapping_in"
-_WORD_EMBEDDINGS = "albert.embeddings.word_embeddings.weight"
 _OUTPUT_BIAS = "predictions.bias"
 # The output layer of the masked-LM head, tied to the table and the bias above.
-_DECODER = "predictions.decoder.weight"
 _DECODER_BIAS = "predictions.decoder.bias"
+_TIED = {
+    ("predictions.decoder.weight", "albert.embeddings.word_embeddings.weight"): "whose output "
+    "layer is the embedding table",
+    (_DECODER_BIAS, _OUTPUT_BIAS): "with one bias of the output layer",
+}
 
 # Which file of several holds which tensor: what transformers writes of large models.
 _INDEX = f"{MODEL_WEIGHTS}.index.json"
@@ -292,34 +295,19 @@ def _weight_files(folder: Path) -> list[Path]:
 
 def _without_tied(tensors: Tensors) -> Tensors:
     """Without the second names of the tensors that the output layer shares."""
-    shapes = dict(tensors.shapes)
-    bias_name = _OUTPUT_BIAS if _OUTPUT_BIAS in shapes else _DECODER_BIAS
-    if bias_name in shapes:
-        shapes[_OUTPUT_BIAS] = shapes[bias_name]
-    shapes.pop(_DECODER_BIAS, None)
-    decoder, table = shapes.pop(_DECODER, None), shapes.get(_WORD_EMBEDDINGS)
-
-    has_both = tensors.shapes.keys() >= {_OUTPUT_BIAS, _DECODER_BIAS}
-
-    def load(name: str) -> Any:
-        array = tensors.load(bias_name if name == _OUTPUT_BIAS else name)
-        is_bias = name == _OUTPUT_BIAS and has_both
-        if is_bias and not np.array_equal(array, tensors.load(_DECODER_BIAS)):
+    shapes, places = dict(tensors.shapes), dict[str, str]()
+    for (second, first), what in _TIED.items():
+        shape = shapes.pop(second, None)
+        if shape is None:
+            continue
+        if first not in shapes:
+            shapes[first], places[first] = shape, second
+        # They are loaded only if their shapes are the same.
+        elif shape != shapes[first] or not np.array_equal(*map(tensors.load, (second, first))):
             raise AlbertError(
-                f"{tensors.source}: {_DECODER_BIAS} differs from {_OUTPUT_BIAS}; only "
-                "ALBERTs with one bias of the output layer can be read."
+                f"{tensors.source}: {second} differs from {first}; only ALBERTs {what} can be read."
             )
-        return array
-
-    tied = (_DECODER, _WORD_EMBEDDINGS)
-    is_there = decoder is not None and table is not None
-    # They are loaded only if their shapes are the same.
-    if is_there and not (decoder == table and np.array_equal(*map(tensors.load, tied))):
-        raise AlbertError(
-            f"{tensors.source}: {_DECODER} differs from {_WORD_EMBEDDINGS}; only "
-            "ALBERTs whose output layer is the embedding table can be read."
-        )
-    return Tensors(tensors.source, shapes, load)
+    return Tensors(tensors.source, shapes, lambda name: tensors.load(places.get(name, name)))
 
 
 # What transformers calls the models of tasks, and what they are trained on.
