@@ -54,9 +54,8 @@ _RELU = "relu"
 
 _PREFIX = "albert."
 _PROJECTION = "albert.encoder.embedding_hidden_mapping_in"
-_OUTPUT_BIAS = "predictions.bias"
-# The output layer of the masked-LM head, tied to the table and the bias above.
-_DECODER_BIAS = "predictions.decoder.bias"
+_OUTPUT_BIAS, _DECODER_BIAS = "predictions.bias", "predictions.decoder.bias"
+# What the output layer of the masked-LM head calls the table and the bias that it shares.
 _TIED = {
     ("predictions.decoder.weight", "albert.embeddings.word_embeddings.weight"): "whose output "
     "layer is the embedding table",

@@ -22,7 +22,6 @@ class Quantity(NamedTuple):
         level: A value to compare with.
         is_held_out: Whether what evaluation measured is drawn too.
         is_logarithmic: The scale.
-        is_of_masking: Whether it depends on how many tokens are masked.
         combine: One value for several training lines next to each other.
     """
 
@@ -33,30 +32,19 @@ class Quantity(NamedTuple):
     level: float | None = None
     is_held_out: bool = True
     is_logarithmic: bool = False
-    is_of_masking: bool = False
     combine: Callable[[Iterable[float]], float] = fmean
 
 
 QUANTITIES = (
+    Quantity("mlm_loss", "Masked-LM loss", "Nats for a masked piece; lower is better."),
     Quantity(
-        "mlm_loss",
-        "Masked-LM loss",
-        "Nats for a masked piece; lower is better.",
-        is_of_masking=True,
-    ),
-    Quantity(
-        "mlm_accuracy",
-        "Masked-LM accuracy",
-        "Masked pieces that are guessed right.",
-        unit="share",
-        is_of_masking=True,
+        "mlm_accuracy", "Masked-LM accuracy", "Masked pieces that are guessed right.", unit="share"
     ),
     Quantity(
         "sampled_mlm_loss",
         "Masked-LM loss among candidates",
         "Nats for a masked piece among a sample of the vocabulary, of all but the last steps.",
         is_held_out=False,
-        is_of_masking=True,
     ),
     Quantity(
         "sampled_mlm_accuracy",
@@ -64,7 +52,6 @@ QUANTITIES = (
         "Masked pieces that are guessed right in such a sample.",
         unit="share",
         is_held_out=False,
-        is_of_masking=True,
     ),
     Quantity(
         "sentence_loss",
@@ -112,7 +99,8 @@ def curves(quantity: Quantity, runs: Sequence[Run]) -> Iterator[Curves]:
     which makes other measures of their losses.
     """
     splits = (TRAIN, EVAL) if quantity.is_held_out else (TRAIN,)
-    shares = masked_shares(runs) if quantity.is_of_masking else ""
+    # What is measured of masked tokens depends on how many there are.
+    shares = masked_shares(runs) if "mlm" in quantity.name else ""
     for group in [(split,) for split in splits] if shares else [splits]:
         drawn, note = _drawn(quantity, runs, splits=group)
         if not drawn:
