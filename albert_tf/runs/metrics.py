@@ -306,14 +306,11 @@ def _is_valid(item: tuple[str, Any]) -> bool:
     name, value = item
     if name == "split":
         return value in (TRAIN, EVAL)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if name == "step":
-        return is_number and isinstance(value, int) and 0 <= value < 2**63
-    if name == "seconds":
+    is_number = type(value) in ((int,) if name == "step" else (int, float))
+    if name in ("step", "seconds"):
         return is_number and 0 <= value < 2**63
     # What is not a number was measured too, where training went wrong.
-    is_in_range = isinstance(value, float) or (is_number and abs(value) < 2**63)
-    return value is None or (is_number and is_in_range)
+    return value is None or (is_number and (type(value) is float or abs(value) < 2**63))
 
 
 # Whether a model beats counting is not said by fewer words than these.

@@ -118,21 +118,15 @@ class Tag(Task):
 
     def measure(self, metric: Metric, targets: Targets, predictions: Targets) -> Measure:
         """F1 of entities, or the share of words, from the counts of each sentence."""
-        pairs = zip(targets, predictions, strict=True)
-        if metric == "entity_f1":
-            counts = np.array(
-                [self._entities([true], [predicted])[""] for true, predicted in pairs]
-            ).reshape(-1, 3)
-            return lambda rows: Found(*taken(counts, rows).sum(axis=0).tolist()).f1
-        rights = np.array(
-            [(np.equal(true, predicted).sum(), len(true)) for true, predicted in pairs]
-        ).reshape(-1, 2)
-
-        def share(rows: Array | None) -> float:
-            right, words = taken(rights, rows).sum(axis=0)
-            return float(right / max(words, 1))
-
-        return share
+        found = [
+            # The share of all words is F1 where each of them has a tag and is given one.
+            self._entities([true], [predicted])[""]
+            if metric == "entity_f1"
+            else (np.equal(true, predicted).sum(), len(true), len(true))
+            for true, predicted in zip(targets, predictions, strict=True)
+        ]
+        counts = np.array(found).reshape(-1, 3)
+        return lambda rows: Found(*taken(counts, rows).sum(axis=0).tolist()).f1
 
     def majority(self, targets: Targets, examples: Examples) -> list[Any]:
         """The most frequent tag of all words."""
