@@ -33,6 +33,9 @@ _AT_ONCE = 8192
 
 _STANDARD_INPUT = "-"
 
+# How files that are written end.
+_ENDINGS = (".npy", ".parquet", ".jsonl")
+
 
 @click.command(epilog="Example:  albert embed tuned notes.txt --output notes.npy")
 @click.argument("model", type=PATH)
@@ -69,13 +72,13 @@ def embed(model: Path, source: str, console: Console, **values: Any) -> None:
     from cli.support.task_data import say_lost
 
     output, similar = values["output"], values["similar"]
-    if output is not None and (output.suffix not in _WRITERS or similar is not None):
+    if output is not None and (output.suffix not in _ENDINGS or similar is not None):
         raise SettingError(
             f"--output: {output} "
             + (
                 "is not for --similar"
                 if similar is not None
-                else f"does not end with one of {', '.join(_WRITERS)}"
+                else f"does not end with one of {', '.join(_ENDINGS)}"
             )
             + "; give another one."
         )
@@ -103,10 +106,10 @@ def embed(model: Path, source: str, console: Console, **values: Any) -> None:
         for place in np.argsort(-likeness, kind="stable")[: values["top"]]:
             click.echo(f"{likeness[place]:.4f}  {printable(' '.join(texts[place].split()))}")
     elif output is None:
-        click.echo(_json_lines(examples, matrix).decode(), nl=False)
+        click.echo(written(examples, matrix, ending=".jsonl").decode(), nl=False)
     else:
         with whole_file(output) as file:
-            file.write(_WRITERS[output.suffix](examples, matrix))
+            file.write(written(examples, matrix, ending=output.suffix))
         console.say(f"{output}: {len(matrix):,} vectors of {matrix.shape[1]} numbers")
 
 
@@ -138,35 +141,25 @@ def read_texts(source: str, *, say: Say, flags: dict[str, Any]) -> list[TaskExam
     ]
 
 
-def _json_lines(examples: list[TaskExample], matrix: "np.ndarray[Any, Any]") -> bytes:
-    lines = (
-        json.dumps({"id": example.id, "vector": vector.tolist()}) + "\n"
-        for example, vector in zip(examples, matrix, strict=True)
-    )
-    return "".join(lines).encode()
-
-
-def _npy(examples: list[TaskExample], matrix: "np.ndarray[Any, Any]") -> bytes:
+def written(examples: list[TaskExample], matrix: "np.ndarray[Any, Any]", *, ending: str) -> bytes:
+    """Vectors `[N, H]` as a file with one of the `_ENDINGS` has them."""
     import numpy as np
 
     file = io.BytesIO()
-    np.save(file, matrix)
+    if ending == ".npy":
+        np.save(file, matrix)
+    elif ending == ".parquet":
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        rows = pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1])
+        columns = {
+            "id": [example.id for example in examples],
+            "text": [example.text for example in examples],
+            "vector": rows,
+        }
+        parquet.write_table(pa.table(columns), file)
+    else:
+        for example, vector in zip(examples, matrix.tolist(), strict=True):
+            file.write(json.dumps({"id": example.id, "vector": vector}).encode() + b"\n")
     return file.getvalue()
-
-
-def _parquet(examples: list[TaskExample], matrix: "np.ndarray[Any, Any]") -> bytes:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    rows = pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1])
-    columns = {
-        "id": [example.id for example in examples],
-        "text": [example.text for example in examples],
-        "vector": rows,
-    }
-    file = io.BytesIO()
-    parquet.write_table(pa.table(columns), file)
-    return file.getvalue()
-
-
-_WRITERS = {".npy": _npy, ".parquet": _parquet, ".jsonl": _json_lines}
