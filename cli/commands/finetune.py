@@ -338,8 +338,24 @@ def train_and_predict(
         Whether it is finished, and was not stopped for the time.
     """
     with silent_stderr():
+        from albert_tf.finetuning.evaluate import Predictor, prediction_lines
         from albert_tf.finetuning.finetune import finetune
     from albert_tf.runs.run_record import measures_table, verdict
+    from pipeline.encoding.encoding import encode_examples
+
+    def write_predictions(tuned: "TrainedModel") -> None:
+        """Write predictions as the site of a task takes them, else as JSON lines."""
+        record, spec, predictor = tuned.record, tuned.record.spec, Predictor(tuned)
+        key = {"classify": "label", "regress": "score"}.get(spec.kind, "answer")
+        for name, examples in tests.items():
+            given = encode_examples(examples, record, tokenizer=tokenizer)
+            answered = predictor.answers(given)
+            if name in spec.submissions:
+                values = [shown[key] for shown in answered.shown()]
+                text = submission_text(spec, examples, values)
+            else:
+                text = prediction_lines(answered)
+            write_text(job.run / TEST_PREDICTIONS / name, text)
 
     with console:
         result = finetune(
@@ -347,9 +363,7 @@ def train_and_predict(
             vocabulary=vocabulary_file(model),
             progress=console,
             max_seconds=max_seconds,
-            before_end=lambda tuned: write_predictions(
-                tuned, tests, tokenizer=tokenizer, folder=job.run / TEST_PREDICTIONS
-            ),
+            before_end=write_predictions,
         )
     if result is None:
         return False
@@ -358,27 +372,3 @@ def train_and_predict(
         console.say(line)
     console.say(f"{job.run}: finished; its best checkpoint is of step {result['step']:,}")
     return True
-
-
-def write_predictions(
-    tuned: "TrainedModel",
-    tests: dict[str, list[TaskExample]],
-    *,
-    tokenizer: "Tokenizer",
-    folder: Path,
-) -> None:
-    """Write predictions as the site of a task takes them, else as JSON lines."""
-    from albert_tf.finetuning.evaluate import Predictor, prediction_lines
-    from pipeline.encoding.encoding import encode_examples
-
-    record, spec, predictor = tuned.record, tuned.record.spec, Predictor(tuned)
-    key = {"classify": "label", "regress": "score"}.get(spec.kind, "answer")
-    for name, examples in tests.items():
-        given = encode_examples(examples, record, tokenizer=tokenizer)
-        answered = predictor.answers(given)
-        if name in spec.submissions:
-            values = [shown[key] for shown in answered.shown()]
-            text = submission_text(spec, examples, values)
-        else:
-            text = prediction_lines(answered)
-        write_text(folder / name, text)

@@ -1,7 +1,6 @@
 """What was asked of a run of `albert pretrain`, and what it resolves to."""
 
 import dataclasses
-import functools
 import os
 import shlex
 from pathlib import Path
@@ -64,7 +63,26 @@ def resolve(
         run_config(folder)
         model = str(folder / MODEL_CONFIG)
         asked = dataclasses.replace(asked, model=model, is_model_given=True)
-    check = functools.partial(checked_run, manifest=manifest, goes_on=goes_on, hosts=hosts)
+
+    def check(asked: Asked, architecture: ModelConfig) -> "ResolvedRun":
+        """The run of an architecture, refused if it cannot be trained."""
+        with silent_stderr():
+            from albert_tf.training.run import ResolvedRun, check_run
+
+        run = ResolvedRun(
+            folder=asked.output,
+            model_config=architecture,
+            config=asked.config.resolved(),
+            data=asked.data,
+            manifest=manifest,
+            # A run that goes on has its weights; where they came from may be gone.
+            init_from=None if goes_on else asked.init_from,
+            starts_trained=asked.init_from is not None,
+            hosts=hosts,
+        )
+        check_run(run)
+        return run
+
     source = asked.init_from
     if goes_on:
         asked = as_begun(asked)
@@ -102,33 +120,6 @@ def check_duration(seconds: float, asked: Asked, *, is_alone: bool, console: Con
     if is_alone:
         raise SettingError(f"{long}; give --yes to start it all the same; {shorter}.")
     console.say(f"Note: {long}; {shorter}.")
-
-
-def checked_run(
-    asked: Asked,
-    architecture: ModelConfig,
-    *,
-    manifest: DatasetManifest,
-    goes_on: bool,
-    hosts: "Hosts",
-) -> "ResolvedRun":
-    """The run of an architecture, refused if it cannot be trained."""
-    with silent_stderr():
-        from albert_tf.training.run import ResolvedRun, check_run
-
-    run = ResolvedRun(
-        folder=asked.output,
-        model_config=architecture,
-        config=asked.config.resolved(),
-        data=asked.data,
-        manifest=manifest,
-        # A run that goes on has its weights; where they came from may be gone.
-        init_from=None if goes_on else asked.init_from,
-        starts_trained=asked.init_from is not None,
-        hosts=hosts,
-    )
-    check_run(run)
-    return run
 
 
 def fitting(asked: Asked, manifest: DatasetManifest) -> Asked:
