@@ -109,9 +109,7 @@ def curves(quantity: Quantity, runs: Sequence[Run]) -> Iterator[Curves]:
         is_compared = EVAL in group and any(curve.is_held_out for curve in drawn)
         yield Curves(
             title=quantity.title + where,
-            about="".join(
-                (*(quantity.about, note, shares), not_comparable(runs) if is_compared else "")
-            ),
+            about=quantity.about + note + shares + (not_comparable(runs) if is_compared else ""),
             unit=quantity.unit,
             curves=tuple(drawn),
             level=quantity.level,
@@ -136,8 +134,7 @@ def _drawn(
             if points:
                 most_combined = max(most_combined, size)
                 thinned = thin(points, size=size, combine=quantity.combine)
-                is_held_out = split == EVAL
-                drawn.append(Curve(run=number, is_held_out=is_held_out, points=thinned))
+                drawn.append(Curve(run=number, is_held_out=split == EVAL, points=thinned))
     of = "greatest" if quantity.combine is max else "mean"
     combined = f" A point is the {of} of up to {most_combined} lines of the log."
     return drawn, combined if most_combined > 1 else ""
@@ -148,9 +145,8 @@ def masked_shares(runs: Sequence[Run]) -> str:
     shares = {}
     for run in runs:
         if run.data is not None:
-            held_out = run.data.config.masked_lm_prob
-            trained = run.config.masked_lm_prob or f"{held_out:g}"
-            shares[run.title] = (trained, f"{held_out:g}")
+            held_out = f"{run.data.config.masked_lm_prob:g}"
+            shares[run.title] = (run.config.masked_lm_prob or held_out, held_out)
     if all(one == other for one, other in shares.values()):
         return ""
     said = {

@@ -53,6 +53,17 @@ _STYLE: Any = {
 }
 
 
+# Of an SVG, and what stays of it.
+_NOT_NEEDED = {
+    r'<svg [^>]*(viewBox="[^"]*")[^>]*>': r"<svg \1>",
+    r"(?s)<style.*?</style>": "",
+    # An element needs a name only where another refers to it, and those are hashes.
+    r'(<g) id="[^"]*"': r"\1",
+    r'font-family: [^;"]*;? ?': "",
+    r' transform="rotate\(-0 [^"]*"': "",
+}
+
+
 def style_of(run: int) -> tuple[str, tuple[float, ...]]:
     """The style-sheet property and the dashes of a run."""
     return f"run-{run % NUM_COLOURS}", DASHES[run // NUM_COLOURS % len(DASHES)]
@@ -89,12 +100,8 @@ def draw(plot: Plot, *, salt: str) -> str:
     # The element alone, without what a page does not need.
     svg = file.getvalue()
     svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<svg [^>]*(viewBox=\"[^\"]*\")[^>]*>", r"<svg \1>", svg, count=1)
-    svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)
-    # An element needs a name only where another refers to it, and those are hashes.
-    svg = re.sub(r'(<g) id="[^"]*"', r"\1", svg)
-    svg = re.sub(r"font-family: [^;\"]*;? ?", "", svg)
-    svg = re.sub(r' transform="rotate\(-0 [^"]*"', "", svg)
+    for pattern, shorter in _NOT_NEEDED.items():
+        svg = re.sub(pattern, shorter, svg)
     svg = re.sub(r' d="([^"]*)"', lambda match: f' d="{_shorter(match[1])}"', svg)
     for name, colour in _COLOURS.items():
         svg = svg.replace(colour, f"var(--{name})")
