@@ -107,8 +107,7 @@ def measure(
         trained = open_model(path, which=checkpoint, say=console.say, needs_head=True).trained
         check_same_vocabulary(manifest, run=path, data=data)
         check_model_fits(trained.config, manifest, data=data)
-        for line in untrained_positions(trained, manifest, data=data):
-            console.say(line)
+        console.say(*untrained_positions(trained, manifest, data=data))
         models[path] = pretrainer_of(trained)
     records = Records(data, manifest)
     examples = held_out_examples(records, maximum=most)

@@ -209,8 +209,7 @@ def evaluate_run(run: Path, values: Values, console: Console) -> "Metrics":
         )
     tokenizer = read_vocabulary(run)
     model = read_trained(run, which=values["checkpoint"], say=console.say)
-    for note in model.notes:
-        console.say(note)
+    console.say(*model.notes)
     scope = Scope(
         examples=values["eval_examples"],
         words=words,
@@ -265,8 +264,7 @@ def say_of_data(
     model: "TrainedModel", manifest: DatasetManifest, *, data: Path, console: Console
 ) -> None:
     """Say where a model was trained on shorter or other examples than the data's."""
-    for line in untrained_positions(model, manifest, data=data):
-        console.say(line)
+    console.say(*untrained_positions(model, manifest, data=data))
     task, of_data = model.config.sentence_task, manifest.config.sentence_task
     if "none" not in (task, of_data) and task != of_data:
         console.say(
@@ -303,8 +301,7 @@ def text_of(
         input_format=values["input_format"],
         on_passed_over=lambda note: console.say(f"passed over: {note}"),
     )
-    for line in describe_inputs(files):
-        console.say(line)
+    console.say(*describe_inputs(files))
     known = recorded_manifest(model.folder)
     longest = model.config.max_position_embeddings
     config = (

@@ -283,8 +283,7 @@ def export(
                 f"--output: another command wrote {output} meanwhile; give another "
                 "folder, or --overwrite once that has ended."
             )
-    for note in notes:
-        console.say(note)
+    console.say(*notes)
     console.say(f"{output}: step {model.step:,} of {run}, for {target}")
 
 

@@ -163,8 +163,7 @@ def finetune(model: Path, output: Path, overwrite: bool, console: Console, **val
     check_settings_fit(settings, spec.kind)
     paths = task_paths(values, spec)
     tokenizer = read_vocabulary(model)
-    for note in notes_on(model, tokenizer):
-        say(note)
+    say(*notes_on(model, tokenizer))
     if paths.train:
         data = read_task(paths, spec, say=say)
     else:
@@ -173,8 +172,7 @@ def finetune(model: Path, output: Path, overwrite: bool, console: Console, **val
         from albert_tf.inference import fitted
 
     source = fitted(read_start(model, data.spec, start=start, say=say), tokenizer)
-    for note in source.notes:
-        say(note)
+    say(*source.notes)
     max_time = values["max_time"]
     max_seconds = None if max_time is None else max_time - (time.monotonic() - started)
     job = make_job(data, settings, source=source, tokenizer=tokenizer, output=output, say=say)
@@ -196,12 +194,16 @@ def finetune(model: Path, output: Path, overwrite: bool, console: Console, **val
     names = (str(output), output_folder.unused(f"{output}-hf"))
     tuned, export = map(shlex.quote, names)
     if spec.kind == "embed":
-        say(f"Next:  albert embed {tuned} FILE --similar TEXT")
-        say(f"       albert export {tuned} --to sentence-transformers")
+        say(
+            f"Next:  albert embed {tuned} FILE --similar TEXT",
+            f"       albert export {tuned} --to sentence-transformers",
+        )
         return
-    say(f"Next:  albert evaluate {tuned} --data FILE")
-    say(f"       albert predict {tuned} --input FILE")
-    say(f"       albert export {tuned} --to hf --output {export}")
+    say(
+        f"Next:  albert evaluate {tuned} --data FILE",
+        f"       albert predict {tuned} --input FILE",
+        f"       albert export {tuned} --to hf --output {export}",
+    )
 
 
 def settings_of(values: Values) -> FineTuneConfig:
@@ -368,7 +370,6 @@ def train_and_predict(
     if result is None:
         return False
     console.say(f"On {result['examples']:,} held-out examples:")
-    for line in (*text_lines(measures_table(result)), *verdict(result)):
-        console.say(line)
+    console.say(*text_lines(measures_table(result)), *verdict(result))
     console.say(f"{job.run}: finished; its best checkpoint is of step {result['step']:,}")
     return True

@@ -102,8 +102,7 @@ def import_model(
             console.say(f"{output} is finished already; nothing to do.")
             return
         write(output, taken, model=model)
-    for line in summary(output, taken, model=model):
-        console.say(line)
+    console.say(*summary(output, taken, model=model))
 
 
 class TakenVocabulary(NamedTuple):

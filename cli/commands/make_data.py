@@ -160,8 +160,7 @@ def make_data(
         found, passed_over = find_given_inputs(values, console)
         read_bytes = sum(file.text_bytes for file in found if not file.is_held_out)
         resolved = config.resolved(input_bytes=read_bytes)
-        for line in derived_settings(config, resolved):
-            console.say(line)
+        console.say(*derived_settings(config, resolved))
         job = plan_job(
             found,
             resolved,
@@ -195,8 +194,7 @@ def make_data(
             check_has_removed(values["removed"], job.output)
         console.say(f"{output} is finished already; nothing to do.")
         return
-    for line in closing_lines(manifest, job.output, time.monotonic() - start):
-        console.say(line)
+    console.say(*closing_lines(manifest, job.output, time.monotonic() - start))
 
 
 def settings_of(values: Values) -> DataConfig:

@@ -197,8 +197,7 @@ def lead(
         if finished:
             console.say(f"{asked.output} is finished already; nothing to do.")
             return None
-        for line in notes(asked.config, run.manifest):
-            console.say(line)
+        console.say(*notes(asked.config, run.manifest))
         return train(run, asked, deadline=deadline_of(asked, run), console=console)
 
 
@@ -327,15 +326,17 @@ def say_end(result: "TrainResult", asked: Asked, console: Console) -> None:
     if result.finished:
         names = (str(output), asked.data_as_given, output_folder.unused(f"{output}-hf"))
         run, data, export = map(shlex.quote, names)
-        console.say(f"{output}: finished, {result.step:,} steps")
         manifest = recorded_manifest(output)
         has_held_out = manifest is not None and manifest.num_examples(EVAL)
         text = f"--data {data}" if has_held_out else "--text FILE"
-        console.say(f"Next:  albert evaluate {run} {text}")
-        console.say(f"       albert fill-mask {run} 'A sentence with a [MASK] in it.'")
-        console.say(f"       albert report {data} {run}")
-        console.say(f"       albert finetune {run} --task classify --train FILE --output tuned")
-        console.say(f"       albert export {run} --to hf --output {export}")
+        console.say(
+            f"{output}: finished, {result.step:,} steps",
+            f"Next:  albert evaluate {run} {text}",
+            f"       albert fill-mask {run} 'A sentence with a [MASK] in it.'",
+            f"       albert report {data} {run}",
+            f"       albert finetune {run} --task classify --train FILE --output tuned",
+            f"       albert export {run} --to hf --output {export}",
+        )
     else:
         console.say(
             f"{output}: stopped ({result.reason}) after {result.step:,} of "

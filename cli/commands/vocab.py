@@ -170,10 +170,10 @@ def vocab(output: Path, workers: int, overwrite: bool, console: Console, **value
         config = dataclasses.replace(config, vocab_size=tokenizer.vocab_size)
         manifest = vocabulary_manifest(model, text, config, files)
         write_vocabulary(model, manifest, tokenizer=tokenizer, output=output)
-    for line in closing_lines(manifest, output, time.monotonic() - start):
-        console.say(line)
-    for line in next_lines(values, output, text=text, files=files):
-        console.say(line)
+    console.say(
+        *closing_lines(manifest, output, time.monotonic() - start),
+        *next_lines(values, output, text=text, files=files),
+    )
 
 
 def closing_lines(manifest: Values, output: Path, seconds: float) -> Iterator[str]:

@@ -84,11 +84,12 @@ class Console(AbstractContextManager["Console"]):
         self.done = 0
         self._bar: tqdm | None = None
 
-    def say(self, line: str) -> None:
-        """Print a line, above the bar if there is one."""
+    def say(self, *lines: str) -> None:
+        """Print lines, above the bar if there is one."""
         if not self.is_quiet:
             with tqdm.external_write_mode(file=sys.stderr):
-                tell(line)
+                for line in lines:
+                    tell(line)
 
     def start(self, label: str, *, total: int, unit: str = "", done: int = 0) -> Self:
         """Begin a bar, in place of one that is there."""

@@ -128,8 +128,7 @@ def find_given_inputs(values: Values, console: Console) -> tuple[list[InputFile]
         console.say(f"passed over: {note}")
     if len(notes) > SHOWN_NOTES:
         console.say(f"passed over: {len(notes) - SHOWN_NOTES} more files.")
-    for line in describe_inputs(files):
-        console.say(line)
+    console.say(*describe_inputs(files))
     return files, len(notes)
 
 

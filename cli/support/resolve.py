@@ -88,8 +88,7 @@ def resolve(
         asked = as_begun(asked)
     elif asked.budget is not None:
         asked, choice = choose(asked, manifest, check=check, console=console)
-        for line in budget_lines(choice, begins_anew=source is None):
-            console.say(line)
+        console.say(*budget_lines(choice, begins_anew=source is None))
     if source is not None and not goes_on:
         length = trained_length(source, run_config(source))
         asked = dataclasses.replace(asked, length_before=length)
