@@ -24,12 +24,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from albert_tf.evaluation.counting import NeighbourCounts, training_text
+from albert_tf.evaluation.counting import Float, NeighbourCounts, training_text
 from albert_tf.evaluation.words import (
     BATCH_TOKENS,
     SHARE,
     TEXT_LETTERS,
-    Float,
     Row,
     Span,
     Word,

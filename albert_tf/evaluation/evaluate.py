@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from albert_tf.data.data_check import check_model_fits, check_same_vocabulary
 from albert_tf.data.input_pipeline import Records
 from albert_tf.evaluation.counting import (
     Asked,
     Guesses,
+    Int,
     NeighbourCounts,
     held_out_text,
     masked_tokens,
@@ -264,7 +264,7 @@ class Yardstick:
         }
 
 
-def _guessed(guesses: Guesses, of_rows: npt.NDArray[np.int64]) -> Metrics:
+def _guessed(guesses: Guesses, of_rows: Int) -> Metrics:
     """Mean loss in nats and accuracy, under the names they have of a model.
 
     Args:

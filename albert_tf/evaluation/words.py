@@ -22,13 +22,12 @@ import numpy.typing as npt
 from keras import ops
 
 from albert_tf.data.input_pipeline import Records
-from albert_tf.evaluation.counting import UNKNOWN, Asked, held_out_text
+from albert_tf.evaluation.counting import UNKNOWN, Asked, Bools, Float, Int, held_out_text
 from albert_tf.evaluation.held_out import Compiled, Program, tokens_at_once
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.planning.cost import MAX_TOKENS
 from schemas.example import MASK_ID, PAD_ID, SEP_ID, SPACE, SPECIAL_TOKENS
 
-Bools = npt.NDArray[np.bool_]
 Row = npt.NDArray[Any]
 
 # The share of all words that may be asked about.
@@ -174,9 +173,6 @@ BATCH_TOKENS = 3072
 
 # The least length that questions are padded to.
 LEAST_WIDTH = 8
-
-Int = npt.NDArray[np.int64]
-Float = npt.NDArray[np.float64]
 
 
 class Questions(NamedTuple):

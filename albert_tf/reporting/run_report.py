@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters
 from albert_tf.reporting.learning_curves import QUANTITIES, curves, not_comparable
 from albert_tf.runs import metrics
 from albert_tf.runs.metrics import (
     WORD_LOSSES,
+    Float,
     Metrics,
     best_evaluation,
     bits_per_character,
@@ -62,8 +62,8 @@ class Paired(NamedTuple):
 
     one: Metrics
     other: Metrics
-    differences: npt.NDArray[np.float64]
-    characters: npt.NDArray[np.float64]
+    differences: Float
+    characters: Float
 
 
 def compared(one: Run, other: Run) -> str:

@@ -248,8 +248,7 @@ def standing(run: Path) -> Iterator[str]:
     lines = read_metrics(run)
     trained = [line for line in lines if line["split"] == TRAIN]
     step = max((line["step"] for line in lines), default=0)
-    state = newest_state(run)
-    saved = state["step"] if state else 0
+    saved = (newest_state(run) or {"step": 0})["step"]
     # A run that is stopped is saved between two lines of metrics.
     is_live = _is_being_written(run)
     yield (
@@ -306,9 +305,8 @@ def _next(
     # A run that is stopped goes on from its checkpoint.
     steps_left = config.steps - (max(step, saved) if is_live else saved)
     seconds = _step_seconds(lines)
-    left = f"about {duration(steps_left * seconds)}" if seconds else ""
-    steps = f"left: {counted(steps_left, 'step')}"
-    yield f"{steps}, {left}." if left else f"{steps}."
+    left = f", about {duration(steps_left * seconds)}" if seconds else ""
+    yield f"left: {counted(steps_left, 'step')}{left}."
     for name, every in (("evaluation", config.eval_every), ("checkpoint", config.checkpoint_every)):
         if every:
             after = min(config.steps, every * (step // every + 1))

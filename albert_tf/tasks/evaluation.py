@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from albert_tf.runs.metrics import interval
 from albert_tf.tasks.answers import AnswerInPassage
@@ -91,7 +90,7 @@ def answers_of(
     return Answered(task, examples, outputs)
 
 
-def halves(ids: list[str]) -> npt.NDArray[np.bool_]:
+def halves(ids: list[str]) -> Array:
     """Which examples are of the half that something is chosen on, `[N]`.
 
     By a hash of what they are called, so that neither order nor other examples matter.
