@@ -52,21 +52,20 @@ if TYPE_CHECKING:
 
 # The flags by topic, in the order of a person's questions.
 TOPICS = {
-    "What is read and written": (*("data", "output", "init_from", "overwrite", "config"),),
-    "How large and how long": (
-        *("budget", "model", "overrides", "recipe", "steps", "batch_size"),
-        *("micro_batch_size", "max_time", "may_be_long"),
-    ),
-    "Measuring and saving": ("eval_every", "eval_examples", "checkpoint_every"),
-    "Learning rate and optimizer": (
-        *("learning_rate", "schedule", "warmup_steps", "constant_steps"),
-        *("cooldown_share", "scale_lr_to_batch", "optimizer", "weight_decay"),
-        *("beta1", "beta2", "epsilon", "bias_correction", "clip_norm", "sampled_softmax"),
-    ),
-    "First weights": ("initializer", "unigram_bias", "pmi_embeddings"),
-    "Examples made on the fly": (*("max_seq_length", "masked_lm_prob", "sentence_task"),),
-    "Speed and memory": ("precision", "recompute", "xla"),
-    "Several hosts": ("num_hosts", "host_index", "coordinator"),
+    topic: names.split()
+    for topic, names in {
+        "What is read and written": "data output init_from overwrite config",
+        "How large and how long": "budget model overrides recipe steps batch_size micro_batch_size "
+        "max_time may_be_long",
+        "Measuring and saving": "eval_every eval_examples checkpoint_every",
+        "Learning rate and optimizer": "learning_rate schedule warmup_steps constant_steps "
+        "cooldown_share scale_lr_to_batch optimizer weight_decay beta1 beta2 epsilon "
+        "bias_correction clip_norm sampled_softmax",
+        "First weights": "initializer unigram_bias pmi_embeddings",
+        "Examples made on the fly": "max_seq_length masked_lm_prob sentence_task",
+        "Speed and memory": "precision recompute xla",
+        "Several hosts": "num_hosts host_index coordinator",
+    }.items()
 }
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args
@@ -32,9 +32,7 @@ _DURATION = re.compile(r"(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?|(\d{1,9})
 class ByTopic(click.Command):
     """A command whose help lists its flags by topic, the most used topic first."""
 
-    def __init__(
-        self, *arguments: Any, topics: Mapping[str, tuple[str, ...]], **named: Any
-    ) -> None:
+    def __init__(self, *arguments: Any, topics: Mapping[str, Sequence[str]], **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.topics = topics
 
