@@ -158,9 +158,7 @@ def read_huggingface(folder: Path, *, needs_head: bool = True) -> TrainedModel:
     return dataclasses.replace(model, remarks=(*notes, *model.remarks))
 
 
-def read_parts(
-    folder: Path, values: Mapping[str, Any]
-) -> tuple[Tensors, ModelConfig, tuple[str, ...]]:
+def read_parts(folder: Path, values: Values) -> tuple[Tensors, ModelConfig, tuple[str, ...]]:
     """The tensors of a folder, their architecture, and notes on it.
 
     Args:
@@ -199,7 +197,7 @@ def _is_identity(tensors: Tensors, kernel: str, bias: str) -> bool:
     return is_zero and np.array_equal(tensors.load(kernel), np.eye(shape[0]))
 
 
-def _activation(values: Mapping[str, Any], *, source: Path) -> tuple[Activation, tuple[str, ...]]:
+def _activation(values: Values, *, source: Path) -> tuple[Activation, tuple[str, ...]]:
     """Hugging Face's activation function, and notes on it."""
     activation = values.get("hidden_act", _TANH_GELU[0])
     if activation == _RELU:
@@ -376,7 +374,7 @@ def read_huggingface_task(folder: Path) -> TrainedModel | None:
     return dataclasses.replace(model, remarks=remarks, task=record)
 
 
-def _architecture(values: Mapping[str, Any]) -> str | None:
+def _architecture(values: Values) -> str | None:
     """The name of the model of a task; None where it is another model."""
     named = values.get("architectures")
     first = named[0] if isinstance(named, list) and named else None
@@ -385,9 +383,7 @@ def _architecture(values: Mapping[str, Any]) -> str | None:
     return first if is_of_task else None
 
 
-def _task_of(
-    values: Mapping[str, Any], architecture: str, *, outputs: int, source: Path
-) -> TaskSpec:
+def _task_of(values: Values, architecture: str, *, outputs: int, source: Path) -> TaskSpec:
     """The task, as transformers understands the configuration."""
     kind = next(kind for kind, name in ARCHITECTURES.items() if name == architecture)
     if kind in _PROBLEMS:
@@ -411,7 +407,7 @@ def _task_of(
     return TaskSpec(name=kind, kind=kind, labels=labels)
 
 
-def _labels(values: Mapping[str, Any], *, number: int, source: Path) -> tuple[str, ...]:
+def _labels(values: Values, *, number: int, source: Path) -> tuple[str, ...]:
     """The names of labels in the order of their numbers."""
     named = values.get("id2label")
     if named is None:

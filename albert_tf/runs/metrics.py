@@ -137,11 +137,13 @@ def metrics_text(metrics: Metrics) -> str:
     examples = metrics.get("examples") or FEW_EXAMPLES
     parts = []
     for task, name in TASKS.items():
-        if metrics.get(f"{task}_loss") is not None:
-            loss, accuracy = metrics[f"{task}_loss"], metrics[f"{task}_accuracy"]
+        if (loss := metrics.get(f"{task}_loss")) is not None:
+            accuracy = metrics[f"{task}_accuracy"]
             if examples < FEW_EXAMPLES:
-                parts.append(f"{name} {value_text(loss, metrics.get(f'{task}_loss_error'))}")
-                parts.append(f"{with_interval(accuracy, metrics[f'{task}_count'])} right")
+                parts += [
+                    f"{name} {value_text(loss, metrics.get(f'{task}_loss_error'))}",
+                    f"{with_interval(accuracy, metrics[f'{task}_count'])} right",
+                ]
             else:
                 parts.append(f"{name} {loss:.3f} ({percent(accuracy)} right)")
     if examples < FEW_EXAMPLES:
@@ -265,8 +267,7 @@ def collapse_warning(evaluations: list[Metrics]) -> str | None:
         return None
     accuracy = recent[-1]["sentence_accuracy"]
     is_at_chance = accuracy is None or abs(accuracy - 0.5) < 0.02
-    has_moved = max(losses) - min(losses) >= STUCK_NATS
-    is_stuck = min(losses) > STUCK_ABOVE_NATS and not has_moved
+    is_stuck = min(losses) > STUCK_ABOVE_NATS and max(losses) - min(losses) < STUCK_NATS
     if not (is_stuck and is_at_chance):
         return None
     return (

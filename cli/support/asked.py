@@ -76,7 +76,7 @@ class Asked:
     overrides: tuple[str, ...]
     config: TrainConfig
     given: frozenset[str] = frozenset()
-    recipe: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    recipe: Values = dataclasses.field(default_factory=dict)
     data: Path
     data_as_given: str = ""
     output: Path = Path()
@@ -229,9 +229,7 @@ def recipe_option(
     )
 
 
-def apply_recipe(
-    config_class: type, values: Values, *, recipe: Mapping[str, Any]
-) -> frozenset[str]:
+def apply_recipe(config_class: type, values: Values, *, recipe: Values) -> frozenset[str]:
     """Give the settings that nothing else decides the values of a recipe.
 
     Returns:
@@ -249,7 +247,7 @@ def apply_recipe(
     return given
 
 
-def useful(recipe: Mapping[str, Any], *, has_documents: bool, begins_anew: bool = True) -> Values:
+def useful(recipe: Values, *, has_documents: bool, begins_anew: bool = True) -> Values:
     """The settings of a recipe that have a use.
 
     >>> useful({"batch_size": 32, "masked_lm_prob": "0.4"}, has_documents=False)

@@ -142,7 +142,7 @@ def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
     return TaskData(spec, train, held_out, tests)
 
 
-def task_paths(values: Mapping[str, Any], spec: TaskSpec) -> TaskPaths:
+def task_paths(values: Values, spec: TaskSpec) -> TaskPaths:
     """The files to read: those that are named, else those of --data.
 
     None of a data set, whose documents are cut into pairs.
