@@ -491,18 +491,20 @@ def verdict(result: Values) -> Iterator[str]:
     """What the measures say, in sentences."""
     name = result["metric"]
     value = result["metrics"][name]
-    guesses = result["baselines"]
-    majority = guesses.get("majority", {}).get(name)
-    words = guesses.get("words", {}).get(name)
+    # What the model does not beat.
+    as_good = {
+        what: of[name]
+        for what, of in result["baselines"].items()
+        if name in of and value <= of[name]
+    }
     for what in ("tf-idf", "bm25", "before"):
-        other = guesses.get(what, {}).get(name)
-        if other is not None and value <= other:
+        if what in as_good:
             called = {"before": "it was before"}.get(what, what.upper())
-            yield f"The model is no better than {called} ({name} {shown(other)})."
-    if majority is not None and value <= majority:
-        yield _beside_majority(result, name, value=value, majority=majority)
-    elif words is not None and value <= words:
-        yield (f"Words alone give {shown(words)}: the model is no better than they are.")
+            yield f"The model is no better than {called} ({name} {shown(as_good[what])})."
+    if "majority" in as_good:
+        yield _beside_majority(result, name, value=value, majority=as_good["majority"])
+    elif "words" in as_good:
+        yield f"Words alone give {shown(as_good['words'])}: the model is no better than they are."
     if epochs := result.get("still_improving_after_epochs"):
         steps = result.get("still_improving_after_steps")
         either = f" or --steps {2 * steps}" if steps else ""
