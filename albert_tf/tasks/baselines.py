@@ -9,7 +9,7 @@ import itertools
 import re
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -94,6 +94,7 @@ def ranked_by_words(spec: TaskSpec, train: Examples, examples: Examples) -> dict
         "tf-idf": (weighing.transform(first), weighing.transform(second)),
         "bm25": (first.astype(float), scores.tocsr()),
     }
+    compare: Callable[[Any, Any], list[Any]]
     compare = similarities if spec.metrics[0] == "spearman" else ranks
     return {name: compare(*both) for name, both in pairs.items()}
 
