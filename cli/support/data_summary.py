@@ -158,9 +158,10 @@ def eval_advice(manifest: DatasetManifest) -> str:
             "--eval-text would give more."
         )
     train = manifest.splits[TRAIN]
-    of_each = train["copies"][0]["examples"] / train["documents"]
+    trained = train["documents"]
+    of_each = train["copies"][0]["examples"] / trained
     missing = max(
-        _wanted_documents(documents + train["documents"]) - documents,
+        _wanted_documents(documents + trained) - documents,
         math.ceil((ENOUGH_HELD_OUT - examples) / of_each),
     )
     if not fraction or missing <= 0:
@@ -171,19 +172,19 @@ def eval_advice(manifest: DatasetManifest) -> str:
         "with --overwrite"
     )
     # A larger share holds out the same documents and more of the others.
-    more = enough_held_out(train["documents"], needed=missing)
+    more = enough_held_out(trained, needed=missing)
     share = math.ceil(10_000 * (fraction + (1 - fraction) * more)) / 10_000
     if share > GREATEST_SHARE:
         which = "one of these or another" if manifest.inputs[1:] else "not this one"
         said += f" --eval-text FILE, which holds out a file of your own, {which}"
-        if documents + train["documents"] == 1:
+        if documents + trained == 1:
             said += (
                 "; or, if the file holds several documents, put a line <|endoftext|> between "
                 "them, so that some can be held out"
             )
         return f"{said}."
-    documents += round(more * train["documents"])
-    examples += round(more * train["documents"] * of_each)
+    documents += round(more * trained)
+    examples += round(more * trained * of_each)
     return (
         f"{said} --eval-fraction {share:g}, to hold out about "
         f"{counted(documents, 'document')} with {counted(examples, 'example')}."
