@@ -419,9 +419,8 @@ def tuned_section(folder: Path, *, title: str) -> Section:
     )
 
 
-def _curves(lines: list[Metrics], names: list[str]) -> list[Curves]:
+def _curves(lines: list[Metrics], names: list[str]) -> Iterator[Curves]:
     """A plot for each measure over the steps; of the loss that of training."""
-    plots = []
     for name in names:
         split = TRAIN if name == "loss" else EVAL
         points = tuple(
@@ -432,20 +431,16 @@ def _curves(lines: list[Metrics], names: list[str]) -> list[Curves]:
         if points:
             curve = Curve(run=0, is_held_out=split == EVAL, points=points)
             about = "On held-out examples." if split == EVAL else "Of training."
-            plots.append(Curves(title=name, about=about, unit="value", curves=(curve,)))
-    return plots
+            yield Curves(title=name, about=about, unit="value", curves=(curve,))
 
 
-def _confusion(result: Values) -> list[Table]:
-    if "confusion" not in result:
-        return []
-    labels = tuple(result["labels"])
-    rows = zip(labels, result["confusion"], strict=True)
-    return [
-        Table(
+def _confusion(result: Values) -> Iterator[Table]:
+    if "confusion" in result:
+        labels = tuple(result["labels"])
+        rows = zip(labels, result["confusion"], strict=True)
+        yield Table(
             title="How often each label, a row, was called what",
             columns=("label", *labels),
             rows=tuple((label, *counts) for label, counts in rows),
             is_folded=True,
         )
-    ]

@@ -20,7 +20,7 @@ from schemas.files import Values, read_bytes, read_json, undamaged, write_json
 from schemas.layout import EVAL, EVALUATION, EVALUATIONS, METRICS, TRAIN
 from schemas.locks import check_own
 from schemas.readable import counted, percent
-from schemas.report import Cell, Table
+from schemas.report import Table
 
 # What shows a line.
 Say = Callable[[str], None]
@@ -388,25 +388,23 @@ def comparison(evaluation: Metrics) -> Table:
     """What the model has, and beside it what counting gives on the same text."""
     bits = evaluation.get("bits_per_character") or {}
     tasks = {"model": evaluation, **(evaluation.get("counting") or {})}
-    rows: list[tuple[Cell, ...]] = []
-    for name, words in _PREDICTORS.items():
-        if name in tasks:
-            task = tasks[name]
-            loss, error = task["mlm_loss"], task.get("mlm_loss_error")
-            rows.append(
-                (
-                    words,
-                    "{value:.3f} ({low:.3f} to {high:.3f})".format(**bits[name])
-                    if name in bits
-                    else None,
-                    None if loss is None else value_text(loss, error),
-                    _share_text(task["mlm_accuracy"], evaluation["mlm_count"]),
-                )
-            )
     return Table(
         title="Against counting",
         columns=("what predicts", "bits per character", "masked-LM loss", "masked tokens right"),
-        rows=tuple(rows),
+        rows=tuple(
+            (
+                words,
+                "{value:.3f} ({low:.3f} to {high:.3f})".format(**bits[name])
+                if name in bits
+                else None,
+                None
+                if (loss := task["mlm_loss"]) is None
+                else value_text(loss, task.get("mlm_loss_error")),
+                _share_text(task["mlm_accuracy"], evaluation["mlm_count"]),
+            )
+            for name, words in _PREDICTORS.items()
+            if (task := tasks.get(name)) is not None
+        ),
     )
 
 

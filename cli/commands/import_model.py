@@ -3,7 +3,7 @@
 import dataclasses
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -261,26 +261,26 @@ def write(output: Path, taken: TakenVocabulary, *, model: "TrainedModel | None")
     )
 
 
-def summary(output: Path, taken: TakenVocabulary, *, model: "TrainedModel | None") -> list[str]:
+def summary(output: Path, taken: TakenVocabulary, *, model: "TrainedModel | None") -> Iterator[str]:
     """What was made, and what to type next."""
     size, typed = taken.tokenizer.vocab_size, shlex.quote(str(output))
-    lines = list(model.notes) if model else []
+    yield from model.notes if model else ()
     if taken.tokenizer.order is not None:
-        lines.append(
+        yield (
             f"{WORDPIECE} is BERT's WordPiece: the model is for albert finetune and "
             "fill-mask; albert make-data needs a SentencePiece vocabulary."
         )
     elif taken.data == taken.before:
-        lines.append("The vocabulary already includes its normalization.")
+        yield "The vocabulary already includes its normalization."
     else:
         words = (
             "capital letters kept" if taken.kept.cased else "lower case",
             "accents kept" if taken.kept.keep_accents else "without accents",
         )
-        lines.append(f"Written into {SPM_MODEL}: {', '.join(words)}.")
+        yield f"Written into {SPM_MODEL}: {', '.join(words)}."
     if model is None:
-        lines.append(f"{output}: {size:,} pieces; give it to make-data as --vocab.")
-        return lines
+        yield f"{output}: {size:,} pieces; give it to make-data as --vocab."
+        return
     config = model.config
     made = (
         f"{output}: {config.num_hidden_layers} layers of width {config.hidden_size}, "
@@ -295,4 +295,4 @@ def summary(output: Path, taken: TakenVocabulary, *, model: "TrainedModel | None
             f"; make data with --vocab {typed}, then train on it with "
             f"--init-from {typed} --budget 1h"
         )
-    return [*lines, f"{made}."]
+    yield f"{made}."

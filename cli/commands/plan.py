@@ -186,23 +186,25 @@ def figures_of(data: Path | None, values: Values, *, is_measured: bool) -> Value
 def table(figures: Values) -> str:
     """A plan for a person."""
     costs = figures["models"]
-    rows = []
-    for label, key, show in (
-        ("parameters", "parameters", "{:,}".format),
-        ("encoder and pooler", "encoder_parameters", "{:,}".format),
-        ("forward MFLOP/token", "forward_flops", _mega),
-        ("training MFLOP/token", "step_flops", _mega),
-        ("  with --recompute", "step_flops_recomputed", _mega),
-        ("weights and optimizer", "state_bytes", _bytes),
-        ("counting --pmi-embeddings", "counting_bytes", _bytes),
-        ("activations of a sequence", "activation_bytes", _bytes),
-        ("  with --recompute", "activation_bytes_recomputed", _bytes),
-        ("whole run", "training_flops", "{:.2e} FLOP".format),
-    ):
-        rows.append(_row(label, [cost[key] for cost in costs.values()], show=show))
-    for machine, days in figures["days"].items():
-        seconds = [each * 86400 for each in days.values()]
-        rows.append(_row(f"  {machine}", seconds, show=duration))
+    rows = [
+        _row(label, [cost[key] for cost in costs.values()], show=show)
+        for label, key, show in (
+            ("parameters", "parameters", "{:,}".format),
+            ("encoder and pooler", "encoder_parameters", "{:,}".format),
+            ("forward MFLOP/token", "forward_flops", _mega),
+            ("training MFLOP/token", "step_flops", _mega),
+            ("  with --recompute", "step_flops_recomputed", _mega),
+            ("weights and optimizer", "state_bytes", _bytes),
+            ("counting --pmi-embeddings", "counting_bytes", _bytes),
+            ("activations of a sequence", "activation_bytes", _bytes),
+            ("  with --recompute", "activation_bytes_recomputed", _bytes),
+            ("whole run", "training_flops", "{:.2e} FLOP".format),
+        )
+    ]
+    rows += [
+        _row(f"  {machine}", [each * 86400 for each in days.values()], show=duration)
+        for machine, days in figures["days"].items()
+    ]
     longest, mean = figures["max_seq_length"], figures["mean_length"]
     length = f"{longest} tokens"
     if mean < longest:
