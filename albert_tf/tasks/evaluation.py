@@ -90,22 +90,14 @@ def answers_of(
     return Answered(task, examples, outputs)
 
 
-def halves(ids: list[str]) -> Array:
-    """Which examples are of the half that something is chosen on, `[N]`.
-
-    By a hash of what they are called, so that neither order nor other examples matter.
-    """
-    digests = (hashlib.sha256(name.encode("utf-8", "replace")).digest() for name in ids)
-    return np.array([digest[0] % 2 == 0 for digest in digests], bool)
-
-
 def with_chosen_threshold(answered: Answered) -> Answered:
     """The same with the threshold that is best on half of the examples.
 
     For `multilabel` and for `answer` with unanswerable questions, else None.
     """
-    is_first = halves([example.id for example in answered.examples])
-    rows = np.flatnonzero(is_first).tolist()
+    # By a hash of what they are called, so that neither order nor other examples matter.
+    names = (example.id.encode("utf-8", "replace") for example in answered.examples)
+    rows = [row for row, name in enumerate(names) if hashlib.sha256(name).digest()[0] % 2 == 0]
     threshold = answered.task.best_threshold(
         [answered.outputs[row] for row in rows], [answered.targets[row] for row in rows]
     )

@@ -156,10 +156,6 @@ class Regress(Task):
     does = "gives a text a score"
     share_metrics = ()
 
-    def target(self, example: TaskExample) -> Any:
-        """The score."""
-        return example.score
-
     def prediction(self, output: Any) -> float:
         """The score."""
         return float(output[0])
@@ -181,10 +177,6 @@ class Choose(Task):
     """One of the options of each example, whose number is target and prediction."""
 
     does = "chooses one of several options"
-
-    def target(self, example: TaskExample) -> Any:
-        """The number of the right option."""
-        return example.choice
 
     def shown(self, example: TaskExample, output: Any) -> Result:
         """The option, and the probability of each."""
