@@ -74,49 +74,38 @@ def layers(
     if len(set(paths)) < len(paths):
         raise SettingError(f"{model} is given twice; give another MODEL2, or none.")
     here = data_here(data, console)
-    examples, measured = measure(
-        paths, data=here, most=eval_examples, checkpoint=checkpoint, console=console
-    )
-    if plot is not None:
-        draw_layers(measured, plot)
-    if as_json:
-        models = [
-            {"model": str(path), "layers": [*map(dataclasses.asdict, rows)]}
-            for path, rows in measured.items()
-        ]
-        click.echo(json.dumps({"examples": examples, "models": models}))
-    else:
-        click.echo(f"{table(measured)}\n{examples:,} held-out examples of {data}")
-
-
-def measure(
-    paths: list[Path], *, data: Path, most: int, checkpoint: "Which | None", console: Console
-) -> tuple[int, Measured]:
-    """How many examples were read, and the layers of each model.
-
-    All models are checked before the first is measured.
-    """
-    manifest = read_manifest(data)
+    manifest = read_manifest(here)
     with silent_stderr():
         from albert_tf.data.data_check import check_model_fits, check_same_vocabulary
         from albert_tf.data.input_pipeline import Records
         from albert_tf.evaluation.held_out import held_out_examples, layer_similarities
         from albert_tf.model.trained_model import pretrainer_of
     models = {}
+    # All models are checked before the first is measured.
     for path in paths:
         trained = open_model(path, which=checkpoint, say=console.say, needs_head=True).trained
-        check_same_vocabulary(manifest, run=path, data=data)
-        check_model_fits(trained.config, manifest, data=data)
-        console.say(*untrained_positions(trained, manifest, data=data))
+        check_same_vocabulary(manifest, run=path, data=here)
+        check_model_fits(trained.config, manifest, data=here)
+        console.say(*untrained_positions(trained, manifest, data=here))
         models[path] = pretrainer_of(trained)
-    records = Records(data, manifest)
-    examples = held_out_examples(records, maximum=most)
+    records = Records(here, manifest)
+    examples = held_out_examples(records, maximum=eval_examples)
     with console:
         console.start("measuring", total=examples * len(models))
-        return examples, {
-            path: layer_similarities(model, records, examples=examples, progress=console)
-            for path, model in models.items()
+        measured = {
+            path: layer_similarities(each, records, examples=examples, progress=console)
+            for path, each in models.items()
         }
+    if plot is not None:
+        draw_layers(measured, plot)
+    if as_json:
+        found = [
+            {"model": str(path), "layers": [*map(dataclasses.asdict, rows)]}
+            for path, rows in measured.items()
+        ]
+        click.echo(json.dumps({"examples": examples, "models": found}))
+    else:
+        click.echo(f"{table(measured)}\n{examples:,} held-out examples of {data}")
 
 
 def table(measured: Measured) -> str:
