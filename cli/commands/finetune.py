@@ -176,10 +176,14 @@ def finetune(model: Path, output: Path, overwrite: bool, console: Console, **val
     max_time = values["max_time"]
     max_seconds = None if max_time is None else max_time - (time.monotonic() - started)
     job = make_job(data, settings, source=source, tokenizer=tokenizer, output=output, say=say)
+    # The flags that are no settings, good from any folder.
+    files = {name: [*map(from_anywhere, values[name])] for name in ("train", "evaluation", "test")}
+    folder = values["data"] and from_anywhere(values["data"])
+    recorded = {"model": os.path.abspath(model), **values, **files, "data": folder}
     with output_folder.claim(
         output,
         FINETUNE,
-        settings=recorded(model, values) | asdict(start) | asdict(settings),
+        settings=recorded | asdict(start) | asdict(settings),
         identity=identity(job, tests=data.tests),
         overwrite=overwrite,
     ) as finished:
@@ -215,14 +219,6 @@ def settings_of(values: Values) -> FineTuneConfig:
     if "epochs" in given:
         values |= dict.fromkeys({"steps", "warmup_steps"} - given)
     return take_config(FineTuneConfig, values)
-
-
-def recorded(model: Path, values: Values) -> Values:
-    """The flags that are no settings, as config.json records them."""
-    files = {name: [*map(from_anywhere, values[name])] for name in ("train", "evaluation", "test")}
-    folder = values["data"]
-    data = from_anywhere(folder) if folder else None
-    return {"model": os.path.abspath(model), **values, **files, "data": data}
 
 
 def check_settings_fit(settings: FineTuneConfig, kind: Kind) -> None:

@@ -176,6 +176,7 @@ def lead(
     None is returned where there was nothing to do.
     """
     with silent_stderr():
+        from albert_tf.hosts.hosts import shared_value
         from albert_tf.runs.checkpoints import newest_step
     goes_on = newest_step(asked.output) is not None and not overwrite
     if not (goes_on or overwrite) and (asked.output / METRICS).is_file():
@@ -192,7 +193,15 @@ def lead(
         overwrite=overwrite,
     ) as finished:
         if hosts.number > 1:
-            tell(run, is_finished=finished)
+            # Which `follow` receives.
+            told = {
+                "model": dataclasses.asdict(run.model_config),
+                "training": dataclasses.asdict(run.config),
+                "data": run.manifest.fingerprint,
+                "starts_trained": run.starts_trained,
+                "is_finished": finished,
+            }
+            shared_value(told, hosts)
         if finished:
             console.say(f"{asked.output} is finished already; nothing to do.")
             return None
@@ -220,20 +229,6 @@ def deadline_of(asked: Asked, run: "ResolvedRun") -> "Deadline | None":
         )
 
     return Deadline(asked.started + asked.budget, rewrite)
-
-
-def tell(run: "ResolvedRun", *, is_finished: bool) -> None:
-    """Send the other hosts what is trained; `follow` receives it."""
-    from albert_tf.hosts.hosts import shared_value
-
-    said = {
-        "model": dataclasses.asdict(run.model_config),
-        "training": dataclasses.asdict(run.config),
-        "data": run.manifest.fingerprint,
-        "starts_trained": run.starts_trained,
-        "is_finished": is_finished,
-    }
-    shared_value(said, run.hosts)
 
 
 def follow(asked: Asked, *, hosts: "Hosts", console: Console) -> "TrainResult | None":
