@@ -221,7 +221,9 @@ def export(
     sentence-transformers a model of any kind embeds texts by the mean of their tokens; best
     is one of finetune --task embed.
     """
+    from albert_tf.runs.checkpoints import arrays_sha256
     from albert_tf.runs.metrics import read_evaluations
+    from albert_tf.runs.run_record import EXPORTED_TASK, record_values
 
     output = output or Path(f"{run.resolve()}-{target}")
     found = earlier_export(output, overwrite=overwrite)
@@ -248,7 +250,11 @@ def export(
         "to": target,
         "evaluations": hashlib.sha256(shown.encode()).hexdigest(),
         "max_seq_length": length_of(model),
-        **identity(model, tokenizer),
+        # What decides the files.
+        "step": model.step,
+        "weights_sha256": arrays_sha256(model.weights),
+        "vocabulary_sha256": tokenizer.sha256,
+        **({EXPORTED_TASK: record_values(model.task)} if model.task else {}),
         **({"int8": int8} if int8 else {}),
     }
     if found is not None and not overwrite:
@@ -462,16 +468,3 @@ def load(run: Path, checkpoint: "Which | None", *, say: Say) -> "tuple[TrainedMo
 def length_of(model: "TrainedModel") -> int:
     """Tokens in the longest sequences that a model was trained on last."""
     return model.task.max_seq_length if model.task else model.max_seq_length
-
-
-def identity(model: "TrainedModel", tokenizer: "Tokenizer") -> Values:
-    """The part of the record that decides the files."""
-    from albert_tf.runs.checkpoints import arrays_sha256
-    from albert_tf.runs.run_record import EXPORTED_TASK, record_values
-
-    return {
-        "step": model.step,
-        "weights_sha256": arrays_sha256(model.weights),
-        "vocabulary_sha256": tokenizer.sha256,
-        **({EXPORTED_TASK: record_values(model.task)} if model.task else {}),
-    }

@@ -176,10 +176,18 @@ def make_data(
             making.dry_run(job, runner)
             console.say("Beam has checked the job; nothing was submitted (--dry_run).")
             return
+        # Without those that follow from others.
+        settings = {
+            **input_settings(values),
+            "vocab": from_anywhere(values["vocab"]),
+            **dataclasses.asdict(config),
+        }
+        if values["eval_text"]:
+            settings["eval_text"] = list(map(from_anywhere, values["eval_text"]))
         manifest = making.make_data(
             job,
             found,
-            settings=recorded_settings(values, config),
+            settings=settings,
             workers=workers,
             runner=runner,
             overwrite=overwrite,
@@ -205,15 +213,6 @@ def settings_of(values: Values) -> DataConfig:
             "stores none; leave one of them out."
         )
     return config
-
-
-def recorded_settings(values: Values, config: DataConfig) -> Values:
-    """The settings as config.json records them, without those that follow from others."""
-    vocab = from_anywhere(values["vocab"])
-    given = {**input_settings(values), "vocab": vocab, **dataclasses.asdict(config)}
-    if values["eval_text"]:
-        given["eval_text"] = list(map(from_anywhere, values["eval_text"]))
-    return given
 
 
 def take_runner(values: Values, *, output: Path | str | None) -> "Runner | None":
