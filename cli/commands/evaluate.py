@@ -43,11 +43,9 @@ from schemas.readable import listed
 from schemas.report import Section, Table, as_text
 
 if TYPE_CHECKING:
-    from albert_tf.evaluation.evaluate import Text
     from albert_tf.evaluation.minimal_pairs import MinimalPair
     from albert_tf.model.trained_model import TrainedModel
     from albert_tf.runs.metrics import Metrics
-    from pipeline.vocabulary.tokenizer import Tokenizer
 
 _PAIRS_FLAG = "--minimal-pairs"
 
@@ -191,11 +189,13 @@ def check_flags(run: Path, *, is_task: bool) -> None:
 def evaluate_run(run: Path, values: Values, console: Console) -> "Metrics":
     """What a run is worth on held-out text, which is kept in the run."""
     with silent_stderr():
-        from albert_tf.evaluation.evaluate import Scope
+        from albert_tf.data.input_pipeline import Records
+        from albert_tf.evaluation.evaluate import Scope, Text
         from albert_tf.evaluation.evaluate import evaluate as measure
         from albert_tf.model.trained_model import read_trained
     from albert_tf.runs.metrics import WORD_LOSSES
     from albert_tf.runs.run_record import recorded_manifest
+    from pipeline.dataset.manifest import write_held_out
     from pipeline.vocabulary.importing import read_vocabulary
 
     pairs = find_pairs(values["minimal_pairs"], maximum=values["pairs_per_paradigm"])
@@ -217,11 +217,30 @@ def evaluate_run(run: Path, values: Values, console: Console) -> "Metrics":
         sentences=tokenizer.encode([s for p in pairs for s in (p.good, p.bad)]),
         vocabulary=plain_vocabulary(tokenizer),
     )
-    text = None
+    text, trained = None, recorded_manifest(run)
     with contextlib.ExitStack() as held, console:
         if values["text"]:
+            # A data set of held-out documents, made as that of the model was.
             folder = held.enter_context(scratch_folder("evaluate"))
-            text = text_of(values, model, tokenizer=tokenizer, console=console, folder=folder)
+            files = find_held_out(
+                values["text"],
+                flag="--text",
+                language=values["language"],
+                input_format=values["input_format"],
+                on_passed_over=lambda note: console.say(f"passed over: {note}"),
+            )
+            console.say(*describe_inputs(files))
+            length = min(model.config.max_position_embeddings, LONGEST)
+            config = (
+                trained.config
+                if trained is not None
+                else DataConfig(max_seq_length=length).resolved(input_bytes=0)
+            )
+            manifest = write_held_out(files, config, tokenizer=tokenizer, output=folder)
+            name = listed((Path(path).name for path in values["text"]), most=1)
+            described = json.dumps([file.describe() for file in files], sort_keys=True)
+            hash_of = hashlib.sha256(described.encode()).hexdigest()
+            text = Text(name, hash_of, Records(folder, manifest))
         found = text.records.manifest if text else data and read_manifest(data)
         if found and not text:
             say_of_data(model, found, data=data, console=console)
@@ -233,7 +252,7 @@ def evaluate_run(run: Path, values: Values, console: Console) -> "Metrics":
             precision=values["precision"],
             progress=console,
         )
-        if found and (names := trained_files(found, recorded_manifest(run))):
+        if found and (names := trained_files(found, trained)):
             measured["trained_on"] = names
     keep(run, measured)
     return {name: measured[name] for name in measured if name != WORD_LOSSES}
@@ -282,38 +301,6 @@ def keep(run: Path, measured: "Metrics") -> None:
     except AlbertError as error:
         # A failure, which --quiet does not hide.
         tell(f"{error} The result is not kept.")
-
-
-def text_of(
-    values: Values, model: "TrainedModel", *, tokenizer: "Tokenizer", console: Console, folder: Path
-) -> "Text":
-    """Text as a data set of held-out documents, made as that of the model was."""
-    from albert_tf.data.input_pipeline import Records
-    from albert_tf.evaluation.evaluate import Text
-    from albert_tf.runs.run_record import recorded_manifest
-    from pipeline.dataset.manifest import write_held_out
-
-    paths = values["text"]
-    files = find_held_out(
-        paths,
-        flag="--text",
-        language=values["language"],
-        input_format=values["input_format"],
-        on_passed_over=lambda note: console.say(f"passed over: {note}"),
-    )
-    console.say(*describe_inputs(files))
-    known = recorded_manifest(model.folder)
-    longest = model.config.max_position_embeddings
-    config = (
-        known.config
-        if known is not None
-        else DataConfig(max_seq_length=min(longest, LONGEST)).resolved(input_bytes=0)
-    )
-    manifest = write_held_out(files, config, tokenizer=tokenizer, output=folder)
-    name = listed((Path(path).name for path in paths), most=1)
-    described = json.dumps([file.describe() for file in files], sort_keys=True)
-    hash_of = hashlib.sha256(described.encode()).hexdigest()
-    return Text(name, hash_of, Records(folder, manifest))
 
 
 def evaluate_task(model: Path, values: Values, console: Console) -> "Metrics":
