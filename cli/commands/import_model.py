@@ -91,11 +91,21 @@ def import_model(
     taken = take_vocabulary(source, vocab, rules)
     model = take_model(source, taken)
     paths = {"source": source, "vocab": vocab}
+    # What decides the files.
+    identity: Values = {"vocabulary": taken.tokenizer.sha256}
+    if model is not None:
+        from albert_tf.runs.checkpoints import arrays_sha256
+
+        identity |= {
+            "model": dataclasses.asdict(model.config),
+            "weights": arrays_sha256(model.weights),
+            **({"task": dataclasses.asdict(model.task)} if model.task else {}),
+        }
     with output_folder.claim(
         output,
         IMPORT,
         settings={n: p and os.path.abspath(p) for n, p in paths.items()} | rules,
-        identity=identity(taken, model=model),
+        identity=identity,
         overwrite=overwrite,
     ) as finished:
         if finished:
@@ -219,20 +229,6 @@ def take_model(source: Path, taken: TakenVocabulary) -> "TrainedModel | None":
             "trained with, using --vocab if it is elsewhere."
         )
     return model if order is None else with_rows(model, order)
-
-
-def identity(taken: TakenVocabulary, *, model: "TrainedModel | None") -> Values:
-    """What decides the files."""
-    if model is None:
-        return {"vocabulary": taken.tokenizer.sha256}
-    from albert_tf.runs.checkpoints import arrays_sha256
-
-    return {
-        "vocabulary": taken.tokenizer.sha256,
-        "model": dataclasses.asdict(model.config),
-        "weights": arrays_sha256(model.weights),
-        **({"task": dataclasses.asdict(model.task)} if model.task else {}),
-    }
 
 
 def write(output: Path, taken: TakenVocabulary, *, model: "TrainedModel | None") -> None:

@@ -28,7 +28,7 @@ from schemas.layout import (
     SPM_MODEL,
     TENSORBOARD,
 )
-from schemas.manifest import DatasetManifest, read_manifest
+from schemas.manifest import read_manifest
 from schemas.readable import duration
 
 if TYPE_CHECKING:
@@ -57,7 +57,16 @@ def resolve(
 
     manifest = read_manifest(asked.data)
     check_data(manifest, data=asked.data)
-    asked = fitting(asked, manifest)
+    # Without those settings of the recipe that have no use here.
+    kept = useful(
+        asked.recipe, has_documents=manifest.has_documents, begins_anew=asked.init_from is None
+    )
+    left_out = {
+        name: getattr(TrainConfig, name)
+        for name in asked.recipe
+        if name not in kept and name not in asked.given
+    }
+    asked = dataclasses.replace(asked, config=dataclasses.replace(asked.config, **left_out))
     if asked.init_from is not None and not asked.is_model_given:
         folder = asked.output if goes_on else asked.init_from
         run_config(folder)
@@ -119,20 +128,6 @@ def check_duration(seconds: float, asked: Asked, *, is_alone: bool, console: Con
     if is_alone:
         raise SettingError(f"{long}; give --yes to start it all the same; {shorter}.")
     console.say(f"Note: {long}; {shorter}.")
-
-
-def fitting(asked: Asked, manifest: DatasetManifest) -> Asked:
-    """The same without those settings of the recipe that have no use here."""
-    kept = useful(
-        asked.recipe, has_documents=manifest.has_documents, begins_anew=asked.init_from is None
-    )
-    left_out = {
-        name: getattr(TrainConfig, name)
-        for name in asked.recipe
-        if name not in kept and name not in asked.given
-    }
-    config = dataclasses.replace(asked.config, **left_out)
-    return dataclasses.replace(asked, config=config)
 
 
 def as_begun(asked: Asked) -> Asked:
