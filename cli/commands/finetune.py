@@ -157,9 +157,16 @@ def finetune(model: Path, output: Path, overwrite: bool, console: Console, **val
     from pipeline.vocabulary.importing import notes_on, read_vocabulary
 
     say = console.say
-    start, settings = take_config(Start, values), settings_of(values)
+    start, recipe = take_config(Start, values), TASK_RECIPES.get(values.pop("recipe"), {})
+    given, task = apply_recipe(FineTuneConfig, values, recipe=recipe), task_called(values["task"])
+    if task.kind == "embed" and "batch_size" not in given:
+        values["batch_size"] = EMBED_BATCH
+    if "epochs" in given:
+        # They win over the steps of a recipe.
+        values |= dict.fromkeys({"steps", "warmup_steps"} - given)
+    settings = take_config(FineTuneConfig, values)
     output_folder.check_is_not(output, model, what="the model to start from")
-    spec = with_columns(task_called(values["task"]), values)
+    spec = with_columns(task, values)
     check_settings_fit(settings, spec.kind)
     paths = task_paths(values, spec)
     tokenizer = read_vocabulary(model)
@@ -208,17 +215,6 @@ def finetune(model: Path, output: Path, overwrite: bool, console: Console, **val
         f"       albert predict {tuned} --input FILE",
         f"       albert export {tuned} --to hf --output {export}",
     )
-
-
-def settings_of(values: Values) -> FineTuneConfig:
-    """The settings; epochs that were given win over the steps of a recipe."""
-    recipe = TASK_RECIPES.get(values.pop("recipe"), {})
-    given = apply_recipe(FineTuneConfig, values, recipe=recipe)
-    if task_called(values["task"]).kind == "embed" and "batch_size" not in given:
-        values["batch_size"] = EMBED_BATCH
-    if "epochs" in given:
-        values |= dict.fromkeys({"steps", "warmup_steps"} - given)
-    return take_config(FineTuneConfig, values)
 
 
 def check_settings_fit(settings: FineTuneConfig, kind: Kind) -> None:

@@ -133,7 +133,15 @@ def make_data(
     """
     start = time.monotonic()
     check_address_space(LEAST_MEMORY)
-    config = settings_of(values)
+    refuse_stray(values["beam_options"])
+    if values["eval_text"] and not is_given("eval_fraction"):
+        values["eval_fraction"] = 0.0
+    config = take_config(DataConfig, values)
+    if config.examples == "on-the-fly" and is_typed("dupe_factor"):
+        raise SettingError(
+            "--dupe-factor says how many copies are stored, and --examples on-the-fly "
+            "stores none; leave one of them out."
+        )
     with contextlib.nullcontext() if is_debugging() else silent_logging():
         runner = take_runner(values, output=output)
         if not plan:
@@ -199,20 +207,6 @@ def make_data(
         console.say(f"{output} is finished already; nothing to do.")
         return
     console.say(*closing_lines(manifest, job.output, time.monotonic() - start))
-
-
-def settings_of(values: Values) -> DataConfig:
-    """The settings of the data set, taken out of all values."""
-    refuse_stray(values["beam_options"])
-    if values["eval_text"] and not is_given("eval_fraction"):
-        values["eval_fraction"] = 0.0
-    config = take_config(DataConfig, values)
-    if config.examples == "on-the-fly" and is_typed("dupe_factor"):
-        raise SettingError(
-            "--dupe-factor says how many copies are stored, and --examples on-the-fly "
-            "stores none; leave one of them out."
-        )
-    return config
 
 
 def take_runner(values: Values, *, output: Path | str | None) -> "Runner | None":
