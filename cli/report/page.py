@@ -95,12 +95,11 @@ def _key(section: Section) -> str:
     """Which colour is which run, and which lines are training and held-out text."""
     if not section.runs:
         return ""
-    runs = []
-    if len(section.runs) > 1:
-        for run, title in enumerate(section.runs):
-            colour, dashes = style_of(run)
-            swatch = _swatch(colour, dashes=dashes, width=3)
-            runs.append(f"<li>{swatch} {_escaped(title)}</li>")
+    runs = [
+        f"<li>{_swatch(*style_of(run), width=3)} {_escaped(title)}</li>"
+        for run, title in enumerate(section.runs)
+        if len(section.runs) > 1
+    ]
     kinds = (
         f"<li>{_swatch('ink', width=1.2)} training</li>"
         f"<li>{_swatch('ink', width=2, is_marked=True)} held out</li>"
@@ -109,7 +108,7 @@ def _key(section: Section) -> str:
 
 
 def _swatch(
-    colour: str, *, width: float, dashes: tuple[float, ...] = (), is_marked: bool = False
+    colour: str, dashes: tuple[float, ...] = (), *, width: float, is_marked: bool = False
 ) -> str:
     pattern = ",".join(str(dash * width) for dash in dashes)
     dot = '<circle cx="14" cy="5" r="3.5"/>' if is_marked else ""
