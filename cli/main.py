@@ -18,22 +18,24 @@ from typing import Any, NoReturn
 import click
 
 from cli import ended_by
-from cli.commands.analyze import analyze
-from cli.commands.embed import embed
-from cli.commands.evaluate import evaluate
-from cli.commands.export import export
-from cli.commands.fill_mask import fill_mask
-from cli.commands.finetune import finetune
-from cli.commands.import_model import import_model
-from cli.commands.inspect import inspect
-from cli.commands.make_data import make_data
-from cli.commands.order import order
-from cli.commands.plan import plan
-from cli.commands.predict import predict
-from cli.commands.pretrain import pretrain
-from cli.commands.report import report
-from cli.commands.vocab import vocab
-from cli.commands.worker import worker
+from cli.commands import (
+    analyze,
+    embed,
+    evaluate,
+    export,
+    fill_mask,
+    finetune,
+    import_model,
+    inspect,
+    make_data,
+    order,
+    plan,
+    predict,
+    pretrain,
+    report,
+    vocab,
+    worker,
+)
 from cli.support.console import is_debugging, tell
 from schemas import __version__
 from schemas.errors import ENDING, FORM, AlbertError
@@ -283,11 +285,17 @@ def cli() -> None:
 
 # In the order of a person's questions.
 TOPICS = {
-    "From text to a model": (vocab, make_data, pretrain),
-    "How good it is": (evaluate, fill_mask, order, report, inspect),
-    "Use it for a task": (finetune, predict, embed),
-    "In and out of other programs": (export, import_model),
-    "Look closer": (plan, analyze, worker),
+    "From text to a model": (vocab.vocab, make_data.make_data, pretrain.pretrain),
+    "How good it is": (
+        evaluate.evaluate,
+        fill_mask.fill_mask,
+        order.order,
+        report.report,
+        inspect.inspect,
+    ),
+    "Use it for a task": (finetune.finetune, predict.predict, embed.embed),
+    "In and out of other programs": (export.export, import_model.import_model),
+    "Look closer": (plan.plan, analyze.analyze, worker.worker),
 }
 # What people look for under other names.
 INSTEAD = {
