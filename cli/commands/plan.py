@@ -144,8 +144,7 @@ def figures_of(data: Path | None, values: Values, *, is_measured: bool) -> Value
     if is_measured:
         take_jax(Console(quiet=False))
     from albert_tf.data.data_check import check_has_training_examples, check_model_fits
-    from albert_tf.planning.cost import MACHINES, predictions_of, training_flops
-    from albert_tf.planning.cost import plan as make_plan
+    from albert_tf.planning import cost
 
     manifest = read_manifest(data) if data is not None else None
     config = resolve_model(values["model"], values["overrides"], manifest)
@@ -165,18 +164,18 @@ def figures_of(data: Path | None, values: Values, *, is_measured: bool) -> Value
         check_has_training_examples(manifest, data=data)
         examples, length = manifest.config, round(manifest.statistics["mean_length"])
     train = TrainConfig(**{name: values[name] for name in TRAIN_FIELDS})
-    machines = MACHINES
+    machines = cost.MACHINES
     if is_measured:
         with silent_stderr():
             from albert_tf.training.timing import step_seconds
 
             rate = train.batch_size / step_seconds(config, examples, train, length=length)
-        predictions = predictions_of(examples, length)
-        flops = rate * training_flops(config, length=length, predictions=predictions)
+        predictions = cost.predictions_of(examples, length)
+        flops = rate * cost.training_flops(config, length=length, predictions=predictions)
         machines = {
             f"this machine, {rounded(rate)} sequences/s, {prefixed(flops, 'FLOP')}/s": flops
         }
-    figures = make_plan(config, examples, train, machines, length=length)
+    figures = cost.plan(config, examples, train, machines, length=length)
     if manifest is not None:
         number = manifest.num_examples(TRAIN)
         figures["passes_over_data"] = figures["sequences"] / number
