@@ -289,8 +289,7 @@ def export(
                 f"--output: another command wrote {output} meanwhile; give another "
                 "folder, or --overwrite once that has ended."
             )
-    console.say(*notes)
-    console.say(f"{output}: step {model.step:,} of {run}, for {target}")
+    console.say(*notes, f"{output}: step {model.step:,} of {run}, for {target}")
 
 
 def check_graphs(target: str, *, int8: bool, data: str | None) -> None:
