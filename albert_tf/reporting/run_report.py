@@ -14,7 +14,6 @@ import numpy as np
 
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters
 from albert_tf.reporting.learning_curves import QUANTITIES, curves, not_comparable
-from albert_tf.runs import metrics
 from albert_tf.runs.metrics import (
     WORD_LOSSES,
     Float,
@@ -22,9 +21,13 @@ from albert_tf.runs.metrics import (
     best_evaluation,
     bits_per_character,
     collapse_warning,
+    comparison,
+    heading,
     margin,
+    minimal_pairs,
     perplexity,
     read_metrics,
+    sentences,
     text_of,
     value_text,
     with_interval,
@@ -179,7 +182,7 @@ def _sentences(run: Run) -> Iterator[str]:
     if warning := collapse_warning([unknown | line for line in run.of_split(EVAL)]):
         yield warning
     for one in run.evaluations:
-        yield f"{metrics.heading(one)}: {' '.join(metrics.sentences(one))}"
+        yield f"{heading(one)}: {' '.join(sentences(one))}"
 
 
 _OVERVIEW = (
@@ -262,8 +265,8 @@ def _against_counting(runs: Sequence[Run]) -> Iterator[Table]:
     columns: Sequence[str] = ()
     for run in runs:
         for one in run.evaluations:
-            text, step = metrics.text_of(one), one["step"]
-            table = metrics.comparison(one)
+            text, step = text_of(one), one["step"]
+            table = comparison(one)
             columns = table.columns[1:]
             rows += [(run.title, text, step, *row) for row in table.rows]
         newest: Metrics = max(
@@ -271,7 +274,7 @@ def _against_counting(runs: Sequence[Run]) -> Iterator[Table]:
             key=lambda one: (one["step"], one["minimal_pairs"]["pairs"]),
             default={},
         )
-        if pairs := metrics.minimal_pairs(newest):
+        if pairs := minimal_pairs(newest):
             titles.append(f"{run.title}, step {newest['step']:,}")
             for paradigm, right, _ in pairs.rows:
                 scores.setdefault(str(paradigm), {})[titles[-1]] = right

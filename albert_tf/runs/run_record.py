@@ -339,7 +339,6 @@ def _step_seconds(lines: list[Metrics]) -> float | None:
 # The key under which the record of an export holds what `task.json` says.
 EXPORTED_TASK = "task"
 
-Taken = TypeVar("Taken")
 # The types of single values in `task.json`.
 _PLAIN = (str, int, bool, str | None, int | None, float | None)
 
@@ -380,7 +379,7 @@ def _record_of(values: Any, *, path: Path) -> TaskRecord:
         return _taken(TaskRecord, {**values, "spec": spec})
 
 
-def _taken(kind: type[Taken], values: Values) -> Taken:
+def _taken(kind: type[Config], values: Values) -> Config:
     """The fields of a dataclass in an object."""
     given = {}
     for field in dataclasses.fields(kind):  # type: ignore[arg-type]
