@@ -193,7 +193,7 @@ def evaluate_run(run: Path, values: Values, console: Console) -> "Metrics":
         from albert_tf.evaluation.evaluate import Scope, Text
         from albert_tf.evaluation.evaluate import evaluate as measure
         from albert_tf.model.trained_model import read_trained
-    from albert_tf.runs.metrics import WORD_LOSSES
+    from albert_tf.runs.metrics import WORD_LOSSES, write_evaluation
     from albert_tf.runs.run_record import recorded_manifest
     from pipeline.dataset.manifest import write_held_out
     from pipeline.vocabulary.importing import read_vocabulary
@@ -254,7 +254,11 @@ def evaluate_run(run: Path, values: Values, console: Console) -> "Metrics":
         )
         if found and (names := trained_files(found, trained)):
             measured["trained_on"] = names
-    keep(run, measured)
+    try:
+        write_evaluation(run, measured)
+    except AlbertError as error:
+        # It is shown all the same; a failure, which --quiet does not hide.
+        tell(f"{error} The result is not kept.")
     return {name: measured[name] for name in measured if name != WORD_LOSSES}
 
 
@@ -290,17 +294,6 @@ def say_of_data(
             f"The sentence task of {model.folder} is {task} and the labels of {data} "
             f"are of {of_data}: sentence_loss and sentence_accuracy say little."
         )
-
-
-def keep(run: Path, measured: "Metrics") -> None:
-    """Keep an evaluation in its run; where that fails, it is shown all the same."""
-    from albert_tf.runs.metrics import write_evaluation
-
-    try:
-        write_evaluation(run, measured)
-    except AlbertError as error:
-        # A failure, which --quiet does not hide.
-        tell(f"{error} The result is not kept.")
 
 
 def evaluate_task(model: Path, values: Values, console: Console) -> "Metrics":

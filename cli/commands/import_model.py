@@ -88,13 +88,16 @@ def import_model(
     before SentencePiece, such as lowering the case, is written into that model. A
     fine-tuned ALBERT of Hugging Face becomes a fine-tuned model, for predict.
     """
+    from pipeline.vocabulary.writing import MAX_LENGTH, imported_manifest, write_vocabulary
+
     taken = take_vocabulary(source, vocab, rules)
     model = take_model(source, taken)
     paths = {"source": source, "vocab": vocab}
     # What decides the files.
     identity: Values = {"vocabulary": taken.tokenizer.sha256}
     if model is not None:
-        from albert_tf.runs.checkpoints import arrays_sha256
+        from albert_tf.runs.checkpoints import Checkpoint, arrays_sha256, save_checkpoint
+        from albert_tf.runs.run_record import write_record
 
         identity |= {
             "model": dataclasses.asdict(model.config),
@@ -111,7 +114,23 @@ def import_model(
         if finished:
             console.say(f"{output} is finished already; nothing to do.")
             return
-        write(output, taken, model=model)
+        # Weights and task, if there are any, and the vocabulary; its manifest last.
+        length = MAX_LENGTH
+        if model is not None:
+            length = model.max_seq_length
+            write_json(output / MODEL_CONFIG, dataclasses.asdict(model.config))
+            state = {"step": 0, "untrained": list(model.untrained)}
+            checkpoint = Checkpoint(model.weights, {}, state)
+            save_checkpoint(output, checkpoint, is_best=model.task is not None)
+            if model.task is not None:
+                write_record(output, model.task)
+        write_vocabulary(
+            taken.data,
+            imported_manifest(taken.tokenizer, before=taken.before, config=taken.kept._asdict()),
+            tokenizer=taken.tokenizer,
+            output=output,
+            max_length=length,
+        )
     console.say(*summary(output, taken, model=model))
 
 
@@ -229,32 +248,6 @@ def take_model(source: Path, taken: TakenVocabulary) -> "TrainedModel | None":
             "trained with, using --vocab if it is elsewhere."
         )
     return model if order is None else with_rows(model, order)
-
-
-def write(output: Path, taken: TakenVocabulary, *, model: "TrainedModel | None") -> None:
-    """Write weights and task, if there are any, and the vocabulary; manifest last."""
-    from pipeline.vocabulary.writing import MAX_LENGTH, imported_manifest, write_vocabulary
-
-    length = MAX_LENGTH
-    if model is not None:
-        from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
-
-        length = model.max_seq_length
-        write_json(output / MODEL_CONFIG, dataclasses.asdict(model.config))
-        state = {"step": 0, "untrained": list(model.untrained)}
-        checkpoint = Checkpoint(model.weights, {}, state)
-        save_checkpoint(output, checkpoint, is_best=model.task is not None)
-        if model.task is not None:
-            from albert_tf.runs.run_record import write_record
-
-            write_record(output, model.task)
-    write_vocabulary(
-        taken.data,
-        imported_manifest(taken.tokenizer, before=taken.before, config=taken.kept._asdict()),
-        tokenizer=taken.tokenizer,
-        output=output,
-        max_length=length,
-    )
 
 
 def summary(output: Path, taken: TakenVocabulary, *, model: "TrainedModel | None") -> Iterator[str]:
