@@ -428,13 +428,11 @@ def read_worth(folder: Path) -> Values:
         raise AlbertError(reason)
     result: Values = read_json(path)
     with undamaged(path, remedy="put the file back as it was written"):
-        name = result["metric"]
-        _ = result["step"], result["examples"], result["metrics"][name] + 0.0
-        for values in (result["metrics"], *result["baselines"].values()):
-            _ = [value + 0.0 for value in values.values()]
-        for measure in result["metrics"]:
-            low, high = result["intervals"][measure]
-            _ = low + high
+        # Whatever is shown of it can be shown.
+        _ = result["step"], result["examples"]
+        measures_table(result)
+        labels_table(result)
+        list(verdict(result))
     return result
 
 
