@@ -216,27 +216,27 @@ def _activation(values: Values, *, source: Path) -> tuple[Activation, tuple[str,
 
 def find_tensors(folder: Path) -> Tensors:
     """All tensors, under the names they have in AlbertForPreTraining."""
-    places: dict[str, tuple[Path, str]] = {}
+    places: dict[str, Path] = {}
     shapes: Shapes = {}
     for path in _weight_files(folder):
         try:
             found = tensor_shapes(path)
         except TensorFileError as error:
             raise _unreadable(path, error) from error
-        places |= {name: (path, name) for name in found}
+        places |= dict.fromkeys(found, path)
         shapes |= found
-    if not any(name.startswith(_PREFIX) for name in shapes):
-        # An AlbertModel alone is saved without the prefix.
-        places = {_PREFIX + name: place for name, place in places.items()}
-        shapes = {_PREFIX + name: shape for name, shape in shapes.items()}
+    # An AlbertModel alone is saved without it.
+    prefix = "" if any(name.startswith(_PREFIX) for name in shapes) else _PREFIX
 
     def load(name: str) -> Any:
-        path, original = places[name]
+        original = name.removeprefix(prefix)
+        path = places[original]
         try:
             return read_tensors(path, [original])[original]
         except TensorFileError as error:
             raise _unreadable(path, error) from error
 
+    shapes = {prefix + name: shape for name, shape in shapes.items()}
     return Tensors(folder / MODEL_WEIGHTS, shapes, load)
 
 
