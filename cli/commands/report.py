@@ -1,5 +1,6 @@
 """`albert report`: data sets and runs on one page for people."""
 
+import itertools
 import os
 from pathlib import Path
 
@@ -92,11 +93,8 @@ def titles_of(paths: list[Path]) -> dict[Path, str]:
     ['a/run', 'b/run', 'data']
     """
     parts = {path: Path(os.path.abspath(path)).parts for path in paths}
-    depth = 1
-    while depth < max(map(len, parts.values())):
-        if len({names[-depth:] for names in parts.values()}) == len(paths):
-            break
-        depth += 1
+    number = len(set(parts.values()))
+    depth = next(n for n in itertools.count(1) if len({p[-n:] for p in parts.values()}) == number)
     lasts = [names[-1] for names in parts.values()]
     return {
         path: "/".join(names[-(depth if lasts.count(names[-1]) > 1 else 1) :])

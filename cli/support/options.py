@@ -401,9 +401,12 @@ def derived_settings(config: Any, resolved: Any) -> Iterator[str]:
     >>> list(derived_settings(config, config.resolved(input_bytes=0)))
     ['derived: --max-predictions-per-seq 77']
     """
-    names = [field.name for field in dataclasses.fields(config)]
-    values = {n: getattr(resolved, n) for n in names if getattr(config, n) is None}
-    known = {name: value for name, value in values.items() if value is not None}
+    known = {
+        field.name: value
+        for field in dataclasses.fields(config)
+        if getattr(config, field.name) is None
+        and (value := getattr(resolved, field.name)) is not None
+    }
     if known:
         shown = (
             f"{flag_name(n)} {v if isinstance(v, str) else json.dumps(v)}" for n, v in known.items()
