@@ -130,8 +130,8 @@ def best_null_threshold(
     threshold = null_scores[order[0]] - 1.0
     for place, number in enumerate(order):
         total += answered[number] - unanswered[number]
-        following = order[place + 1] if place + 1 < len(order) else None
-        is_last = following is None or null_scores[following] != null_scores[number]
+        following = order[place + 1 : place + 2]
+        is_last = all(null_scores[each] != null_scores[number] for each in following)
         if is_last and total > best:
             best, threshold = total, null_scores[number]
     return threshold, best / len(order)

@@ -124,23 +124,18 @@ def features_of(example: TaskExample) -> dict[str, float]:
 
     Of a text without words only that it is a text.
     """
-    features: dict[str, float] = {"": 1.0}
-    parts = [words_of(example.text), words_of(example.text_pair or "")]
+    parts, names = [words_of(example.text), words_of(example.text_pair or "")], [""]
     for mark, words in zip(("", "2 "), parts, strict=True):
-        neighbours = map(" ".join, itertools.pairwise(words))
-        for name in (*words, *neighbours):
-            features[mark + name] = 1.0
-    norm = max(len(features), 1) ** 0.5
-    features = {name: value / norm for name, value in features.items()}
+        names += [mark + name for name in (*words, *map(" ".join, itertools.pairwise(words)))]
+    features = dict.fromkeys(names, 1.0 / len(set(names)) ** 0.5)
     if example.text_pair is not None:
         first, second = map(set, parts)
-        for name, share in {
+        features |= {
             "= shared of both": _share(first & second, first | second),
             "= shared of first": _share(first & second, first),
             "= shared of second": _share(first & second, second),
             "= length": _share(first, second) if len(first) < len(second) else 1.0,
-        }.items():
-            features[name] = share
+        }
     return features
 
 
