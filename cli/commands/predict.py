@@ -112,8 +112,7 @@ def predict(
         given = found.encoded(examples)
         if not lost:
             say_lost(given, found.tuned.record, say=lost.append)
-            for sentence in lost:
-                say(sentence)
+            say(*lost)
         answered = found.answers(given)
         if output is not None:
             is_csv = output.suffix == ".csv"
