@@ -20,7 +20,6 @@ from albert_tf.tasks.task import (
     Task,
     label_scores,
     most_frequent,
-    scores_by_label,
     scores_of_label,
     softmax,
     taken,
@@ -161,7 +160,7 @@ class Tag(Task):
             }
         true, predicted = map(np.concatenate, (targets, predictions))
         scores = label_scores(true, predicted, range(len(labels)))
-        return {"labels": scores_by_label(labels, scores)}
+        return {"labels": dict(zip(labels, scores, strict=True))}
 
     def _entities(self, targets: Targets, predictions: Targets) -> dict[str, Found]:
         """How many entities of each type were found, and of all under ""."""

@@ -197,17 +197,12 @@ def scores_of_label(precision: float, recall: float, f1: float, support: int) ->
     return {"precision": precision, "recall": recall, "f1": f1, "support": support}
 
 
-def label_scores(targets: Any, predictions: Any, labels: Any) -> Sequence[Array]:
-    """Precision, recall, F1 and support of each label, `[L]` each, by scikit-learn."""
-    scores: Sequence[Array] = metrics.precision_recall_fscore_support(
+def label_scores(targets: Any, predictions: Any, labels: Any) -> list[Result]:
+    """The measures of each label, by scikit-learn."""
+    columns = metrics.precision_recall_fscore_support(
         targets, predictions, labels=labels, average=None, zero_division=0.0
     )
-    return scores
-
-
-def scores_by_label(labels: Sequence[str], scores: Sequence[Array]) -> Result:
-    """Precision, recall, F1 and support of each label, `[L]` each, by its name."""
-    columns = (map(float, each) for each in scores[:3])
-    supports = map(int, scores[3])
-    rows = zip(labels, *columns, supports, strict=True)
-    return {label: scores_of_label(*values) for label, *values in rows}
+    return [
+        scores_of_label(float(precision), float(recall), float(f1), int(support))
+        for precision, recall, f1, support in zip(*columns, strict=True)
+    ]

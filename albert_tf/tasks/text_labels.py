@@ -4,6 +4,7 @@ Outputs are logits: `[L]` of `classify` and `multilabel`, `[1]` of `regress`, `[
 `choose`.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +22,6 @@ from albert_tf.tasks.task import (
     best_threshold,
     label_scores,
     mean_of,
-    scores_by_label,
     sigmoid,
     softmax,
     taken,
@@ -58,11 +58,11 @@ class Classify(Task):
         numbers = range(len(self.spec.labels))
         scores = label_scores(targets, predictions, numbers)
         table = metrics.confusion_matrix(targets, predictions, labels=numbers)
-        recall, support = scores[1], scores[3]
+        recalls = [each["recall"] for each in scores if each["support"]]
         return {
-            "labels": scores_by_label(self.spec.labels, scores),
+            "labels": dict(zip(self.spec.labels, scores, strict=True)),
             "confusion": table.tolist(),
-            "balanced_accuracy": float(recall[support > 0].mean()),
+            "balanced_accuracy": float(np.mean(recalls)),
         }
 
 
@@ -105,8 +105,10 @@ class MultiLabel(Task):
             if metric == "micro_f1":
                 return float(MEASURES["f1"](*map(np.ravel, both)))
             is_there = np.logical_or(*both).any(axis=0)
-            scores = _scores_of_columns(*both)[2][is_there]
-            return float(scores.mean()) if len(scores) else 0.0
+            scores = [
+                each["f1"] for each in itertools.compress(_scores_of_columns(*both), is_there)
+            ]
+            return float(np.mean(scores)) if scores else 0.0
 
         return f1
 
@@ -135,15 +137,15 @@ class MultiLabel(Task):
     def by_label(self, targets: Targets, predictions: Targets) -> Result:
         """Precision, recall and F1 of each label."""
         scores = _scores_of_columns(np.asarray(targets), np.asarray(predictions))
-        return {"labels": scores_by_label(self.spec.labels, scores)}
+        return {"labels": dict(zip(self.spec.labels, scores, strict=True))}
 
     def _names(self, value: Sequence[int]) -> list[str]:
         pairs = zip(self.spec.labels, value, strict=True)
         return [label for label, is_given in pairs if is_given]
 
 
-def _scores_of_columns(true: Array, predicted: Array) -> Sequence[Array]:
-    """Precision, recall, F1 and support, `[L]` each, of 0 or 1 for each label `[N, L]`.
+def _scores_of_columns(true: Array, predicted: Array) -> list[Result]:
+    """The measures of each label, of 0 or 1 for each `[N, L]`.
 
     scikit-learn takes a single column for two labels, 0 and 1.
     """
