@@ -43,18 +43,17 @@ class Found(NamedTuple):
     @property
     def precision(self) -> float:
         """Of what was found, the share that is right."""
-        return self.right / self.said if self.said else 0.0
+        return self.right / max(self.said, 1)
 
     @property
     def recall(self) -> float:
         """Of what is there, the share that was found."""
-        return self.right / self.wanted if self.wanted else 0.0
+        return self.right / max(self.wanted, 1)
 
     @property
     def f1(self) -> float:
         """The harmonic mean of both."""
-        both = self.said + self.wanted
-        return 2 * self.right / both if both else 0.0
+        return 2 * self.right / max(self.said + self.wanted, 1)
 
 
 def count_entities(
