@@ -103,7 +103,7 @@ def find_given_inputs(values: Values, console: Console) -> tuple[list[InputFile]
 
     Says how each is read.
     """
-    from pipeline.reading.inputs import find_inputs, split_key
+    from pipeline.reading.inputs import find_held_out, find_inputs, real_path, split_key
 
     notes: list[str] = []
     given = [path for kind in KINDS for path in values[kind]]
@@ -123,7 +123,22 @@ def find_given_inputs(values: Values, console: Console) -> tuple[list[InputFile]
         }
         files = find_inputs({kind: values[kind] for kind in KINDS}, **settings)
         if held_out:
-            files = held_apart(files, held_out, settings)
+            apart = find_held_out(held_out, flag="--eval-text", **settings)
+            places = {real_path(file.path) for file in apart}
+            known = {real_path(file.path): file for file in files}
+            files = [file for file in files if real_path(file.path) not in places]
+            if not files:
+                raise SettingError(
+                    "--eval-text names every file of the text, so that none is left to train "
+                    "on; leave some out."
+                )
+            # A file that is named as training text too is read as its flag there says.
+            files += [
+                known.get(real_path(file.path), file)._replace(is_held_out=True)
+                if not file.text_key
+                else file
+                for file in apart
+            ]
     for note in notes[:SHOWN_NOTES]:
         console.say(f"passed over: {note}")
     if len(notes) > SHOWN_NOTES:
@@ -149,32 +164,6 @@ def describe_inputs(files: Iterable[InputFile]) -> Iterator[str]:
         if not row.is_segmented:
             said += f" ({group[0].language}{source})"
         yield said
-
-
-def held_apart(
-    files: list[InputFile], patterns: Sequence[str], settings: Values
-) -> list[InputFile]:
-    """All files, of which those that --eval-text names are only held out.
-
-    A file that is named as training text too is read as its flag there says.
-    """
-    from pipeline.reading.inputs import find_held_out, real_path
-
-    held_out = find_held_out(patterns, flag="--eval-text", **settings)
-    places = {real_path(file.path) for file in held_out}
-    known = {real_path(file.path): file for file in files}
-    training = [file for file in files if real_path(file.path) not in places]
-    if not training:
-        raise SettingError(
-            "--eval-text names every file of the text, so that none is left to train "
-            "on; leave some out."
-        )
-    return training + [
-        known.get(real_path(file.path), file)._replace(is_held_out=True)
-        if not file.text_key
-        else file
-        for file in held_out
-    ]
 
 
 def refuse_stray(arguments: Sequence[str], *, takes_options: bool = True) -> None:
