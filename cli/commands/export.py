@@ -235,7 +235,19 @@ def export(
                 f"--to saved-model needs TensorFlow, and KERAS_BACKEND is "
                 f"{backend.backend()}; unset KERAS_BACKEND."
             )
-    check_graphs(target, int8=int8, data=data)
+    if target not in WITH_GRAPHS:
+        if int8 or data:
+            raise SettingError(
+                f"{'--int8' if int8 else '--data'} is for --to {' and '.join(WITH_GRAPHS)}; "
+                "leave it out."
+            )
+    elif not all(map(importlib.util.find_spec, ("onnx", "onnxruntime"))):
+        raise SettingError(
+            f"--to {target} needs onnx and onnxruntime, which are not installed; "
+            'pip install "albert-pretraining[onnx]" adds them.'
+        )
+    elif data and not int8:
+        raise SettingError("--data measures what --int8 costs; give that too.")
     origin, tokenizer = load(run, checkpoint, say=console.say)
     model = origin
     if target == SENTENCES:
@@ -290,23 +302,6 @@ def export(
                 "folder, or --overwrite once that has ended."
             )
     console.say(*notes, f"{output}: step {model.step:,} of {run}, for {target}")
-
-
-def check_graphs(target: str, *, int8: bool, data: str | None) -> None:
-    """Refuse flags without effect, and graphs without the libraries that check them."""
-    if target not in WITH_GRAPHS:
-        if int8 or data:
-            raise SettingError(
-                f"{'--int8' if int8 else '--data'} is for --to {' and '.join(WITH_GRAPHS)}; "
-                "leave it out."
-            )
-    elif not all(map(importlib.util.find_spec, ("onnx", "onnxruntime"))):
-        raise SettingError(
-            f"--to {target} needs onnx and onnxruntime, which are not installed; "
-            'pip install "albert-pretraining[onnx]" adds them.'
-        )
-    elif data and not int8:
-        raise SettingError("--data measures what --int8 costs; give that too.")
 
 
 def measuring(
