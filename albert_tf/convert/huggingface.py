@@ -178,7 +178,21 @@ def read_parts(folder: Path, values: Values) -> tuple[Tensors, ModelConfig, tupl
         )
     activation, notes = _activation(values, source=source)
     config = architecture(values, source=source, activation=activation, group_of=huggingface_group)
-    tensors = _without_tied(find_tensors(folder))
+    tensors = find_tensors(folder)
+    # Without the second names of those that the output layer shares.
+    shapes, load, places = dict(tensors.shapes), tensors.load, dict[str, str]()
+    for (second, first), what in _TIED.items():
+        shape = shapes.pop(second, None)
+        if shape is None:
+            continue
+        if first not in shapes:
+            shapes[first], places[first] = shape, second
+        # They are loaded only if their shapes are the same.
+        elif shape != shapes[first] or not np.array_equal(load(second), load(first)):
+            raise AlbertError(
+                f"{tensors.source}: {second} differs from {first}; only ALBERTs {what} can be read."
+            )
+    tensors = Tensors(tensors.source, shapes, lambda name: load(places.get(name, name)))
     names = (f"{_PROJECTION}.weight", f"{_PROJECTION}.bias")
     if not config.has_projection and any(name in tensors.shapes for name in names):
         if _is_identity(tensors, *names):
@@ -288,23 +302,6 @@ def _weight_files(folder: Path) -> list[Path]:
                 f"{path} is missing, which {_INDEX} names; give the whole folder of a model."
             )
     return paths
-
-
-def _without_tied(tensors: Tensors) -> Tensors:
-    """Without the second names of the tensors that the output layer shares."""
-    shapes, places = dict(tensors.shapes), dict[str, str]()
-    for (second, first), what in _TIED.items():
-        shape = shapes.pop(second, None)
-        if shape is None:
-            continue
-        if first not in shapes:
-            shapes[first], places[first] = shape, second
-        # They are loaded only if their shapes are the same.
-        elif shape != shapes[first] or not np.array_equal(*map(tensors.load, (second, first))):
-            raise AlbertError(
-                f"{tensors.source}: {second} differs from {first}; only ALBERTs {what} can be read."
-            )
-    return Tensors(tensors.source, shapes, lambda name: tensors.load(places.get(name, name)))
 
 
 # What transformers calls the models of tasks, and what they are trained on.
