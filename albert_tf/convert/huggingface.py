@@ -48,9 +48,14 @@ from schemas.files import Values, read_json
 from schemas.layout import CONFIG, MODEL_WEIGHTS
 from schemas.task import Kind, TaskRecord, TaskSpec
 
-# The spellings of GELU in its tanh approximation, which all released ALBERTs have.
-_TANH_GELU = ("gelu_new", "gelu_pytorch_tanh")
-_RELU = "relu"
+# By their names there. GELU is computed in its tanh approximation, which all released
+# ALBERTs have and which is spelled in two ways.
+_ACTIVATIONS: dict[str, Activation] = {
+    "gelu_new": "gelu",
+    "gelu_pytorch_tanh": "gelu",
+    "gelu": "gelu",
+    "relu": "relu",
+}
 
 _PREFIX = "albert."
 _PROJECTION = "albert.encoder.embedding_hidden_mapping_in"
@@ -92,7 +97,7 @@ def huggingface_config(
         "architectures": [ARCHITECTURES[task.kind] if task else "AlbertForPreTraining"],
         "model_type": "albert",
         **{name: value for name, value in fields.items() if name not in left_out},
-        "hidden_act": _TANH_GELU[0] if config.hidden_act == "gelu" else _RELU,
+        "hidden_act": "gelu_new" if config.hidden_act == "gelu" else "relu",
         "classifier_dropout_prob": 0.1,
         "pad_token_id": pad,
         "bos_token_id": bos,
@@ -176,8 +181,14 @@ def read_parts(folder: Path, values: Values) -> tuple[Tensors, ModelConfig, tupl
             f"{source}: position_embedding_type is {positions}; only ALBERTs with "
             "absolute positions can be read."
         )
-    activation, notes = _activation(values, source=source)
-    config = architecture(values, source=source, activation=activation, group_of=huggingface_group)
+    named = str(values.get("hidden_act", "gelu_new"))
+    if named not in _ACTIVATIONS:
+        raise AlbertError(
+            f"{source}: hidden_act is {named}; only ALBERTs with GELU or ReLU can be read."
+        )
+    config = architecture(
+        values, source=source, activation=_ACTIVATIONS[named], group_of=huggingface_group
+    )
     tensors = find_tensors(folder)
     # Without the second names of those that the output layer shares.
     shapes, load, places = dict(tensors.shapes), tensors.load, dict[str, str]()
@@ -199,7 +210,11 @@ def read_parts(folder: Path, values: Values) -> tuple[Tensors, ModelConfig, tupl
             tensors = tensors.without(names)
         else:
             config = dataclasses.replace(config, embedding_projection="always")
-    return tensors, config, notes
+    exact = (
+        "Its hidden_act is the exact gelu; here it is computed in its tanh "
+        "approximation, as google-research/albert trained it."
+    )
+    return tensors, config, (exact,) if named == "gelu" else ()
 
 
 def _is_identity(tensors: Tensors, kernel: str, bias: str) -> bool:
@@ -209,23 +224,6 @@ def _is_identity(tensors: Tensors, kernel: str, bias: str) -> bool:
         return False
     is_zero = not np.any(tensors.load(bias))
     return is_zero and np.array_equal(tensors.load(kernel), np.eye(shape[0]))
-
-
-def _activation(values: Values, *, source: Path) -> tuple[Activation, tuple[str, ...]]:
-    """Hugging Face's activation function, and notes on it."""
-    activation = values.get("hidden_act", _TANH_GELU[0])
-    if activation == _RELU:
-        return "relu", ()
-    if activation in _TANH_GELU:
-        return "gelu", ()
-    if activation != "gelu":
-        raise AlbertError(
-            f"{source}: hidden_act is {activation}; only ALBERTs with GELU or ReLU can be read."
-        )
-    return "gelu", (
-        "Its hidden_act is the exact gelu; here it is computed in its tanh "
-        "approximation, as google-research/albert trained it.",
-    )
 
 
 def find_tensors(folder: Path) -> Tensors:
