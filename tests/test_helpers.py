@@ -17,7 +17,7 @@ MOST_STATEMENTS, MOST_BRANCHES = 50, 15
 IDEAS = {
     "a section or a line of a card, a page or a report": "card._origin "
     "model_card._licence model_card._metrics "
-    "page._bars_table page._curves_table plots._draw_ranking "
+    "page._bars_table page._curves_table plots._draw_bars plots._draw_ranking "
     "run_report.most_words",
     "a step of a driver that is read by its name": "evaluate.evaluate_task job.take_line "
     "machine.end_with_parent worker_processes._ended_early "

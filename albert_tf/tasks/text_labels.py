@@ -6,7 +6,7 @@ Outputs are logits: `[L]` of `classify` and `multilabel`, `[1]` of `regress`, `[
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn import metrics
@@ -104,7 +104,7 @@ class MultiLabel(Task):
             both = taken(true, rows), taken(predicted, rows)
             if metric == "micro_f1":
                 return float(MEASURES["f1"](*map(np.ravel, both)))
-            is_there = np.logical_or(*both).any(axis=0)
+            is_there: Any = np.logical_or(*both).any(axis=0)
             scores = [
                 each["f1"] for each in itertools.compress(_scores_of_columns(*both), is_there)
             ]
@@ -156,7 +156,7 @@ class Regress(Task):
     """A score for a text or a pair of texts; so are targets and predictions."""
 
     does = "gives a text a score"
-    share_metrics = ()
+    share_metrics: ClassVar[tuple[Metric, ...]] = ()
 
     def prediction(self, output: Any) -> float:
         """The score."""
