@@ -60,11 +60,11 @@ _ACTIVATIONS: dict[str, Activation] = {
 _PREFIX = "albert."
 _PROJECTION = "albert.encoder.embedding_hidden_mapping_in"
 _OUTPUT_BIAS, _DECODER_BIAS = "predictions.bias", "predictions.decoder.bias"
-# What the output layer of the masked-LM head calls the table and the bias that it shares.
+# Tensors that the output layer of the masked-LM head shares, and what it calls them.
 _TIED = {
-    ("predictions.decoder.weight", "albert.embeddings.word_embeddings.weight"): "whose output "
+    ("albert.embeddings.word_embeddings.weight", "predictions.decoder.weight"): "whose output "
     "layer is the embedding table",
-    (_DECODER_BIAS, _OUTPUT_BIAS): "with one bias of the output layer",
+    (_OUTPUT_BIAS, _DECODER_BIAS): "with one bias of the output layer",
 }
 
 # Which file of several holds which tensor: what transformers writes of large models.
@@ -189,21 +189,7 @@ def read_parts(folder: Path, values: Values) -> tuple[Tensors, ModelConfig, tupl
     config = architecture(
         values, source=source, activation=_ACTIVATIONS[named], group_of=huggingface_group
     )
-    tensors = find_tensors(folder)
-    # Without the second names of those that the output layer shares.
-    shapes, load, places = dict(tensors.shapes), tensors.load, dict[str, str]()
-    for (second, first), what in _TIED.items():
-        shape = shapes.pop(second, None)
-        if shape is None:
-            continue
-        if first not in shapes:
-            shapes[first], places[first] = shape, second
-        # They are loaded only if their shapes are the same.
-        elif shape != shapes[first] or not np.array_equal(load(second), load(first)):
-            raise AlbertError(
-                f"{tensors.source}: {second} differs from {first}; only ALBERTs {what} can be read."
-            )
-    tensors = Tensors(tensors.source, shapes, lambda name: load(places.get(name, name)))
+    tensors = _without_tied(find_tensors(folder))
     names = (f"{_PROJECTION}.weight", f"{_PROJECTION}.bias")
     if not config.has_projection and any(name in tensors.shapes for name in names):
         if _is_identity(tensors, *names):
@@ -300,6 +286,27 @@ def _weight_files(folder: Path) -> list[Path]:
                 f"{path} is missing, which {_INDEX} names; give the whole folder of a model."
             )
     return paths
+
+
+def _without_tied(tensors: Tensors) -> Tensors:
+    """Without the second names of the tensors that the output layer shares."""
+    shapes, seconds = dict(tensors.shapes), dict[str, str]()
+    for first, second in _TIED:
+        if second in shapes:
+            shapes.setdefault(first, shapes.pop(second))
+            seconds[first] = second
+
+    def load(name: str) -> Any:
+        second = seconds.get(name, name)
+        array = tensors.load(name if name in tensors.shapes else second)
+        if second != name and not np.array_equal(array, tensors.load(second)):
+            raise AlbertError(
+                f"{tensors.source}: {second} differs from {name}; only ALBERTs "
+                f"{_TIED[name, second]} can be read."
+            )
+        return array
+
+    return Tensors(tensors.source, shapes, load)
 
 
 # What transformers calls the models of tasks, and what they are trained on.
