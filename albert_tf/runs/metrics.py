@@ -360,6 +360,7 @@ def read_evaluations(run: Path) -> list[Metrics]:
         values = read_json(path)
         with undamaged(path, remedy="run albert evaluate again"):
             # Whatever is shown of it can be shown.
+            text_of(values)
             heading(values)
             comparison(values)
             minimal_pairs(values)
