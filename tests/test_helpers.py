@@ -24,7 +24,8 @@ IDEAS = {
     "make_data.build_shard make_data.write_removed repeats.near_pairs files._remove_halves "
     "first_weights.label_log_shares first_weights.tokens_to_count "
     "unpadding.flat_predictions words._batch",
-    "one of several alike, or the pair of another": "checks._check_length checks._check_masks "
+    "one of several alike, or the pair of another": "checkpoints.best_step checks._check_length "
+    "checks._check_masks "
     "initial_weights.set_heads initial_weights.set_positions masking._search "
     "masking._try_places encoder.of_layer tensorflow_operations._split_gradients "
     "marked_text.starts_sentence_document",
