@@ -11,13 +11,7 @@ from albert_tf.model.parameters import count_encoder_parameters, count_parameter
 from albert_tf.model.sampled_softmax import num_candidates
 from albert_tf.planning.budget import tokens_of_example
 from albert_tf.runs.checkpoints import newest_state
-from albert_tf.runs.metrics import (
-    comparison,
-    heading,
-    read_evaluations,
-    read_metrics,
-    sentences,
-)
+from albert_tf.runs.metrics import comparison, heading, read_evaluations, read_metrics, sentences
 from albert_tf.runs.run_record import (
     recorded_manifest,
     recorded_settings,
