@@ -298,7 +298,9 @@ def _without_tied(tensors: Tensors) -> Tensors:
 
     def load(name: str) -> Any:
         second = seconds.get(name, name)
-        array = tensors.load(name if name in tensors.shapes else second)
+        if name not in tensors.shapes:
+            return tensors.load(second)
+        array = tensors.load(name)
         if second != name and not np.array_equal(array, tensors.load(second)):
             raise AlbertError(
                 f"{tensors.source}: {second} differs from {name}; only ALBERTs "

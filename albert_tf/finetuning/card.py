@@ -104,12 +104,12 @@ def _error_line(error: dict[str, Any]) -> str:
 def _value(value: Any) -> str:
     """A label, labels, a score or an answer.
 
-    >>> [_value(value) for value in (["7", "seven", "7"], [], "", 0.123456, "good")]
+    >>> [_value(value) for value in (("7", "seven", "7"), [], "", 0.123456, "good")]
     ['7, seven', 'none', 'none', '0.1235', 'good']
     """
     if isinstance(value, float):
         return shown(value)
-    different = dict.fromkeys(value) if isinstance(value, list) else [value]
+    different = dict.fromkeys(value) if isinstance(value, list | tuple) else [value]
     return ", ".join(different) or "none"
 
 

@@ -301,7 +301,7 @@ def json_option(about: str = "Print one JSON object.") -> Callable[[Command], Co
     return click.option("--json", "as_json", is_flag=True, help=about)
 
 
-# See `is_debugging`.
+# See `is_debugging`, which looks at the command line alone.
 debug_option = click.option(
     "--debug", is_flag=True, expose_value=False, help="Show where an error happened."
 )

@@ -199,13 +199,15 @@ class ColumnTable:
         self._take(_VALUE_BYTES * len(cell))
         if not is_list:
             return {name: self._python(each, is_inside=is_inside) for name, each in cell.items()}
-        kind = cell.type.value_type
-        if pa.types.is_string(kind) or pa.types.is_primitive(kind):
+        is_map = isinstance(cell, pa.MapScalar)
+        if not is_map and (
+            pa.types.is_string(cell.type.value_type) or pa.types.is_primitive(cell.type.value_type)
+        ):
             # One by one these would take much longer.
             self._take(cell.values.nbytes)
             return cell.values.to_pylist()
         values = [self._python(each, is_inside=True) for each in cell.values]
-        return [(*pair.values(),) for pair in values] if isinstance(cell, pa.MapScalar) else values
+        return [(*pair.values(),) for pair in values] if is_map else values
 
     def _take(self, count: int) -> None:
         """Refuse a few rows whose lists take more bytes than are left."""

@@ -43,6 +43,17 @@ TABLE = pa.table(
 
 
 @pytest.mark.parametrize("write", [arrow, parquet])
+def test_maps_are_lists_of_pairs_also_inside_lists(write):
+    maps = pa.array([[("de", "Fluss")], None], pa.map_(pa.string(), pa.string()))
+    kind = pa.list_(pa.map_(pa.string(), pa.list_(pa.int64())))
+    table = pa.table({"names": maps, "many": pa.array([[[("a", [1, 2])]], []], kind)})
+    assert records(write(table)) == [
+        {"names": [("de", "Fluss")], "many": [[("a", [1, 2])]]},
+        {"names": None, "many": []},
+    ]
+
+
+@pytest.mark.parametrize("write", [arrow, parquet])
 @settings(max_examples=150, deadline=None)
 @given(draw=st.data())
 def test_a_file_with_changed_bytes_is_read_or_refused(write, draw):
