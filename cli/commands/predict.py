@@ -96,10 +96,14 @@ def predict(
         raise SettingError(f"--json: {output} would be CSV; leave --json out.")
     with silent_stderr():
         from albert_tf.finetuning.evaluate import prediction_lines
+        from albert_tf.inference import has_second
     from cli.support.task_data import read_unlabelled, say_lost
 
     found = open_model(model, which=values["checkpoint"], say=say)
     spec = found.tuned.record.spec
+    if has_second(spec) is False:
+        why = "names a second text, of which this model learned nothing; leave it out."
+        refuse_given("pair_column", why=why)
     groups: Iterable[Sequence[TaskExample]]
     if source is not None:
         groups = [read_unlabelled(source, spec, say=say, flags=values).examples]

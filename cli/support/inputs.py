@@ -125,7 +125,7 @@ def find_given_inputs(values: Values, console: Console) -> tuple[list[InputFile]
         if held_out:
             apart = find_held_out(held_out, flag="--eval-text", **settings)
             places = {real_path(file.path) for file in apart}
-            known = {real_path(file.path): file for file in files}
+            named = [file for file in files if real_path(file.path) in places]
             files = [file for file in files if real_path(file.path) not in places]
             if not files:
                 raise SettingError(
@@ -133,11 +133,14 @@ def find_given_inputs(values: Values, console: Console) -> tuple[list[InputFile]
                     "on; leave some out."
                 )
             # A file that is named as training text too is read as its flag there says.
-            files += [
-                known.get(real_path(file.path), file)._replace(is_held_out=True)
-                if not file.text_key
-                else file
-                for file in apart
+            known = {real_path(file.path): file for file in named if not file.text_key}
+            kept = [known.get(real_path(file.path), file) for file in apart]
+            files += [file._replace(is_held_out=True) for file in kept]
+            keys = {(real_path(file.path), file.text_key) for file in kept}
+            notes += [
+                f"{file.path}:{file.text_key}: its rows are held out"
+                for file in named
+                if file.text_key and (real_path(file.path), file.text_key) not in keys
             ]
     for note in notes[:SHOWN_NOTES]:
         console.say(f"passed over: {note}")

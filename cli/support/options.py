@@ -168,7 +168,8 @@ def load_config(context: click.Context, _: click.Parameter, path: str | None) ->
             f"of albert {command}."
         )
     # A written file has what its recipe said, and not the name of the recipe.
-    known = {p.name: p for p in context.command.params if p.name not in ("config", "recipe")}
+    typed_only = ("config", "recipe", "debug")
+    known = {p.name: p for p in context.command.params if p.name not in typed_only}
     version, of_release = values.get("albert_version", __version__), ""
     if version != __version__:
         of_release = f", and albert {version}, which wrote the file, has it"

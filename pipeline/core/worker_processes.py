@@ -59,8 +59,10 @@ class WorkerProcesses:
         self._idle: SimpleQueue[Process] = SimpleQueue()
         # As many answers are waited for at a time.
         self._threads = ThreadPoolExecutor(count)
-        for process in self._processes:
-            self._threads.submit(self._ask, process, begin, given, {})
+        self._begun = {
+            process.pid: self._threads.submit(self._ask, process, begin, given, {})
+            for process in self._processes
+        }
 
     def __enter__(self) -> Self:
         return self
@@ -78,7 +80,14 @@ class WorkerProcesses:
 
     def submit(self, compute: Callable[..., Result], *given: Any, **how: Any) -> Future[Result]:
         """Have the next that is idle compute something; its errors are raised by the result."""
-        return self._threads.submit(lambda: self._ask(self._idle.get(), compute, given, how))
+        return self._threads.submit(self._ask_idle, compute, given, how)
+
+    def _ask_idle(self, *request: Any) -> Any:
+        process = self._idle.get()
+        if error := self._begun[process.pid].exception():
+            self._idle.put(process)
+            raise error
+        return self._ask(process, *request)
 
     def _ask(self, process: Process, *request: Any) -> Any:
         assert process.stdin is not None

@@ -129,6 +129,13 @@ def test_a_setting_that_is_gone_is_refused_with_the_release_that_has_it(tmp_path
     )
 
 
+def test_what_is_only_typed_is_no_setting(tmp_path):
+    write_json(tmp_path / "config.json", {"debug": True})
+    code, said = attempt("vocab", "--config", tmp_path / "config.json")
+    assert code == 2
+    assert "'debug' is not a setting of albert vocab" in said
+
+
 OF_ALL_COMMANDS = {"config", "quiet", "debug", "seed", "beam_options"}
 
 
