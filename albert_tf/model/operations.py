@@ -99,6 +99,13 @@ def attend(
     return ops.reshape(context, (-1, width))
 
 
+def lowered(logits: Tensor, offsets: Tensor, labels: Tensor) -> Tensor:
+    """Logits `[N, C]`, to all of which but those of the labels `[N]` offsets `[C]` are added."""
+    places = ops.arange(logits.shape[-1], dtype=labels.dtype)
+    is_label = ops.equal(places, labels[:, None])
+    return ops.where(is_label, logits, logits + ops.cast(offsets, logits.dtype))
+
+
 def cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Losses in nats and hits, both `[N]` in float32, of `logits` `[N, C]`.
 

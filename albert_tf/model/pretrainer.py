@@ -70,9 +70,8 @@ class MaskedLmHead(Layer):
         logits = self.operations.linear(x, ops.transpose(table), ops.cast(bias, x.dtype))
         if sampled is None:
             return logits
-        labels = ops.reshape(sampled["masked_lm_ids"], (-1, 1))
-        is_label = ops.equal(ops.arange(logits.shape[-1], dtype=labels.dtype), labels)
-        return ops.where(is_label, logits, logits + ops.cast(sampled["offsets"], logits.dtype))
+        labels = ops.reshape(sampled["masked_lm_ids"], (-1,))
+        return self.operations.lowered(logits, sampled["offsets"], labels)
 
 
 class ClassifierHead(Layer):

@@ -105,8 +105,8 @@ def fused(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 def linear(rows: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
     """See `operations.linear`.
 
-    The gradient of the bias is a product with ones, which takes a fraction of the time of
-    TensorFlow's sum over rows.
+    TensorFlow's own sums take several times as long in bfloat16: of rows and the bias, also
+    within a product, and over rows, for which the gradient of the bias is a product with ones.
     """
 
     @tf.custom_gradient
@@ -115,9 +115,14 @@ def linear(rows: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
             ones = tf.ones((1, tf.shape(dvalue)[0]), dvalue.dtype)
             return dvalue, tf.matmul(ones, dvalue)[0]
 
-        return products + bias, gradient
+        return _sum(products, bias), gradient
 
     return with_bias(ops.matmul(rows, kernel), bias)
+
+
+@_compiled
+def _sum(products: Tensor, bias: Tensor) -> Tensor:
+    return products + bias
 
 
 gelu = fused(operations.gelu)
@@ -190,9 +195,7 @@ def _split_gradients(
     near = _row_products(dcontext, context)
     dvalue = tf.matmul(weights, dcontext, transpose_a=True)
     dweights = tf.matmul(dcontext, value, transpose_b=True)
-    mean = _weighted_mean(weights, dweights, near)
-    scale = query.shape[-1] ** -0.5
-    dproducts = _softmax_gradient(weights, dweights, near, mean, scale=scale)
+    dproducts = _softmax_gradient(weights, dweights, near, scale=query.shape[-1] ** -0.5)
     dquery = dproducts @ key
     dkey = tf.matmul(dproducts, query, transpose_a=True)
     return tf.stack([dquery, dkey, dvalue])
@@ -205,18 +208,19 @@ def _row_products(first: Tensor, second: Tensor) -> Tensor:
 
 
 @_compiled
-def _weighted_mean(weights: Tensor, dweights: Tensor, near: Tensor) -> Tensor:
-    """The mean of the gradients `[B, A, S, 1]`, less a number near it."""
-    products = _float32(weights) * (_float32(dweights) - near)
-    return tf.reduce_sum(products, axis=-1, keepdims=True)
+def _softmax_gradient(weights: Tensor, dweights: Tensor, near: Tensor, *, scale: float) -> Tensor:
+    wide, difference = _float32(weights), _float32(dweights) - near
+    mean = tf.reduce_sum(wide * difference, axis=-1, keepdims=True)  # less a number near it
+    return tf.cast(wide * (difference - mean) * scale, weights.dtype)
 
 
-@_compiled
-def _softmax_gradient(
-    weights: Tensor, dweights: Tensor, near: Tensor, mean: Tensor, *, scale: float
-) -> Tensor:
-    difference = (_float32(dweights) - near) - mean
-    return tf.cast(_float32(weights) * difference * scale, weights.dtype)
+@tf.custom_gradient
+def lowered(logits: Tensor, offsets: Tensor, labels: Tensor) -> Any:
+    """See `operations.lowered`."""
+    return _lowered(logits, offsets, labels), lambda dlogits: (dlogits, None, None)
+
+
+_lowered = _compiled(operations.lowered)
 
 
 @tf.custom_gradient

@@ -208,11 +208,16 @@ class Scales(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """What the update of one weight in one step goes by: settings, step and weight."""
+    """What the update of one weight in one step goes by: settings, step and weight.
+
+    Attributes:
+        clipping: What its gradient is multiplied by first.
+    """
 
     config: TrainConfig
     scales: Scales
     role: Role
+    clipping: Tensor = 1.0
 
 
 # What Adam and LAMB keep for every weight, by the names in checkpoints.
@@ -232,8 +237,8 @@ def adam_direction(
     `AdamWeightDecayOptimizer`), so the first steps of the excluded weights are
     0.1 / sqrt(0.001), that is about three, times as long as with the correction.
     """
-    config, scales, role = rule
-    first, second = moments
+    config, scales, role, clipping = rule
+    (first, second), gradient = moments, clipping * gradient
     first = config.beta1 * first + (1 - config.beta1) * gradient
     second = config.beta2 * second + (1 - config.beta2) * gradient * gradient
     mean, square = first, second
@@ -284,7 +289,7 @@ def muon_update(
     """
     if rule.role is not Role.KERNEL:
         return adamw_update(weight, gradient, moments, rule)
-    (first,) = moments
+    (first,), gradient = moments, rule.clipping * gradient
     first = MOMENTUM * first + (1 - MOMENTUM) * gradient
     ahead = MOMENTUM * first + (1 - MOMENTUM) * gradient
     size = SIZE_OF_ADAMW * max(weight.shape[-2:]) ** 0.5
@@ -375,7 +380,7 @@ class Optimizer:
         """
         norm = ops.sqrt(sum(ops.sum(each * each) for each in gradients.values()))
         limit = self.config.clip_norm
-        scale = limit / ops.maximum(norm, limit) if limit else 1.0
+        clipping = limit / ops.maximum(norm, limit) if limit else 1.0
         next_weights: dict[str, Tensor] = {}
         next_state: dict[str, Tensor] = {}
         # Kernels of a shape side by side: a few large products take less time than many, and
@@ -388,9 +393,9 @@ class Optimizer:
             states = list(zip(*map(self.state_paths, paths), strict=True))
             together, values = self.update(
                 _side_by_side([weights[path] for path in paths]),
-                _side_by_side([gradients[path] for path in paths]) * scale,
+                _side_by_side([gradients[path] for path in paths]),
                 tuple(_side_by_side([state[name] for name in names]) for names in states),
-                Rule(self.config, scales, role_of(paths[0])),
+                Rule(self.config, scales, role_of(paths[0]), clipping),
             )
             of_states = zip(states, values, strict=True)
             for found, names, value in (
