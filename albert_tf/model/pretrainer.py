@@ -57,14 +57,13 @@ class MaskedLmHead(Layer):
         """Logits `[N, V]` of `rows` `[N, H]`, given the embedding table `[V, E]`.
 
         Args:
-            sampled: A batch with `candidates` `[C]`: the logits are theirs, `[N, C]`, with
-                the offset of each but where it is the label.
+            sampled: A batch with `candidates` `[C]`, whose rows of the table `[C, E]` are
+                given: the logits are theirs, with the offset of each but where it is the label.
         """
         x = self.activation(self.transform(rows))
         x = self.layer_norm(x)  # [N, E]
         bias = self.output_bias
         if sampled is not None:
-            word_embeddings = ops.take(word_embeddings, sampled["candidates"], axis=0)
             bias = ops.take(bias, sampled["candidates"], axis=0)
         table = ops.cast(word_embeddings, self.compute_dtype)
         logits = self.operations.linear(x, ops.transpose(table), ops.cast(bias, x.dtype))
@@ -219,6 +218,9 @@ class AlbertPretrainer(Model):
             rows = ops.take(layers[-1], own, axis=0)
         number, table = ops.shape(masked)[0], self.encoder.embeddings.word_embeddings
         sampled = batch if "candidates" in batch else None
+        if sampled is not None:
+            # Before Keras casts what the head is called with.
+            table = ops.take(table, sampled["candidates"], axis=0)
         mlm_logits, sentence_logits = self.masked_lm_head(rows[:number], table, sampled), None
         if self.sentence_head is not None:
             sentence_logits = self.sentence_head(self.encoder.pool(rows[number:]))

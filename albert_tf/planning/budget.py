@@ -51,6 +51,9 @@ SHAPES = (
     (12, 768),
 )
 
+# The widest embeddings that learned more than narrower ones (docs/reproducing.md).
+WIDEST_EMBEDDINGS = 256
+
 # How much L layers are worth in layers of their own: with shared weights L to this
 # power (Prairie et al., 2604.21106, of loops in causal models).
 WORTH_OF_SHARED = 0.46
@@ -124,12 +127,15 @@ ENDING_SECONDS = 10.0
 def ladder_fields(layers: int, hidden: int) -> dict[str, Any]:
     """The architecture of a rung; sharing weights would save memory, but no time.
 
+    Without sharing wider embeddings are better in the paper too (Table 3).
+
     Args:
         hidden: H, a multiple of 64.
     """
     return {
         "num_hidden_layers": layers,
         "hidden_size": hidden,
+        "embedding_size": min(hidden, WIDEST_EMBEDDINGS),
         "num_attention_heads": max(4, hidden // 64),
         "intermediate_size": 4 * hidden,
         "sharing": "none",

@@ -53,6 +53,10 @@ CASES = {
         lambda using, x: using.cross_entropy(x, tf.constant(LABELS))[0],
         [3 * normal(ROWS * LENGTH, CLASSES)],
     ),
+    "lowered": (
+        lambda using, x: using.lowered(x, tf.linspace(0.0, 5.0, CLASSES), tf.constant(LABELS)),
+        [3 * normal(ROWS * LENGTH, CLASSES)],
+    ),
 }
 
 

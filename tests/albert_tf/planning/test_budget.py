@@ -136,8 +136,9 @@ def test_weights_count_for_what_they_are_worth(changes, worth):
     assert budget.effective_weights(model) == pytest.approx(4 * 256 * 256 * worth)
 
 
-def test_the_widest_rung_is_albert_base_without_sharing():
-    assert budget.ladder_model(*budget.SHAPES[-1]) == ModelConfig(sharing="none")
+def test_the_widest_rung_is_albert_base_without_sharing_and_with_wider_embeddings():
+    base = ModelConfig(sharing="none", embedding_size=256)
+    assert budget.ladder_model(*budget.SHAPES[-1]) == base
 
 
 def test_every_rung_has_a_head_for_each_neighbour():
