@@ -42,7 +42,11 @@ from schemas.errors import ENDING, FORM, AlbertError
 from schemas.readable import in_a_line, printable
 
 # What Python and the system's loader say where an error has no type of its own.
-_NO_MEMORY = re.compile("can't start new thread|failed to map segment|cannot allocate memory", re.I)
+_NO_MEMORY = re.compile(
+    "can't start new thread|failed to map segment|cannot allocate memory"
+    "|RESOURCE_EXHAUSTED|out.of.memory|OOM when",
+    re.I,
+)
 
 # What the system refuses under a limit, or on a full disk, where no file is named.
 _LIMITS = (errno.EMFILE, errno.ENFILE, errno.EFBIG, errno.ENOSPC, errno.EDQUOT)

@@ -22,8 +22,9 @@ from keras import ops
 from albert_tf.data.input_pipeline import Records, evaluation_batches, is_accelerated
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch, Model, task_sums
 from albert_tf.model.unpadding import OF_SIZE, batches_of_each_size, unpadded
-from albert_tf.planning.cost import MAX_TOKENS, MAX_TOKENS_OF_ACCELERATOR
+from albert_tf.planning.cost import MAX_TOKENS, free_memory_bytes, measured_tokens
 from albert_tf.runs.metrics import DEVIATIONS, QUIET, Metrics, Progress, Say, Sums, means
+from schemas.architecture import ModelConfig
 from schemas.errors import AlbertError
 from schemas.layout import EVAL
 from schemas.readable import duration
@@ -136,7 +137,7 @@ class HeldOut:
         self.examples = examples
         self._records = records
         length = records.manifest.config.max_seq_length
-        self._batch_size = max(1, tokens_at_once() // length)
+        self._batch_size = max(1, tokens_at_once(model.config, length=length) // length)
         self._sizes = Records(records.dataset, records.manifest).sizes(self._batch_size)
         self._measure = Compiled(_measure, model)
 
@@ -190,10 +191,15 @@ class HeldOut:
             self._kept = {examples: read}
 
 
-def tokens_at_once() -> int:
+def tokens_at_once(config: ModelConfig, *, length: int) -> int:
     """Tokens that a model is measured on at a time, padding included."""
-    is_large = keras.backend.backend() == "jax" and is_accelerated()
-    return MAX_TOKENS_OF_ACCELERATOR if is_large else MAX_TOKENS
+    if keras.backend.backend() != "jax" or not is_accelerated():
+        return MAX_TOKENS
+    import jax
+
+    memory = jax.local_devices()[0].memory_stats() or {}
+    memory_bytes = memory.get("bytes_limit", free_memory_bytes())
+    return measured_tokens(config, length=length, memory_bytes=memory_bytes)
 
 
 class Compiled:
@@ -307,7 +313,7 @@ def layer_similarities(
 ) -> list[LayerSimilarity]:
     """Measure all layers of a model on the first held-out examples, masks and all."""
     length = records.manifest.config.max_seq_length
-    batch_size = min(examples, max(1, tokens_at_once() // length))
+    batch_size = min(examples, max(1, tokens_at_once(model.config, length=length) // length))
     sums = Compiled(similarity_sums, model)
     total = np.zeros((model.config.num_hidden_layers, 3))
     tokens, left = 0, examples

@@ -210,12 +210,14 @@ class WordScorer:
 
     def __init__(self, model: AlbertPretrainer) -> None:
         self._answer = Compiled(_losses, model)
-        self._longest = model.config.max_position_embeddings
+        longest = model.config.max_position_embeddings
+        times = tokens_at_once(model.config, length=longest) // MAX_TOKENS
+        self._batches = functools.partial(batches_by_length, longest=longest, times=times)
 
     def program(self, length: int) -> Program:
         """What compiles it on JAX for rows of which the longest has such a length."""
         questions = Questions([np.zeros(length, np.int32)], *np.zeros((3, 1), np.int64))
-        ((_, batch),) = batches_by_length(questions, longest=self._longest)
+        ((_, batch),) = self._batches(questions)
         return self._answer.program(batch)
 
     def losses(
@@ -240,7 +242,7 @@ class WordScorer:
 
     def answers(self, questions: Questions) -> Iterator[tuple[Int, Float]]:
         """Numbers of some questions and their losses in nats, a batch at a time."""
-        for some, batch in batches_by_length(questions, longest=self._longest):
+        for some, batch in self._batches(questions):
             yield some, np.asarray(self._answer(batch))[: len(some)]
 
 
@@ -270,18 +272,23 @@ def known_beside(questions: Questions) -> Asked:
     )
 
 
-def batches_by_length(questions: Questions, *, longest: int) -> Iterator[tuple[Int, Batch]]:
+def batches_by_length(
+    questions: Questions, *, longest: int, times: int = 1
+) -> Iterator[tuple[Int, Batch]]:
     """Batches of questions of about one length, the longest first, with their numbers.
 
     Each is filled up to the number of rows of its width, so that every width has one
     shape. On JAX all have the width of the longest, since each takes seconds to compile.
+
+    Args:
+        times: So many times `BATCH_TOKENS` at a time.
     """
     lengths = np.array([len(row) for row in questions.rows], np.int64)[questions.row]
     order, first = np.argsort(-lengths, kind="stable"), 0
     while first < len(order):
         place = 0 if keras.backend.backend() == "jax" else first
         width = width_of(int(lengths[order[place]]), longest=longest)
-        size = max(1, BATCH_TOKENS * (tokens_at_once() // MAX_TOKENS) // width)
+        size = max(1, BATCH_TOKENS * times // width)
         some = order[first : first + size]
         yield some, _batch(questions, some, size=size, width=width)
         first += size

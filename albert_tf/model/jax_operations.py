@@ -122,13 +122,16 @@ def attend(
     split = projected.reshape(-1, length, 3, heads, width // heads)
     # A mask would be added to all scores. Rows that fill up a batch have no token.
     lengths = jnp.maximum(1, jnp.sum(bias[:, 0, 0] >= 0, axis=-1, dtype=jnp.int32))
+    # cuDNN leaves rows of padding as the memory was, there and in gradients (openxla/xla 44867).
+    is_token = (jnp.arange(length) < lengths[:, None])[..., None, None]
+    split = jnp.where(is_token[:, :, None], split, 0)
     context = jax.nn.dot_product_attention(
         *(split[:, :, part] for part in range(3)),
         query_seq_lengths=lengths,
         key_value_seq_lengths=lengths,
         implementation=KERNEL,
     )
-    return context.reshape(-1, width)
+    return jnp.where(is_token, context, 0).reshape(-1, width)
 
 
 def cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

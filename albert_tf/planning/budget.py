@@ -22,13 +22,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from albert_tf.model.sampled_softmax import num_candidates
-from albert_tf.planning.cost import (
-    PEAK_FLOPS,
-    SHARE_OF_PEAK,
-    accelerators_shown,
-    num_blocks,
-    training_flops,
-)
+from albert_tf.planning.cost import accelerators_shown, num_blocks, training_flops
 from schemas.architecture import ModelConfig
 from schemas.config import ResolvedTrainConfig, TrainConfig
 from schemas.errors import SettingError
@@ -101,8 +95,8 @@ CHOOSING_SHARE, MUCH_LEFT = 0.1, 1 / 3
 # seconds of that.
 TIMED_SHARE, TIMED_SECONDS = 0.005, (3.0, 30.0)
 
-# More operations a second than a core of a CPU trains with.
-CORE_FLOPS = 1e12
+# More operations a second than a core of a CPU trains with, and than an accelerator.
+CORE_FLOPS, ACCELERATOR_FLOPS = 1e12, 2.5e15
 
 # A machine of which no step was timed is taken to be so many times slower than guessed.
 DOUBT = 2.0
@@ -615,8 +609,5 @@ def cost_at(parts: Sequence[tuple[float, int]], *, done: float) -> int:
 
 def least_seconds(model: ModelConfig, train: TrainConfig, manifest: DatasetManifest) -> float:
     """Less than a run takes on this machine, as far as that can be told before it is timed."""
-    rate = max(
-        accelerators_shown() * SHARE_OF_PEAK * PEAK_FLOPS["H100"],
-        (os.cpu_count() or 1) * CORE_FLOPS,
-    )
+    rate = max(accelerators_shown() * ACCELERATOR_FLOPS, (os.cpu_count() or 1) * CORE_FLOPS)
     return train.steps * step_flops(model, train, manifest) / rate

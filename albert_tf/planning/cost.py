@@ -42,8 +42,6 @@ MACHINES = {
 
 # What Linux shows of GPUs and TPUs, even if no library can use them.
 ACCELERATORS = ("/dev/nvidia[0-9]*", "/dev/accel[0-9]*", "/dev/vfio/[0-9]*")
-# Variables by which somebody hides them.
-HIDING = ("CUDA_VISIBLE_DEVICES", "JAX_PLATFORMS")
 
 # The fields of an architecture that follow from the data and not from its shape.
 OF_DATA = ("vocab_size", "sentence_task", "max_position_embeddings")
@@ -172,6 +170,22 @@ MAX_TOKENS = 4096
 # More tokens at a time keep no accelerator busier: a product of as many rows has dozens
 # of tiles for each of its multiprocessors.
 MAX_TOKENS_OF_ACCELERATOR = 1 << 16
+
+
+def measured_tokens(config: ModelConfig, *, length: int, memory_bytes: int) -> int:
+    """Tokens that an accelerator measures a model on at a time, a power of two.
+
+    What a layer and the head compute of them, in float32, is to fit in a quarter of its memory.
+
+    >>> sizes = (104 << 30, 6 << 30)
+    >>> [measured_tokens(ModelConfig(), length=512, memory_bytes=size) for size in sizes]
+    [65536, 8192]
+    """
+    numbers = 6 * config.hidden_size + 2 * config.intermediate_size + config.vocab_size // 3
+    numbers += 2 * config.num_attention_heads * length
+    fitting = memory_bytes // 4 // (4 * numbers)
+    return max(MAX_TOKENS, min(MAX_TOKENS_OF_ACCELERATOR, 1 << (fitting.bit_length() - 1)))
+
 
 # The share of the free memory that activations may take.
 MEMORY_SHARE = 0.5
@@ -336,7 +350,10 @@ def cost(
 
 
 def accelerators_shown() -> int:
-    """The GPUs and TPUs of this machine, whether a library sees them or not."""
+    """The GPUs and TPUs of this machine, whether a library sees them or not; none if hidden."""
+    is_hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+    if is_hidden or "JAX_PLATFORMS" in os.environ:
+        return 0
     return sum(len(glob.glob(pattern)) for pattern in ACCELERATORS)
 
 

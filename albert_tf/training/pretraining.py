@@ -27,7 +27,7 @@ from albert_tf.planning.budget import (
     refilled,
     sample_flops,
 )
-from albert_tf.planning.cost import HIDING, accelerators_shown
+from albert_tf.planning.cost import accelerators_shown
 from albert_tf.runs.checkpoints import newest_step
 from albert_tf.runs.metrics import QUIET, Progress, Sums, means
 from albert_tf.training.evaluate import HeldOutEvaluations, MetricsLog
@@ -299,8 +299,7 @@ class Pretraining(Training):
 
     def prepare(self, batch: Step) -> None:
         """Compile and time the step, and say how long the run will take."""
-        is_hidden = not os.environ.keys().isdisjoint(HIDING)
-        if accelerators_shown() and not is_hidden and None in self.steps.memory():
+        if accelerators_shown() and not self.steps.device():
             self.progress.say(
                 "Note: the CPU trains: this machine has a GPU or TPU that "
                 f"{keras.backend.backend()} does not see, most likely for want of its "

@@ -177,6 +177,8 @@ class ThisMachine:
             rate = matrix_rate("bfloat16")
             if rate > SPEED_UP * self.rate:
                 self.precision, self.rate = "bfloat16", rate
+        if self.is_accelerator:
+            self.rate *= len(keras.distribution.list_devices())
 
     def timed(self, config: ModelConfig, train: TrainConfig, *, seconds: float) -> Timed:
         """See `Machine.timed`: on average over a run, from the examples that it begins with."""

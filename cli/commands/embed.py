@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.support.asked import take_jax
 from cli.support.console import Console, Say
 from cli.support.options import (
     COUNT,
@@ -67,6 +68,7 @@ def embed(model: Path, source: str, console: Console, **values: Any) -> None:
     it standard input is read.
     The product of two vectors says how alike their texts are.
     """
+    take_jax(console)
     import numpy as np
 
     from cli.support.task_data import say_lost

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from cli.support.asked import take_jax
 from cli.support.console import Console, silent_stderr, tell
 from cli.support.inputs import data_here, describe_inputs
 from cli.support.options import (
@@ -133,6 +134,7 @@ def evaluate(run: Path, as_json: bool, console: Console, **values: Any) -> None:
     albert report compares runs by them, and the model card of albert export shows them.
     A fine-tuned model is measured by the measures of its task.
     """
+    take_jax(console)
     from albert_tf.runs.run_record import is_tuned, labels_table, measures_table, verdict
 
     is_task = is_tuned(run)

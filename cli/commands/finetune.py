@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.support.asked import apply_recipe, recipe_option
+from cli.support.asked import apply_recipe, recipe_option, take_jax
 from cli.support.console import Console, Say, silent_stderr
 from cli.support.options import (
     PATH,
@@ -153,6 +153,7 @@ def finetune(model: Path, output: Path, overwrite: bool, console: Console, **val
     score.
     """
     started = time.monotonic()
+    take_jax(console)
     from cli.support.task_data import identity, read_crops, read_task, task_paths, with_columns
     from pipeline.vocabulary.importing import notes_on, read_vocabulary
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.support.asked import take_jax
 from cli.support.console import Console, silent_stderr
 from cli.support.options import (
     FILE,
@@ -94,6 +95,9 @@ def predict(
         )
     if output is not None and output.suffix == ".csv" and values["as_json"]:
         raise SettingError(f"--json: {output} would be CSV; leave --json out.")
+    if source is not None:
+        # Of a text or a line JAX would compile for longer than the CPU takes.
+        take_jax(console)
     with silent_stderr():
         from albert_tf.finetuning.evaluate import prediction_lines
         from albert_tf.inference import has_second

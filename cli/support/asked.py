@@ -1,9 +1,9 @@
 """What is asked of a run: --model and --set, --recipe and --budget, its settings."""
 
-import ctypes
 import dataclasses
 import importlib.metadata
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -161,45 +161,37 @@ def parse_override(override: str) -> tuple[str, Any]:
         raise SettingError(f"--set {name} must be of type {kind.__name__}, not {text!r}.") from None
 
 
-# What TensorFlow loads to compute on a GPU.
-LIBRARIES_OF_TENSORFLOW = ("libcudart.so.12", "libcublas.so.12", "libcudnn.so.9")
-
-
-def can_be_loaded(library: str) -> bool:
-    """Whether the system finds a library."""
-    try:
-        ctypes.CDLL(library)
-    except OSError:
-        return False
-    return True
+# The least driver of NVIDIA's for CUDA 13, and where Linux tells the one that it has.
+_DRIVER_OF_CUDA_13, _DRIVER = 580, Path("/proc/driver/nvidia/version")
 
 
 def take_jax(console: Console) -> None:
-    """Have JAX train where it sees a GPU and TensorFlow does not, unless somebody chose.
+    """Have JAX compute where it has a plugin for the GPU of this machine, unless somebody chose.
 
-    To be called before either is imported. JAX has a plugin for CUDA; TensorFlow, whose
-    wheels are for CUDA 12, looks for the libraries of that.
+    To be called before Keras is imported. TensorFlow may see the GPU too, and was not
+    measured on one.
     """
     is_chosen = bool(os.environ.get("KERAS_BACKEND"))
     from albert_tf import keep_programs
-    from albert_tf.planning.cost import HIDING, accelerators_shown
+    from albert_tf.planning.cost import accelerators_shown
 
-    is_hidden = os.environ.get(HIDING[0], "0") in ("", "-1") or HIDING[1] in os.environ
-    if is_chosen or is_hidden or not accelerators_shown():
-        return
     installed = {each.name for each in importlib.metadata.distributions()}
-    if not installed & {"jax-cuda12-plugin", "jax-cuda13-plugin"}:
+    plugins = installed & {"jax-cuda12-plugin", "jax-cuda13-plugin"}
+    if is_chosen or not plugins or not accelerators_shown():
         return
-    # TensorFlow's wheel for the processor alone sees no GPU, whatever is there.
-    if installed & {"tensorflow-cpu", "tensorflow_cpu"} or not (
-        "nvidia-cudnn-cu12" in installed or all(map(can_be_loaded, LIBRARIES_OF_TENSORFLOW))
-    ):
-        os.environ["KERAS_BACKEND"] = "jax"
-        keep_programs()
+    driver = re.search(r"\b(\d{3})\.\d", _DRIVER.read_text()) if _DRIVER.exists() else None
+    if plugins == {"jax-cuda13-plugin"} and driver and int(driver[1]) < _DRIVER_OF_CUDA_13:
         console.say(
-            "JAX trains: it sees the GPU of this machine and TensorFlow does not "
-            "(KERAS_BACKEND=tensorflow trains on the CPU)."
+            f"Note: the driver of this GPU ({driver[1]}) is too old for CUDA 13; install "
+            "jax[cuda12] in place of jax[cuda13]."
         )
+        return
+    os.environ["KERAS_BACKEND"] = "jax"
+    keep_programs()
+    console.say(
+        "JAX computes: it has a plugin for the GPU of this machine "
+        "(KERAS_BACKEND=tensorflow has TensorFlow do it)."
+    )
 
 
 def check_beside_budget(recipe: str = BUDGET_RECIPE, *, is_several_hosts: bool = False) -> None:

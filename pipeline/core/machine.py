@@ -1,22 +1,30 @@
 """The machine that a process runs on: its cores, its memory, its parent."""
 
+import contextlib
 import ctypes
 import functools
 import os
 import resource
 import signal
 import sys
+from pathlib import Path
 
 from schemas.errors import AlbertError
 from schemas.readable import prefixed
 
+# The time of processors that a container may use, and of how long that is.
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+
 
 def usable_cores() -> int:
-    """How many there are: of 64, a job of a batch system may have been given 4."""
+    """How many there are: of 64, a job of a batch system or a container may have been given 4."""
     # Only some systems tell what a process may use.
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    is_told = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if is_told else os.cpu_count() or 1
+    with contextlib.suppress(OSError, ValueError):  # Without a quota it is "max".
+        quota, period = map(int, _QUOTA.read_text().split())
+        cores = min(cores, max(1, quota // period))
+    return cores
 
 
 # The arrays of a batch are megabytes each. The C library gives such blocks back to the

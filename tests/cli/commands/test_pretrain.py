@@ -269,32 +269,34 @@ def test_a_run_that_takes_years_whatever_is_timed_ends_before_that(
 
 
 @pytest.mark.parametrize(
-    ("environment", "installed", "backend"),
+    ("environment", "installed", "driver", "backend"),
     [
-        ({}, ["jax-cuda13-plugin"], "jax"),
-        ({"KERAS_BACKEND": "tensorflow"}, ["jax-cuda13-plugin"], "tensorflow"),
-        ({"CUDA_VISIBLE_DEVICES": ""}, ["jax-cuda13-plugin"], "tensorflow"),
-        ({"CUDA_VISIBLE_DEVICES": "0"}, ["jax-cuda13-plugin"], "jax"),
+        ({}, ["jax-cuda13-plugin"], 580, "jax"),
+        ({}, ["jax-cuda13-plugin"], 575, "tensorflow"),
+        ({"KERAS_BACKEND": "tensorflow"}, ["jax-cuda13-plugin"], 580, "tensorflow"),
+        ({"CUDA_VISIBLE_DEVICES": ""}, ["jax-cuda13-plugin"], 580, "tensorflow"),
+        ({"CUDA_VISIBLE_DEVICES": "0"}, ["jax-cuda13-plugin"], 580, "jax"),
         # TensorFlow finds these libraries too.
-        ({}, ["jax-cuda12-plugin", "nvidia-cudnn-cu12"], "tensorflow"),
-        # It cannot use them.
-        ({}, ["jax-cuda12-plugin", "nvidia-cudnn-cu12", "tensorflow_cpu"], "jax"),
-        ({}, ["jax"], "tensorflow"),
+        ({}, ["jax-cuda12-plugin", "nvidia-cudnn-cu12"], 535, "jax"),
+        ({}, ["jax"], 580, "tensorflow"),
     ],
 )
-def test_jax_trains_where_it_alone_sees_a_gpu_and_nobody_chose(
-    environment, installed, backend, monkeypatch, capsys
+def test_jax_computes_where_it_has_a_plugin_for_the_gpu_and_nobody_chose(
+    environment, installed, driver, backend, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setattr(cost, "ACCELERATORS", ("/dev/null",))
+    (tmp_path / "version").write_text(f"NVRM version: NVIDIA UNIX x86_64  {driver}.65.06  2025\n")
+    monkeypatch.setattr(asked, "_DRIVER", tmp_path / "version")
     found = [SimpleNamespace(name=name) for name in installed]
     monkeypatch.setattr(asked.importlib.metadata, "distributions", lambda: found)
-    monkeypatch.setattr(asked, "can_be_loaded", lambda library: False)
     monkeypatch.delenv("KERAS_BACKEND", raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     asked.take_jax(Console(quiet=False))
     assert os.environ.get("KERAS_BACKEND", "tensorflow") == backend
-    assert ("JAX trains: it sees the GPU" in capsys.readouterr().err) == (backend == "jax")
+    said = capsys.readouterr().err
+    assert ("JAX computes: it has a plugin for the GPU" in said) == (backend == "jax")
+    assert ("is too old for CUDA 13; install jax[cuda12]" in said) == (driver == 575)
 
 
 def test_a_recipe_leaves_out_what_has_no_use_here(command, small, tmp_path, untrained):
