@@ -235,6 +235,9 @@ def _unforeseen(error: Exception) -> str:
             "There is not enough memory, or not enough threads are allowed; give the command "
             "more, or fewer --workers (vocab, make-data) or a smaller --micro-batch-size."
         )
+    if "cudnn" in str(error).lower():
+        said = str(error).splitlines()[0].rstrip(".")
+        return f"cuDNN failed ({said:.200}); --precision float32 does without its attention."
     if isinstance(error, OSError) and error.filename and error.strerror:
         # Whoever opens a file says more; this is of a folder on the way to one.
         return f"{error.filename:.200} cannot be used: {error.strerror}."
