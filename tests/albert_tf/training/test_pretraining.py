@@ -159,6 +159,7 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(undisturbed, data, tmp
         assert (run / name).read_bytes() == (undisturbed / name).read_bytes()
 
 
+@pytest.mark.usefixtures("light")
 def test_a_signal_while_the_step_is_compiled_ends_the_run_before_its_first_step(
     data, tmp_path, monkeypatch
 ):
@@ -168,10 +169,9 @@ def test_a_signal_while_the_step_is_compiled_ends_the_run_before_its_first_step(
         os.kill(os.getpid(), signal.SIGTERM)
         return compiled(self, parts, **kwargs)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(TensorFlowSteps, "compile", signalled)
-        patch.setattr(TensorFlowSteps, "accumulate", lambda *_, **__: 1 / 0)
-        result = train(data, tmp_path)
+    monkeypatch.setattr(TensorFlowSteps, "compile", signalled)
+    monkeypatch.setattr(TensorFlowSteps, "accumulate", lambda *_, **__: 1 / 0)
+    result = train(data, tmp_path)
     assert (result.step, result.reason) == (0, "terminated")
     assert not read_metrics(tmp_path)
 

@@ -138,8 +138,8 @@ def widened(batch, length):
     return batch | {name: np.pad(batch[name], more) for name in names}
 
 
-def test_batches_of_all_sizes_are_one_graph_and_longer_ones_another_without_padding():
-    plain, alone = make_steps(), make_steps()
+def test_batches_of_all_sizes_are_one_graph_and_longer_ones_another_without_padding(steps):
+    plain, alone = restarted(steps), make_steps()
     batches = [
         micro_batched(widened(random_batch(SMALL, rows=40, length=length), width), 1)
         for length, width in ((12, 12), (8, 12), (16, 16))

@@ -14,6 +14,7 @@ from pipeline.tasks.named_tasks import task_called
 from schemas.example import SEP_ID
 from schemas.manifest import read_manifest
 from tests.commands import attempt, make_data, run
+from tests.runs import take_light_steps
 
 TEXTS = ("The river is wide.", "", "Numbers are objects, too.", "Ünïcödé 北京 \u200d🦊")
 
@@ -117,7 +118,8 @@ def test_what_cannot_be_is_said(encoder, lines, arguments, sentence):
     assert (code, sentence in said) == (2, True), said
 
 
-def test_documents_alone_teach_a_model_to_embed(encoder, small, tmp_path):
+def test_documents_alone_teach_a_model_to_embed(encoder, small, tmp_path, monkeypatch):
+    take_light_steps(monkeypatch)
     data, out = tmp_path / "data", tmp_path / "tuned"
     make_data(small, "--examples", "on-the-fly", "--eval-fraction", 0, output=data)
     fast = ("--steps", 2, "--batch-size", 16, "--micro-batch-size", 8, "--max-seq-length", 16)
@@ -153,7 +155,9 @@ def metric_of(folder):
     return json.loads((folder / "eval.json").read_text())["metric"]
 
 
-def test_a_model_learns_from_pairs_or_scores_and_is_measured_by_what_a_file_has(encoder, tmp_path):
+def test_a_model_learns_from_pairs_or_scores_and_is_measured_by_what_a_file_has(
+    encoder, tmp_path, monkeypatch
+):
     """Pairs of which no text has two partners, or scores, whatever it learned from."""
     pairs, scored = tmp_path / "pairs.csv", tmp_path / "scored.csv"
     pairs.write_text("text,positive,negative\na b,b a,c\nc d,d c,e\na b,x y,c\ne f,b a,c\n")
@@ -168,6 +172,7 @@ def test_a_model_learns_from_pairs_or_scores_and_is_measured_by_what_a_file_has(
     assert "spearman" in run("evaluate", tuned, "--data", scored, *named)
     code, said = attempt("evaluate", tuned, "--data", scored)
     assert (code, "has no column 'text'" in said) == (2, True)
+    take_light_steps(monkeypatch)
     learned = tmp_path / "learned"
     files = ("--train", scored, "--eval", scored, *fast[:-1], learned)
     run("finetune", encoder, "--task", "embed", *files)

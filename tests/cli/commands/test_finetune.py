@@ -20,6 +20,7 @@ from schemas.files import read_json, write_json
 from tests.commands import attempt, contents, dialogue, run
 from tests.exported_runs import write_run
 from tests.processes import albert
+from tests.runs import take_light_steps
 
 TEXTS = ["an object is mutable", "it's value never changes, is it"]
 FAST = ("--epochs", 1, "--batch-size", 8, "--max-seq-length", 16, "--quiet")
@@ -51,7 +52,9 @@ def again(tuned, table, tmp_path_factory):
     folder = tmp_path_factory.mktemp("again") / "again"
     files = ("--train", table, "--eval", table, "--output", folder)
     flags = ("--task", "classify", "--keep-head", "--recipe", "mrpc")
-    run("finetune", tuned, *files, *flags, *FAST)
+    with pytest.MonkeyPatch.context() as patch:
+        take_light_steps(patch)
+        run("finetune", tuned, *files, *flags, *FAST)
     return folder
 
 

@@ -26,6 +26,7 @@ from tests.exported_runs import (
     write_tuned,
 )
 from tests.pipeline.vocabulary.test_importing import nmt_nfkc
+from tests.runs import take_light_steps
 
 VOCABULARY = [
     "config.json",
@@ -126,7 +127,10 @@ def test_heads_that_were_never_trained_are_told_wherever_they_are_asked(models, 
     assert "It has no masked-LM head" in (tmp_path / "hf" / "README.md").read_text()
 
 
-def test_an_imported_model_is_gone_on_from_with_what_it_had_learned(encoder, small, tmp_path):
+def test_an_imported_model_is_gone_on_from_with_what_it_had_learned(
+    encoder, small, tmp_path, monkeypatch
+):
+    take_light_steps(monkeypatch)
     run("export", encoder, "--to", "hf", "--output", tmp_path / "hf")
     run("import", tmp_path / "hf", "--output", tmp_path / "imported")
     said = run(

@@ -24,7 +24,7 @@ from schemas.errors import SettingError
 from schemas.layout import DATA_MANIFEST, MANIFEST, METRICS
 from tests.commands import LITTLE_MODEL, attempt, run
 from tests.exported_runs import SMALL_RUN, write_run
-from tests.runs import eval_line
+from tests.runs import eval_line, take_light_steps
 from tests.training_data import resolved_run, write_dataset
 
 
@@ -124,6 +124,7 @@ def done(command, *arguments):
 
 def test_a_run_becomes_longer(command, tmp_path, monkeypatch):
     folder = tmp_path / "run"
+    take_light_steps(monkeypatch)
     constant = ("--schedule", "constant-cooldown", "--cooldown-share", 0)
     said = run(*command, *constant, "--warmup-steps", 1)
     assert "--scale-lr-to-batch gives 3.9e-05 for 2, by the square-root rule." in said

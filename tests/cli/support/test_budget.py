@@ -21,6 +21,7 @@ from schemas.errors import SettingError
 from schemas.files import read_json
 from schemas.manifest import read_manifest
 from tests.commands import LITTLE_MODEL, attempt, run
+from tests.runs import take_light_steps
 
 
 def slow_down(monkeypatch):
@@ -90,6 +91,7 @@ def test_a_loss_is_expected_in_nats_if_some_text_is_held_out(
 def test_steps_are_counted_again_while_a_run_shows_its_pace_and_kept(
     command, tmp_path, monkeypatch
 ):
+    take_light_steps(monkeypatch)
     # The budget is over at the first pause, so that nothing but the cooldown is left.
     over, deadline_of = time.monotonic() - 3600, pretrain.deadline_of
     monkeypatch.setattr(
