@@ -3,6 +3,7 @@
 import gc
 import itertools
 import random
+import shutil
 
 import numpy as np
 import pytest
@@ -23,19 +24,28 @@ BATCH = 8
 
 
 @pytest.fixture(scope="module")
-def stored(small, tmp_path_factory):
-    """Two copies in nine shards, so that an epoch has two groups."""
-    output = tmp_path_factory.mktemp("stored") / "data"
-    make_data(small, "--num-shards", 9, output=output)
-    return output
+def texts(small, tmp_path_factory):
+    """The texts of `small` but the longest, which is half of them, and its vocabulary."""
+    folder = tmp_path_factory.mktemp("texts")
+    (folder / "vocab").symlink_to(small / "vocab")
+    but_one = shutil.ignore_patterns("compound.txt")
+    shutil.copytree(small / "text", folder / "text", ignore=but_one)
+    return folder
 
 
 @pytest.fixture(scope="module")
-def documents(small, tmp_path_factory):
+def stored(texts):
+    """Two copies in nine shards, so that an epoch has two groups."""
+    make_data(texts, "--num-shards", 9, output=texts / "stored")
+    return texts / "stored"
+
+
+@pytest.fixture(scope="module")
+def documents(texts):
     """The same, of which examples are made on the fly."""
-    output = tmp_path_factory.mktemp("documents") / "data"
-    make_data(small, "--num-shards", 9, "--examples", "on-the-fly", output=output)
-    return output
+    flags = ("--num-shards", 9, "--examples", "on-the-fly")
+    make_data(texts, *flags, output=texts / "documents")
+    return texts / "documents"
 
 
 def records_of(data):
@@ -151,10 +161,10 @@ def test_from_a_landmark_nothing_before_it_is_read(documents, monkeypatch):
     assert read[0] == last.name
 
 
-def test_settings_of_a_run_give_what_would_be_stored_with_them(small, documents, tmp_path):
+def test_settings_of_a_run_give_what_would_be_stored_with_them(texts, documents, tmp_path):
     settings = {"max_seq_length": "24", "masked_lm_prob": "0.3", "sentence_task": "none"}
     flags = [[flag_name(name), value] for name, value in settings.items()]
-    make_data(small, "--num-shards", 9, *itertools.chain(*flags), output=tmp_path / "d")
+    make_data(texts, "--num-shards", 9, *itertools.chain(*flags), output=tmp_path / "d")
     train = TrainConfig(**settings)
     manifest = read_manifest(documents)
     made = Records(documents, manifest, phases=phases_of(manifest.config, train))
