@@ -20,7 +20,7 @@ from schemas.files import read_json, write_json
 from schemas.task import Columns, TaskRecord, TaskSpec
 from tests.commands import run
 from tests.evaluations import evaluation
-from tests.exported_runs import EVALUATION, SMALL_RUN, write_run, write_tuned
+from tests.exported_runs import EVALUATION, ONE_LAYER, SMALL_RUN, write_run, write_tuned
 from tests.manifests import edit_manifest
 
 
@@ -299,9 +299,7 @@ ASKED = {
 @pytest.mark.parametrize("kind", ASKED)
 def test_the_code_in_the_card_of_a_graph_gives_what_the_model_does(kind, model, tmp_path):
     pytest.importorskip("transformers")
-    config = dataclasses.replace(
-        SMALL_RUN, vocab_size=2000, num_hidden_layers=1, num_hidden_groups=1
-    )
+    config = dataclasses.replace(ONE_LAYER, vocab_size=2000)
     write_tuned(tmp_path / "tuned", kind, model, config=config)
     out = tmp_path / "out"
     run("export", tmp_path / "tuned", "--to", "onnx", "--output", out)
@@ -329,8 +327,7 @@ def test_the_card_of_a_fine_tuned_saved_model_has_a_request_and_its_answer(tmp_p
 @pytest.mark.parametrize("kind", ["classify", "choose", "tag", "embed"])
 def test_the_answer_in_a_card_and_that_of_the_saved_model_are_the_models_own(kind, small, tmp_path):
     vocabulary = (small / "vocab" / "spiece.model").read_bytes()
-    config = dataclasses.replace(SMALL_RUN, num_hidden_layers=2)
-    write_tuned(tmp_path / "tuned", kind, vocabulary, config=config)
+    write_tuned(tmp_path / "tuned", kind, vocabulary, config=ONE_LAYER)
     out = tmp_path / "out"
     run("export", tmp_path / "tuned", "--to", "saved-model", "--output", out)
     blocks = (out / "README.md").read_text("utf-8").split("```json\n")[1:]

@@ -14,7 +14,7 @@ from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import assign_arrays
 from tests.batches import random_batch
 from tests.commands import contents, refused
-from tests.exported_runs import SMALL_RUN, write_run
+from tests.exported_runs import ONE_LAYER, write_run
 from tests.huggingface_albert import SMALL, lively_weights
 
 IDS = ("input_ids", "input_mask", "segment_ids")
@@ -115,7 +115,7 @@ def test_it_needs_nothing_of_this_program(signatures):
 
 
 def test_a_full_disk_is_said_in_a_sentence(small, tmp_path, monkeypatch):
-    write_run(tmp_path / "run", SMALL_RUN, small)
+    write_run(tmp_path / "run", ONE_LAYER, small)
 
     def full(*_, **__):
         name = "{{function_node SaveV2}} out/variables"

@@ -18,6 +18,7 @@ from pipeline.vocabulary.wordpiece import read_wordpiece
 from schemas.task import KINDS
 from tests.commands import attempt, contents, run
 from tests.exported_runs import (
+    ONE_LAYER,
     SMALL_RUN,
     TUNED_LABELS,
     TUNED_LENGTH,
@@ -37,7 +38,6 @@ VOCABULARY = [
     "tokenizer_config.json",
 ]
 CHECKPOINT = "checkpoints/step-00000000"
-ONE_LAYER = dataclasses.replace(SMALL_RUN, num_hidden_layers=1, num_hidden_groups=1)
 
 
 @pytest.fixture
