@@ -14,7 +14,7 @@ from cli.commands.evaluate import run_section, trained_files
 from schemas.files import read_json, write_json
 from schemas.layout import EVALUATIONS
 from schemas.report import as_text
-from tests.commands import attempt, make_data, run
+from tests.commands import attempt, make_data, refused, run
 from tests.evaluations import evaluation
 from tests.exported_runs import SMALL_RUN, write_run
 
@@ -65,10 +65,9 @@ def said(folder, data, *arguments):
 def test_without_data_those_of_the_run_are_named(tmp_path):
     folder = tmp_path / "run"
     write_json(folder / "config.json", {"data": "/my data"})
-    assert attempt("evaluate", folder) == (
-        2,
+    assert refused("evaluate", folder) == (
         "Error: --data: give a data set to measure on, or --text with text of yours; "
-        f"{folder} was trained on '/my data'.\n",
+        f"{folder} was trained on '/my data'.\n"
     )
 
 

@@ -12,7 +12,7 @@ from pipeline.encoding.queries import encode_masked
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.example import CLS_ID, MASK_ID, SEP_ID
 from schemas.readable import percent
-from tests.commands import attempt, dialogue, run
+from tests.commands import attempt, dialogue, refused, run
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +83,7 @@ def test_a_line_that_cannot_be_answered_is_named_and_the_next_ones_are(trained, 
     lines = ["A [MASK].", "", "nothing here", "\udcff [MASK]", "[MASK]" + " ." * 20]
     content = "\n".join([*lines, "The [MASK]"]).encode("utf-8", "surrogateescape")
     stdin(monkeypatch, content)
-    code, said = attempt("fill-mask", trained[0], "--json")
-    assert code == 1
+    said = refused("fill-mask", trained[0], "--json", code=1)
     answers = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
     assert [answer["text"] for answer in answers] == ["A [MASK].", "The [MASK]"]
     assert [line for line in said.splitlines() if not line.startswith("{")] == [
@@ -96,10 +95,8 @@ def test_a_line_that_cannot_be_answered_is_named_and_the_next_ones_are(trained, 
 
 
 def test_a_text_without_mask_is_refused_before_any_is_answered(trained):
-    code, said = attempt("fill-mask", trained[0], "A [MASK].", "nothing here")
-    assert (code, said) == (
-        1,
-        'Error: "nothing here" has no [MASK]; write [MASK] where a token is to be found.\n',
+    assert refused("fill-mask", trained[0], "A [MASK].", "nothing here", code=1) == (
+        'Error: "nothing here" has no [MASK]; write [MASK] where a token is to be found.\n'
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.files import write_json
-from tests.commands import attempt, run
+from tests.commands import attempt, refused, run
 from tests.runs import write_records
 
 
@@ -120,8 +120,7 @@ def test_a_vocabulary_and_an_export_say_what_they_are(models):
     assert run("inspect", models / "hf") == (
         f"{models}/hf: an export for hf; README.md there says more.\n"
     )
-    code, said = attempt("report", models / "vocab")
-    assert code == 1
+    said = refused("report", models / "vocab", code=1)
     assert "there is no report of an export or a vocabulary; albert inspect shows it." in said
 
 
@@ -165,8 +164,7 @@ def test_a_folder_that_is_missing_is_said_to_be(tmp_path, monkeypatch, command):
 def test_a_file_of_another_form_is_refused_with_rows_of_the_one_that_is_read(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("I came home late,glad\nI left,sad\n")
-    code, said = attempt("inspect", "--task", "classify", path)
-    assert code == 2
+    said = refused("inspect", "--task", "classify", path)
     assert said.splitlines() == [
         f"Error: {path}: the columns 'I came home late', 'glad' do not show which one is the "
         "text; name it with --text-column; if these are no names, put a line of names above the "

@@ -14,7 +14,7 @@ from cli.commands.predict import csv_text, shown_lines, typed
 from pipeline.tasks.named_tasks import task_called
 from schemas.errors import SettingError
 from schemas.task import Columns, TaskExample, TaskSpec
-from tests.commands import attempt, run
+from tests.commands import refused, run
 
 EXAMPLE = TaskExample(id="0", place="text 1", text="", options=("red", "blue"))
 PAIRS = TaskSpec(name="rte", kind="classify", columns=Columns(text="a", pair="b"))
@@ -166,8 +166,7 @@ def test_predictions_of_another_model_in_the_input_stay_as_they_are():
 
 @pytest.mark.parametrize("name", ["said.tsv", "said.parquet"])
 def test_a_file_of_another_name_than_its_form_is_refused(models, name):
-    code, said = attempt("predict", models / "tuned", "it is", "--output", name)
-    assert code == 2
+    said = refused("predict", models / "tuned", "it is", "--output", name)
     assert "would be CSV or JSON lines; give a name that ends with .csv or .jsonl." in said
 
 
