@@ -11,9 +11,9 @@ import safetensors.numpy
 
 import albert_tf
 from albert_tf.inference import examples_of
-from schemas.errors import AlbertError
 from schemas.task import Columns, TaskSpec
 from tests.commands import run
+from tests.refusals import refusal
 
 
 @pytest.fixture(scope="module")
@@ -59,12 +59,9 @@ def test_a_model_of_vectors_that_learned_from_pairs_takes_single_texts():
 
 
 def test_what_a_model_cannot_do_is_said(model):
-    with pytest.raises(AlbertError, match="is not a fine-tuned model; give a folder that"):
-        model.predict(["it is"])
-    with pytest.raises(AlbertError, match="'it is' is one text; give a list of texts"):
-        model.encode("it is")
-    with pytest.raises(AlbertError, match="is not UTF-8; convert it first"):
-        model.encode(["half \ud83d"])
+    assert "is not a fine-tuned model; give a folder that" in refusal(model.predict, ["it is"])
+    assert "'it is' is one text; give a list of texts" in refusal(model.encode, "it is")
+    assert "is not UTF-8; convert it first" in refusal(model.encode, ["half \ud83d"])
 
 
 def test_an_encoder_without_a_head_gives_vectors_and_fills_no_mask(models, tmp_path):
@@ -80,15 +77,15 @@ def test_an_encoder_without_a_head_gives_vectors_and_fills_no_mask(models, tmp_p
         run("embed", folder, tmp_path / "lines.txt", "--output", tmp_path / "v.npy")
         vectors.append(np.load(tmp_path / "v.npy"))
     np.testing.assert_array_equal(*vectors)
-    with pytest.raises(AlbertError, match="It has no masked-LM head"):
-        albert_tf.load(export).fill_mask("An object is [MASK].")
+    said = refusal(albert_tf.load(export).fill_mask, "An object is [MASK].")
+    assert "It has no masked-LM head" in said
 
 
 def test_what_a_model_did_not_learn_from_is_refused(models):
-    with pytest.raises(AlbertError, match="and the model reads 32; give less text"):
-        albert_tf.load(models / "run").fill_mask("[MASK]" + " ." * 40)
-    with pytest.raises(AlbertError, match="does not choose; leave it out"):
-        albert_tf.load(models / "tuned").predict([{"text": "a", "options": ("b", "c")}])
+    said = refusal(albert_tf.load(models / "run").fill_mask, "[MASK]" + " ." * 40)
+    assert "and the model reads 32; give less text" in said
+    said = refusal(albert_tf.load(models / "tuned").predict, [{"text": "a", "options": ("b", "c")}])
+    assert "does not choose; leave it out" in said
 
 
 def test_a_training_that_was_stopped_gives_its_best_checkpoint_and_it_is_said(models, tmp_path):

@@ -14,10 +14,10 @@ from albert_tf.convert.huggingface import (
 )
 from albert_tf.model.task_model import TaskModel
 from albert_tf.model.trained_model import task_model_of
-from schemas.errors import AlbertError
 from schemas.task import TaskSpec
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL, lively_weights
+from tests.refusals import refusal
 
 LABELS = ("no", "yes", "perhaps")
 SEQUENCES = ARCHITECTURES["classify"]
@@ -82,8 +82,7 @@ def test_a_head_of_one_number_is_for_scores(tmp_path):
 )
 def test_what_cannot_be_a_model_of_a_task_is_refused(values, sentence, tmp_path):
     save(tmp_path, **values)
-    with pytest.raises(AlbertError, match=sentence):
-        read_huggingface_task(tmp_path)
+    assert sentence in refusal(read_huggingface_task, tmp_path)
 
 
 def test_other_models_are_of_no_task(tmp_path):

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import re
 
 import numpy as np
 import pytest
@@ -164,8 +163,7 @@ def test_another_architecture_is_refused(tmp_path, change, message):
     save(tmp_path)
     path = tmp_path / "albert_config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(AlbertError, match=re.escape(message)):
-        read_google(tmp_path)
+    assert message in refusal(read_google, tmp_path)
 
 
 @pytest.mark.parametrize("layer", ["layer_shared", "layer_0"])
@@ -188,8 +186,7 @@ def test_a_checkpoint_needs_one_configuration(tmp_path):
     config.rename(tmp_path / "my_config_base.json")
     assert read_google(tmp_path).config == SMALL
     (tmp_path / "other_config.json").write_text("{}")
-    with pytest.raises(AlbertError, match="has 2 configurations; put the one of its"):
-        read_google(tmp_path)
+    assert "has 2 configurations; put the one of its" in refusal(read_google, tmp_path)
 
 
 def test_of_several_checkpoints_the_one_called_newest_is_read(tmp_path):
@@ -198,8 +195,7 @@ def test_of_several_checkpoints_the_one_called_newest_is_read(tmp_path):
         (tmp_path / path.name.replace("model", "other")).write_bytes(path.read_bytes())
     assert read_google(tmp_path).config == SMALL
     (tmp_path / "checkpoint").unlink()
-    with pytest.raises(AlbertError, match="has 2 checkpoints; leave the files of one"):
-        read_google(tmp_path)
+    assert "has 2 checkpoints; leave the files of one" in refusal(read_google, tmp_path)
 
 
 def test_a_folder_is_recognised_by_its_checkpoint(tmp_path):
@@ -250,8 +246,7 @@ def test_a_damaged_best_checkpoint_is_refused(tmp_path):
     weights = save_run(tmp_path, TINY)
     save_checkpoint(tmp_path, Checkpoint(weights, {}, {"step": 10}), is_best=True)
     (tmp_path / "checkpoints/step-00000010/state.json").unlink()
-    with pytest.raises(AlbertError, match="step-00000010 is damaged"):
-        run_checkpoint(tmp_path, which="best")
+    assert "step-00000010 is damaged" in refusal(run_checkpoint, tmp_path, which="best")
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path):

@@ -90,8 +90,7 @@ def test_a_line_that_cannot_be_written_ends_the_run_in_a_sentence(tmp_path):
     log = MetricsLog(tmp_path, step=0)
     (tmp_path / "metrics.jsonl").unlink()
     (tmp_path / "metrics.jsonl").mkdir()
-    with pytest.raises(AlbertError, match=f"{tmp_path} cannot be written to: "):
-        log.write(line(1))
+    assert f"{tmp_path} cannot be written to: " in refusal(log.write, line(1))
     log.close()
 
 

@@ -7,6 +7,7 @@ from albert_tf.runs.run_record import verdict
 from albert_tf.tasks.evaluation import Answered, evaluated, interval_of, measured, task_of
 from schemas.errors import SettingError
 from schemas.task import TaskExample, TaskSpec
+from tests.refusals import refusal
 
 TASK = task_of(
     TaskSpec(name="classify", kind="classify", labels=("a", "b", "c"), metrics=("accuracy",))
@@ -14,8 +15,9 @@ TASK = task_of(
 
 
 def test_a_label_that_the_task_has_not_is_refused():
-    with pytest.raises(SettingError, match="'d' is not one of classify: a, b, c"):
-        TASK.target(TaskExample(id="0", place="", text="", label="d"))
+    example = TaskExample(id="0", place="", text="", label="d")
+    said = refusal(TASK.target, example, error=SettingError)
+    assert "'d' is not one of classify: a, b, c" in said
 
 
 def test_the_interval_of_a_share_is_wilsons_and_of_others_by_samples():

@@ -15,6 +15,7 @@ from pipeline.tasks.named_tasks import task_called
 from schemas.errors import SettingError
 from schemas.task import Columns, TaskExample, TaskSpec
 from tests.commands import refused, run
+from tests.refusals import refusal
 
 EXAMPLE = TaskExample(id="0", place="text 1", text="", options=("red", "blue"))
 PAIRS = TaskSpec(name="rte", kind="classify", columns=Columns(text="a", pair="b"))
@@ -65,9 +66,7 @@ def test_a_prediction_is_shown_as_its_task_has_it(task, prediction, lines):
     ids=["no options", "a pair to tag", "no question", "half a pair"],
 )
 def test_texts_that_are_not_what_the_task_has_are_refused(task, second, sentence):
-    with pytest.raises(SettingError) as error:
-        examples_of([("first", second)], task)
-    assert str(error.value) == sentence
+    assert refusal(examples_of, [("first", second)], task, error=SettingError) == sentence
 
 
 SINGLE = Columns(text="text")

@@ -8,6 +8,7 @@ import pytest
 from cli.support.console import Console
 from cli.support.inputs import INPUT_OPTIONS, find_given_inputs, refuse_stray
 from schemas.errors import SettingError
+from tests.refusals import refusal
 
 SENTENCE = (
     "'b.txt' belongs to no flag; give each path with --wikipedia, --books or --text, "
@@ -18,9 +19,7 @@ SENTENCE = (
 def test_options_of_beam_are_no_stray_paths():
     refuse_stray(["--project", "my-project"])
     refuse_stray([])
-    with pytest.raises(SettingError) as error:
-        refuse_stray(["b.txt", "--project"])
-    assert str(error.value) == SENTENCE
+    assert refusal(refuse_stray, ["b.txt", "--project"], error=SettingError) == SENTENCE
 
 
 @pytest.mark.parametrize("held_out", ["rows.jsonl", "rows.jsonl:answer"])

@@ -16,9 +16,10 @@ from cli.support.task_data import (
 )
 from pipeline.tasks.named_tasks import task_called
 from pipeline.tasks.task_files import TaskPaths
-from schemas.errors import AlbertError, SettingError
+from schemas.errors import SettingError
 from schemas.example import UNK_ID
 from schemas.task import Answer, EncodedExample, TaskExample, TaskRecord, TaskRows, TokenSequence
+from tests.refusals import refusal
 
 
 def row_of(ids, **values):
@@ -109,8 +110,8 @@ def test_a_file_that_counts_options_otherwise_than_the_first_is_refused(tmp_path
         files.append(str(tmp_path / name))
     said = []
     paths = TaskPaths(train=files[:1], evaluation=files[1:])
-    with pytest.raises(AlbertError, match="counts the options from 1, and the other files of"):
-        read_task(paths, task_called("choose"), say=said.append)
+    sentence = refusal(read_task, paths, task_called("choose"), say=said.append)
+    assert "counts the options from 1, and the other files of" in sentence
     assert said == [
         f"{files[0]}: to train on",
         f"{files[1]}: to choose the best by",
@@ -138,10 +139,8 @@ def test_texts_to_predict_that_are_empty_are_read_and_counted(tmp_path):
 def test_a_file_that_lacks_the_column_that_is_named_is_no_list_of_texts(tmp_path, content, columns):
     path = tmp_path / "rows.csv"
     path.write_text(content)
-    flags = {"text_column": "Kommentar"}
-    with pytest.raises(SettingError) as refused:
-        read_unlabelled(str(path), task_called("classify"), say=print, flags=flags)
-    assert str(refused.value) == (
+    given = {"say": print, "flags": {"text_column": "Kommentar"}, "error": SettingError}
+    assert refusal(read_unlabelled, str(path), task_called("classify"), **given) == (
         f"{path} has no column 'Kommentar'; it has {columns}; rename one, or say which it is with "
         "--text-column."
     )
@@ -235,5 +234,5 @@ def test_scores_that_only_a_later_training_file_has_are_refused(tmp_path):
     pairs = [tmp_path / "pairs.csv", tmp_path / "scores.csv"]
     pairs[0].write_text("sentence1,sentence2\nIt rained.,It was wet.\n")
     pairs[1].write_text("sentence1,sentence2,score\nIt snowed.,It was white.,4\n")
-    with pytest.raises(AlbertError, match="has scores and the training files before it have none"):
-        read_task(TaskPaths([*map(str, pairs)]), task_called("embed"), say=print)
+    said = refusal(read_task, TaskPaths([*map(str, pairs)]), task_called("embed"), say=print)
+    assert "has scores and the training files before it have none" in said

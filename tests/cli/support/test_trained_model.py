@@ -9,10 +9,11 @@ import sentencepiece
 
 from albert_tf.model.trained_model import TrainedModel
 from cli.support.trained_model import Start, read_start
-from schemas.errors import AlbertError, SettingError
+from schemas.errors import SettingError
 from schemas.task import TaskSpec
 from tests.commands import refused, run
 from tests.exported_runs import SMALL_RUN, TUNED_LABELS, TUNED_LENGTH, write_run, write_tuned
+from tests.refusals import refusal
 
 SPEC = TaskSpec(name="mood", kind="classify", labels=TUNED_LABELS, metrics=("accuracy",))
 HEAD = "albert/task_head/classifier/kernel"
@@ -99,8 +100,7 @@ def test_from_scratch_a_run_needs_no_weights(small, tmp_path):
         max_seq_length=32,
         initializer="positional-heads",
     )
-    with pytest.raises(AlbertError, match="holds no checkpoint yet"):
-        read(tmp_path / "run")
+    assert "holds no checkpoint yet" in refusal(read, tmp_path / "run")
 
 
 def test_from_scratch_a_fine_tuned_model_needs_no_weights(tmp_path):
@@ -125,9 +125,7 @@ def test_the_head_is_taken_only_where_it_is_asked_for(tmp_path):
 
 def test_a_head_of_other_labels_is_refused(tmp_path):
     write_tuned(tmp_path / "tuned", "tag", b"a vocabulary")
-    with pytest.raises(SettingError) as caught:
-        read(tmp_path / "tuned", keep_head=True)
-    assert str(caught.value) == (
+    assert refusal(read, tmp_path / "tuned", keep_head=True, error=SettingError) == (
         f"--keep-head: {tmp_path}/tuned is for tag with other labels than mood; leave it out."
     )
 
@@ -137,9 +135,7 @@ def test_a_head_of_other_labels_is_refused(tmp_path):
     [({"keep_head": True}, "--keep-head"), ({"checkpoint": "best"}, "--checkpoint")],
 )
 def test_from_scratch_nothing_is_said_about_weights(flags, name):
-    with pytest.raises(SettingError) as caught:
-        Start(from_scratch=True, **flags)
-    assert str(caught.value) == (
+    assert refusal(Start, from_scratch=True, **flags, error=SettingError) == (
         f"{name} is about the weights of MODEL, and --from-scratch takes none; leave "
         "one of them out."
     )
