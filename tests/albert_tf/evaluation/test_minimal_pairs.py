@@ -1,13 +1,11 @@
 """Minimal pairs as BLiMP and Zorro are distributed."""
 
-import numpy as np
 import pytest
 
 from albert_tf.evaluation.minimal_pairs import (
     MinimalPair,
     first_of_paradigms,
     read_minimal_pairs,
-    score_by_paradigm,
     sentence_rows,
     words_of_sentences,
 )
@@ -96,8 +94,3 @@ def test_every_word_of_a_sentence_is_predicted_and_punctuation_too(tokenizer):
     spelled = ["".join(map(tokenizer.piece, rows[0][word.start : word.end])) for word in words]
     assert spelled == ["▁the", "▁dog", "▁barks", "."]
     assert (rows[0][0], rows[0][-1]) == (CLS_ID, SEP_ID)
-
-
-def test_a_pair_is_right_where_the_grammatical_sentence_is_likelier():
-    losses = np.array([1.0, 2.0, 2.0, 2.0, 3.0, 2.0])
-    assert score_by_paradigm(PAIRS, losses) == [("order", 1, 2), ("number", 0, 1)]

@@ -153,12 +153,6 @@ def test_more_layers_that_share_all_do_not_make_the_graph_larger():
     assert operations(num_hidden_layers=24) == operations(num_hidden_layers=4)
 
 
-def test_every_weight_has_a_path_of_its_own():
-    layer = encoder(sharing="attention", num_hidden_groups=2, inner_group_num=2)
-    paths = [weight.path for weight in layer.weights]
-    assert len(set(paths)) == len(paths)
-
-
 def test_pooled_is_the_tanh_of_the_first_piece():
     layer = encoder()
     for weight in layer.weights:

@@ -64,19 +64,6 @@ def test_the_score_of_no_answer_is_the_least_of_the_windows():
     assert found.null_score == -2.0
 
 
-def test_answers_are_compared_without_case_articles_and_punctuation():
-    assert answers.exact_match("The Rhine!", "rhine") == 1.0
-    assert answers.answer_f1("in the 10th century", "10th century") == 0.8
-    assert answers.best_of(answers.exact_match, "", ()) == 1.0
-    assert answers.best_of(answers.answer_f1, "x", ()) == 0.0
-
-
-def test_chinese_answers_are_compared_by_character():
-    assert answers.segmented("《NBA》 3.5 米") == ["nba", "3.5", "米"]
-    assert answers.cmrc_exact_match("北京，市", "北京市") == 1.0
-    assert answers.cmrc_f1("上海", "北京") == 0.0
-
-
 def test_the_null_threshold_is_the_best_of_all():
     rng = np.random.default_rng(4)
     for _ in range(30):

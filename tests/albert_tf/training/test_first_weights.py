@@ -22,10 +22,9 @@ from albert_tf.training.first_weights import (
     read_source,
     source_path,
     start_from,
-    whole_texts,
 )
 from albert_tf.training.run import begin
-from schemas.example import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, PAD_ID, SEP_ID
+from schemas.example import CLS_ID, FIRST_ORDINARY_ID, PAD_ID, SEP_ID
 from tests.refusals import refusal
 from tests.runs import SETTINGS
 from tests.training_data import TINY, make_manifest, resolved_run, save_run
@@ -238,13 +237,3 @@ def test_tokens_in_the_same_places_are_alike_and_unseen_ones_have_none():
     spread = max(first.std(axis=0).min(), second.std(axis=0).min())
     gap = np.abs(first.mean(axis=0) - second.mean(axis=0)).max()
     assert gap > 2 * spread
-
-
-def test_labels_are_put_back_where_they_were_masked():
-    batch = {
-        "input_ids": np.array([[[CLS_ID, MASK_ID, B, SEP_ID], [CLS_ID, A, C, SEP_ID]]]),
-        "masked_lm_positions": np.array([[[1, 0], [2, 1]]]),
-        "masked_lm_ids": np.array([[[A, 0], [B, C]]]),
-        "masked_lm_weights": np.array([[[1.0, 0.0], [1.0, 1.0]]]),
-    }
-    assert whole_texts(batch).tolist() == [[CLS_ID, A, B, SEP_ID], [CLS_ID, C, B, SEP_ID]]

@@ -24,13 +24,6 @@ def test_a_run_says_where_it_stands_and_what_the_same_command_would_do(tmp_path)
     )
 
 
-def test_a_run_without_a_checkpoint_begins_again(tmp_path):
-    folder = tmp_path / "run"
-    write_records(folder)
-    *_, said = run("inspect", folder).splitlines()
-    assert said == ("No checkpoint is whole: the same command would begin at the first step.")
-
-
 def test_two_runs_are_told_apart_in_the_first_line(tmp_path):
     for name, seed in (("a", 1), ("b", 2)):
         write_records(tmp_path / name, seed=seed)
