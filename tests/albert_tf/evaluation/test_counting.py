@@ -31,9 +31,10 @@ def smoothed(counts):
     return values / values.sum()
 
 
-# What stands after 6, and what stands before 7.
+# What stands after 6, what stands before 7, and what between them.
 AFTER_6 = smoothed([0, 1, 2])
 BEFORE_7 = smoothed([0, 2, 0])
+BETWEEN = AFTER_6 * BEFORE_7 / SHARE
 
 
 def shares(left, right):
@@ -47,35 +48,33 @@ def test_it_is_told_how_much_was_counted():
     assert (COUNTS.rows, COUNTS.tokens) == (3, 15)
 
 
-def test_without_neighbours_a_token_is_as_likely_as_it_is_frequent():
-    np.testing.assert_allclose(shares(UNKNOWN, UNKNOWN), SHARE)
-
-
 @pytest.mark.parametrize(
-    ("left", "right", "expected"), [(6, UNKNOWN, AFTER_6), (UNKNOWN, 7, BEFORE_7)]
+    ("left", "right", "expected"),
+    [
+        (UNKNOWN, UNKNOWN, SHARE),
+        (6, UNKNOWN, AFTER_6),
+        (UNKNOWN, 7, BEFORE_7),
+        (6, 7, BETWEEN / BETWEEN.sum()),
+        (CLS_ID, UNKNOWN, smoothed([2, 0, 1])),
+        (SEP_ID, UNKNOWN, SHARE),
+    ],
+    ids=[
+        "without neighbours a token is as likely as it is frequent",
+        "one on the left is smoothed towards the frequencies",
+        "one on the right as well",
+        "two are independent given the token between them",
+        "special tokens are neighbours too",
+        "the end of a row is none of the beginning of the next",
+    ],
 )
-def test_one_neighbour_is_smoothed_towards_the_frequencies(left, right, expected):
+def test_a_token_is_as_likely_as_its_neighbours_make_it(left, right, expected):
     np.testing.assert_allclose(shares(left, right), expected)
-
-
-def test_two_neighbours_are_independent_given_the_token_between_them():
-    product = AFTER_6 * BEFORE_7 / SHARE
-    np.testing.assert_allclose(shares(6, 7), product / product.sum())
-
-
-def test_the_end_of_a_row_is_no_neighbour_of_the_beginning_of_the_next():
-    np.testing.assert_allclose(shares(SEP_ID, UNKNOWN), SHARE)
-
-
-def test_special_tokens_are_neighbours_too():
-    np.testing.assert_allclose(shares(CLS_ID, UNKNOWN), smoothed([2, 0, 1]))
 
 
 def test_the_loss_is_minus_the_log_of_the_share_and_a_hit_the_likeliest_token():
     asked = Asked(np.array([6, 7, 5]), np.array([6, 6, CLS_ID]), np.array([7, -1, -1]))
     losses, hits = COUNTS.from_neighbours(asked)
-    product = AFTER_6 * BEFORE_7 / SHARE
-    expected = [product[1] / product.sum(), AFTER_6[2], smoothed([2, 0, 1])[0]]
+    expected = [BETWEEN[1] / BETWEEN.sum(), AFTER_6[2], smoothed([2, 0, 1])[0]]
     np.testing.assert_allclose(losses, -np.log(expected))
     assert hits.tolist() == [True, False, False]
 

@@ -46,11 +46,8 @@ def found(row):
     return ["".join(shown[span.start : span.end]) for span in spans]
 
 
-def test_a_word_has_all_its_tokens_and_nothing_but_letters():
+def test_a_word_has_all_its_tokens_in_the_row_and_nothing_but_letters():
     assert found([2, 5, 6, 7, 8, 9, 1, 3]) == ["▁the", "▁older"]
-
-
-def test_the_rest_of_a_word_that_the_row_cuts_off_is_not_a_word():
     assert found([2, 7, 5, 3]) == ["▁the"]
 
 

@@ -248,17 +248,13 @@ def test_attention_is_that_of_the_paper_and_padding_is_not_attended_to():
     np.testing.assert_allclose(layer(HIDDEN, MASK), expected, atol=1e-4)
 
 
-def test_feed_forward_is_that_of_the_paper():
-    layer, values = built(FeedForward(CONFIG, name="ffn"))
-    inner = numpy_gelu(dense(HIDDEN, "intermediate", values))
-    expected = normalized(HIDDEN + dense(inner, "output", values), values)
-    np.testing.assert_allclose(layer(HIDDEN), expected, atol=1e-4)
-
-
-def test_feed_forward_with_relu_computes_relu():
-    config = dataclasses.replace(CONFIG, hidden_act="relu")
+@pytest.mark.parametrize(
+    ("hidden_act", "activated"), [("gelu", numpy_gelu), ("relu", lambda x: np.maximum(x, 0))]
+)
+def test_feed_forward_is_that_of_the_paper(hidden_act, activated):
+    config = dataclasses.replace(CONFIG, hidden_act=hidden_act)
     layer, values = built(FeedForward(config, name="ffn"))
-    inner = np.maximum(dense(HIDDEN, "intermediate", values), 0)
+    inner = activated(dense(HIDDEN, "intermediate", values))
     expected = normalized(HIDDEN + dense(inner, "output", values), values)
     np.testing.assert_allclose(layer(HIDDEN), expected, atol=1e-4)
 

@@ -1,3 +1,5 @@
+"""What a fine-tuned model is for is read as it was written, or refused."""
+
 import pytest
 
 from albert_tf.runs.run_record import read_record, write_record
@@ -7,18 +9,18 @@ from schemas.task import Columns, TaskRecord, TaskSpec
 from tests.refusals import refusal
 
 
-def test_from_what_options_are_counted_may_be_unknown_but_is_0_or_1(tmp_path):
+def written(folder, **columns):
+    """The record of a choice in a folder."""
+    spec = TaskSpec(name="choose", kind="choose", columns=Columns(**columns), max_seq_length=64)
     record = TaskRecord(
-        spec=TaskSpec(
-            name="choose", kind="choose", columns=Columns(first_option=1), max_seq_length=64
-        ),
-        max_seq_length=64,
-        doc_stride=16,
-        max_query_tokens=32,
-        max_answer_tokens=30,
+        spec=spec, max_seq_length=64, doc_stride=16, max_query_tokens=32, max_answer_tokens=30
     )
-    write_record(tmp_path, record)
-    assert read_record(tmp_path) == record
+    write_record(folder, record)
+    return record
+
+
+def test_from_what_options_are_counted_may_be_unknown_but_is_0_or_1(tmp_path):
+    assert written(tmp_path, first_option=1) == read_record(tmp_path)
     values = read_json(tmp_path / TASK)
     values["columns"]["first_option"] = None
     write_json(tmp_path / TASK, values)
@@ -45,13 +47,6 @@ def test_from_what_options_are_counted_may_be_unknown_but_is_0_or_1(tmp_path):
     ],
 )
 def test_an_edited_task_is_one_sentence(tmp_path, change, says):
-    record = TaskRecord(
-        spec=TaskSpec(name="choose", kind="choose"),
-        max_seq_length=64,
-        doc_stride=16,
-        max_query_tokens=32,
-        max_answer_tokens=30,
-    )
-    write_record(tmp_path, record)
+    written(tmp_path)
     write_json(tmp_path / TASK, read_json(tmp_path / TASK) | change)
     assert says in refusal(read_record, tmp_path)

@@ -1,7 +1,7 @@
 """The learning rate, at the published settings and at the edges."""
 
-import dataclasses
 import math
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -127,69 +127,40 @@ def test_other_steps_are_taken_while_no_step_so_far_depends_on_them(
     tmp_path, before, step, changes
 ):
     (tmp_path / f"checkpoints/step-{step:08}").mkdir(parents=True)
-    now = dataclasses.replace(before, **changes)
+    now = replace(before, **changes)
     check_steps_may_change(tmp_path, before, now)
 
 
+# What depends on the number of steps.
+RATES_DEPEND, EXAMPLES_DEPEND = "its learning rates", "the settings of its examples"
+
+
 @pytest.mark.parametrize(
-    ("before", "step", "changes", "reason"),
+    ("before", "step", "changes", "last", "depends"),
     [
-        (
-            TrainConfig(steps=100, warmup_steps=10),
-            11,
-            {"steps": 200},
-            "is at step 11 of 100 and cannot change --steps: after step 10 its "
-            "learning rates depend on them",
-        ),
-        (
-            dataclasses.replace(STEPS_100, max_seq_length="128:0.5,512"),
-            51,
-            {"steps": 200},
-            "is at step 51 of 100 and cannot change --steps: after step 50 the "
-            "settings of its examples depend on them",
-        ),
-        (
-            dataclasses.replace(STEPS_100, masked_lm_prob="0.30..0.15"),
-            1,
-            {"steps": 200},
-            "is at step 1 of 100 and cannot change --steps: after step 0 the "
-            "settings of its examples depend on them",
-        ),
-        (
-            STEPS_100,
-            81,
-            {"steps": 200},
-            "is at step 81 of 100 and cannot change --steps: after step 80 its "
-            "learning rates depend on them",
-        ),
-        (
-            STEPS_100,
-            81,
-            {"cooldown_share": 0.1},
-            "is at step 81 of 100 and cannot change --cooldown-share: after step 80 "
-            "its learning rates depend on it",
-        ),
-        (
-            STEPS_100,
-            41,
-            {"steps": 50},
-            "is at step 41 of 100 and cannot change --steps: after step 40 its "
-            "learning rates depend on them",
-        ),
+        (TrainConfig(steps=100, warmup_steps=10), 11, {"steps": 200}, 10, RATES_DEPEND),
+        (replace(STEPS_100, max_seq_length="16:0.5,32"), 51, {"steps": 200}, 50, EXAMPLES_DEPEND),
+        (replace(STEPS_100, masked_lm_prob="0.30..0.15"), 1, {"steps": 200}, 0, EXAMPLES_DEPEND),
+        (STEPS_100, 81, {"steps": 200}, 80, RATES_DEPEND),
+        (STEPS_100, 81, {"cooldown_share": 0.1}, 80, RATES_DEPEND),
+        (STEPS_100, 41, {"steps": 50}, 40, RATES_DEPEND),
     ],
 )
 def test_other_steps_are_refused_where_a_step_so_far_depends_on_them(
-    tmp_path, before, step, changes, reason
+    tmp_path, before, step, changes, last, depends
 ):
     run = tmp_path / "my run"
     (run / f"checkpoints/step-{step:08}").mkdir(parents=True)
-    now = dataclasses.replace(before, **changes)
-    said = refusal(check_steps_may_change, run, before, now, error=SettingError)
-    kept = {"steps": "--steps 100", "cooldown_share": "--cooldown-share 0.2"}
+    now = replace(before, **changes)
     (changed,) = changes
-    assert said == (
-        f"{run} {reason}; keep {kept[changed]}, or begin another run with its "
-        f"weights: another --output with --init-from '{run}'."
+    flag, kept, them = {
+        "steps": ("--steps", 100, "them"),
+        "cooldown_share": ("--cooldown-share", 0.2, "it"),
+    }[changed]
+    assert refusal(check_steps_may_change, run, before, now, error=SettingError) == (
+        f"{run} is at step {step} of 100 and cannot change {flag}: after step {last} {depends} "
+        f"depend on {them}; keep {flag} {kept}, or begin another run with its weights: another "
+        f"--output with --init-from '{run}'."
     )
 
 
@@ -209,4 +180,4 @@ def test_what_is_left_out_stays_as_a_run_has_it(tmp_path, given, expected):
     run = write_records(tmp_path / "run", **begun)
     recorded = recorded_training(run, recorded_settings(run))
     ours = continued(TrainConfig(**{"batch_size": 8, "steps": 400} | given), recorded)
-    assert dataclasses.asdict(ours).items() >= expected.items()
+    assert asdict(ours).items() >= expected.items()
