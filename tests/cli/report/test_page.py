@@ -1,12 +1,13 @@
 """A report is one page that needs nothing else, for whoever reads it."""
 
+import dataclasses
 import re
 from html.parser import HTMLParser
 
 import pytest
 
 from cli.report.page import in_words, page
-from schemas.report import Bars, Curve, Curves, Example, Section, Table, Token
+from schemas.report import Curve, Curves, Example, Section, Table, Token
 from tests.cli.report.test_plots import BARS, CURVES, RANKING
 
 HOSTILE = "<script>alert('x')</script>&\"$x$"
@@ -67,6 +68,19 @@ def elements(text):
     return Elements(text)
 
 
+def loss(*curves):
+    """A plot of curves: of each its run, whether it is of held-out text, and its points."""
+    named = [Curve(run=run, is_held_out=is_eval, points=points) for run, is_eval, points in curves]
+    return Curves(title="Loss", about="", unit="value", curves=tuple(named))
+
+
+def rows_beside(plot):
+    """The rows of the table that has the values of a plot."""
+    section = Section(title="run", kind="Run", runs=("run",), plots=(plot,))
+    (table,) = re.findall(r"<tbody>(.*?)</tbody>", page([section]))
+    return [re.findall(r"<t[hd][^>]*>([^<]*)<", row) for row in table.split("<tr>")[1:]]
+
+
 def example(*tokens):
     """The one paragraph of text of an example."""
     row = Example(label="in order", segments=(tokens,))
@@ -111,58 +125,27 @@ def test_every_plot_is_said_in_words_and_has_its_values_in_a_table(text):
 
 def test_bars_in_words_begin_with_the_highest():
     assert in_words(BARS, ()) == "Spans. 1: 75%, <2>: 25%."
-    many = Bars(
-        title="Lengths",
-        about="",
-        heading="tokens",
-        labels=tuple("abcdef"),
-        values=(1, 2, 3, 4, 5, 6),
-        unit="count",
-    )
-    assert in_words(many, ()) == "Lengths. highest: f: 6, e: 5, d: 4, c: 3, b: 2."
+    many = dataclasses.replace(RANKING, labels=tuple("abcdef"), values=(1, 2, 3, 4, 5, 6))
+    assert in_words(many, ()) == "Reasons. highest: f: 6, e: 5, d: 4, c: 3, b: 2."
 
 
 def test_curves_in_words_say_where_they_begin_and_end():
-    two = Curves(
-        title="Loss",
-        about="",
-        unit="value",
-        curves=(Curve(run=1, is_held_out=True, points=((0, 3.0), (1000, 2.5))),),
-    )
-    assert in_words(two, ("a", "b")) == ("Loss. b, held out: 3 at step 0, 2.5 at step 1,000.")
+    plot = loss((1, True, ((0, 3.0), (1000, 2.5))))
+    assert in_words(plot, ("a", "b")) == "Loss. b, held out: 3 at step 0, 2.5 at step 1,000."
 
 
 def test_the_table_of_curves_has_what_was_measured_and_nothing_where_it_was_not():
-    curves = Curves(
-        title="Loss",
-        about="",
-        unit="value",
-        curves=(
-            Curve(run=0, is_held_out=False, points=((1, 4.0), (2, 3.0), (3, 2.0))),
-            Curve(run=0, is_held_out=True, points=((0, 5.0), (2, 1.0))),
-        ),
-    )
-    section = Section(title="run", kind="Run", runs=("run",), plots=(curves,))
-    (table,) = re.findall(r"<tbody>(.*?)</tbody>", page([section]))
-    rows = [re.findall(r"<t[hd][^>]*>([^<]*)<", row) for row in table.split("<tr>")[1:]]
-    assert rows == [["0", "–", "5"], ["1", "4", "–"], ["2", "3", "1"], ["3", "2", "–"]]
+    training, held_out = ((1, 4.0), (2, 3.0), (3, 2.0)), ((0, 5.0), (2, 1.0))
+    assert rows_beside(loss((0, False, training), (0, True, held_out))) == [
+        *(["0", "–", "5"], ["1", "4", "–"]),
+        *(["2", "3", "1"], ["3", "2", "–"]),
+    ]
 
 
 def test_a_long_table_has_points_of_every_curve_and_its_last():
     training = tuple((float(step), 2.0) for step in range(1, 1001))
     held_out = tuple((step + 0.5, 3.0) for step, _ in training[::100])
-    curves = Curves(
-        title="Loss",
-        about="",
-        unit="value",
-        curves=(
-            Curve(run=0, is_held_out=False, points=training),
-            Curve(run=0, is_held_out=True, points=held_out),
-        ),
-    )
-    section = Section(title="run", kind="Run", runs=("run",), plots=(curves,))
-    (table,) = re.findall(r"<tbody>(.*?)</tbody>", page([section]))
-    rows = [re.findall(r"<t[hd][^>]*>([^<]*)<", row) for row in table.split("<tr>")[1:]]
+    rows = rows_beside(loss((0, False, training), (0, True, held_out)))
     assert [row[2] for row in rows].count("3") == 10
     assert rows[-1] == ["1,000", "2", "–"]
     assert len(rows) <= 25

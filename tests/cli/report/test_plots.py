@@ -1,5 +1,6 @@
 """Plots are SVG that takes its colours from the page."""
 
+import dataclasses
 import re
 import sys
 
@@ -59,15 +60,7 @@ def test_bars_have_their_values_and_labels_as_text():
 
 def test_long_names_are_cut_and_only_the_first_names_are_drawn():
     names = tuple(f"{'x' * 50} {i}" for i in range(20))
-    many = Bars(
-        title="Reasons",
-        about="Why.",
-        heading="reason",
-        labels=names,
-        values=tuple(range(20, 0, -1)),
-        unit="count",
-        is_ranking=True,
-    )
+    many = dataclasses.replace(RANKING, labels=names, values=tuple(range(20, 0, -1)))
     found = [text for text in texts(draw(many, salt="a")) if "x" in text]
     assert found == ["x" * 43 + "…"] * 12
 
