@@ -88,18 +88,20 @@ def test_scored_pairs_are_regressed_on_their_cosine():
 
 
 def test_a_step_does_not_depend_on_the_size_of_micro_batches(tmp_path):
-    steps = []
+    job = job_of("embed", tmp_path / "run", epochs=1, **QUICK)
+    run = FineTuning(job, None, stop=StopRequest(), progress=QUIET)
+    batch, steps = next(run.batches()), []
     for size in (16, 4):
-        job = job_of("embed", tmp_path / str(size), micro_batch_size=size, epochs=1, **QUICK)
-        run = FineTuning(job, None, stop=StopRequest(), progress=QUIET)
-        counts, parts = run.parts(next(run.batches()))
+        config = dataclasses.replace(job.config, micro_batch_size=size)
+        run.job = dataclasses.replace(job, config=config)
+        counts, parts = run.parts(batch)
         for number, part in enumerate(parts):
             run.steps.accumulate(part, counts=counts, step=0, micro=number)
         sums = run.steps.sums()
-        # Of the gradients of all weights.
-        norm = run.steps.apply(1e-3, step=0)
+        # Of the gradients of all weights, none of which changes.
+        norm = run.steps.apply(0.0, step=0)
         steps.append([*sums, norm])
-        run.log.close()
+    run.log.close()
     np.testing.assert_allclose(*steps, rtol=1e-5)
 
 

@@ -39,7 +39,7 @@ def steps():
 
 
 @pytest.fixture(scope="module")
-def of_whole_batches():
+def consistent():
     """The same of a model with a loss of layer consistency."""
     return make_steps(CONSISTENT)
 
@@ -71,59 +71,61 @@ def weights_of(steps):
     return {p: w.numpy() for p, w in steps.model.weights_by_path.items()}
 
 
+def first_moments_of(steps):
+    """Moments start at zero, so the first is a tenth of the clipped gradient."""
+    return {path: steps.optimizer_state[f"{path}/m"].numpy() for path in weights_of(steps)}
+
+
 def relative_difference(ours, theirs):
     norm = np.linalg.norm(theirs)
     return np.linalg.norm(ours - theirs) / norm if norm else np.linalg.norm(ours)
 
 
-def assert_same_weights(ours, theirs, *, tolerance):
+def assert_same(ours, theirs, *, tolerance):
     """But for rounding."""
-    found, expected = weights_of(ours), weights_of(theirs)
-    for path in expected:
+    for path in theirs:
         if not path.endswith("key/bias"):  # its gradient is rounding alone
-            difference = relative_difference(found[path], expected[path])
-            assert difference < tolerance, path
+            assert relative_difference(ours[path], theirs[path]) < tolerance, path
 
 
-def test_three_micro_batches_make_the_step_of_one_big_batch(of_whole_batches):
+def test_three_micro_batches_make_the_step_of_one_big_batch(consistent):
     """Also where the last of them is not full."""
     batch = random_batch(CONSISTENT, rows=8)
     filled = {
         name: np.concatenate([values, np.full_like(values[:1], -(name == "sentence_order_labels"))])
         for name, values in batch.items()
     }
-    whole, parts = restarted(of_whole_batches), make_steps(CONSISTENT)
-    sums = accumulate(whole, batch)
-    assert accumulate(parts, filled, micro_batches=3) == pytest.approx(sums, rel=1e-5)
-    norms = [float(steps.apply(0.00176, step=0)) for steps in (whole, parts)]
-    assert norms[1] == pytest.approx(norms[0], rel=1e-5)
-    assert_same_weights(parts, whole, tolerance=1e-6)
-    for path in weights_of(whole):
-        if not path.endswith("key/bias"):
-            # Moments start at zero, so the first is a tenth of the clipped gradient.
-            moment = f"{path}/m"
-            gradients = [s.optimizer_state[moment].numpy() for s in (parts, whole)]
-            assert relative_difference(*gradients) < 1e-5, path
+    found = []
+    for rows, micro_batches in ((batch, 1), (filled, 3)):
+        sums = accumulate(restarted(consistent), rows, micro_batches=micro_batches)
+        norm = float(consistent.apply(0.00176, step=0))
+        found.append(([*sums, norm], weights_of(consistent), first_moments_of(consistent)))
+    whole, parts = found
+    assert parts[0] == pytest.approx(whole[0], rel=1e-5)
+    assert_same(parts[1], whole[1], tolerance=1e-6)
+    assert_same(parts[2], whole[2], tolerance=1e-5)
 
 
 @pytest.mark.parametrize(
     ("config", "settings"),
     [(CONSISTENT, {}), pytest.param(SMALL, {"xla": True}, marks=pytest.mark.slow)],
 )
-def test_twenty_steps_without_padding_change_only_rounding(config, settings, of_whole_batches):
-    plain = restarted(of_whole_batches) if config is CONSISTENT else make_steps(config)
-    alone = make_steps(config, **settings)
-    for step in range(20):
-        batch = micro_batched(random_batch(config, rows=8, seed=step), 1)
-        if not step:
-            alone.compile([unpadded(batch)], should_stop=never)
-        counts = {"counts": pretraining_counts(batch), "step": step, "micro": 0}
-        plain.accumulate(batch, **counts)
-        alone.accumulate(unpadded(batch), **counts)
-        assert alone.sums() == pytest.approx(plain.sums(), rel=1e-5)
-        norm = plain.apply(0.01, step=step)
-        assert alone.apply(0.01, step=step) == pytest.approx(norm, rel=1e-5)
-    assert_same_weights(alone, plain, tolerance=1e-4)
+def test_twenty_steps_without_padding_change_only_rounding(config, settings, consistent):
+    plain = make_steps(config) if settings else consistent
+    alone = make_steps(config, **settings) if settings else consistent
+    found = []
+    for steps, form in ((plain, dict), (alone, unpadded)):
+        restarted(steps)
+        told = []
+        for step in range(20):
+            batch = micro_batched(random_batch(config, rows=8, seed=step), 1)
+            if not step:
+                steps.compile([form(batch)], should_stop=never)
+            steps.accumulate(form(batch), counts=pretraining_counts(batch), step=step, micro=0)
+            told += [*steps.sums(), steps.apply(0.01, step=step)]
+        found.append((told, weights_of(steps)))
+    assert found[1][0] == pytest.approx(found[0][0], rel=1e-5)
+    assert_same(found[1][1], found[0][1], tolerance=1e-4)
 
 
 def graphs_of(steps):
@@ -163,7 +165,7 @@ def test_apply_clips_the_sum_to_norm_one_and_forgets_it(steps):
     accumulate(steps, random_batch(SMALL))
     norm = float(steps.apply(0.0, step=0))
     assert norm > 1
-    moments = [steps.optimizer_state[f"{path}/m"].numpy() for path in weights_of(steps)]
+    moments = first_moments_of(steps).values()
     clipped = np.sqrt(sum((10 * moment**2).sum() * 10 for moment in moments))
     assert clipped == pytest.approx(1.0, rel=1e-4)
     accumulate(steps, random_batch(SMALL))
@@ -272,7 +274,7 @@ def test_a_step_that_xla_compiles_as_a_whole_is_the_same():
     assert sums[1] == pytest.approx(sums[0], rel=1e-5)
     norms = [steps.apply(0.01, step=0) for steps in (plain, compiled)]
     assert norms[1] == pytest.approx(norms[0], rel=1e-5)
-    assert_same_weights(compiled, plain, tolerance=1e-5)
+    assert_same(weights_of(compiled), weights_of(plain), tolerance=1e-5)
 
 
 def torch_lamb_step(parameters, moments, rate):
