@@ -303,6 +303,12 @@ SETTING_CASES = [
             ("language", "d\0", "has a zero byte or half a character, which no setting can have"),
         )
     ),
+    typed(
+        "vocab --config settings.json --output out",
+        "settings.json: text has an address without its secret part, which is never kept; give "
+        "--text beside --config, and take text out of the file.",
+        json_file("settings.json", text=["https://***@host/a"]),
+    ),
     typed(f"{TEXTS} text --config data/config.json", "by albert make-data"),
     typed(f"{DATA} --max-seq-length 4", "8, not 4"),
     typed(f"{DATA} --eval-fraction 1.5", "0.9, not 1.5"),
@@ -425,6 +431,11 @@ OUTPUT_CASES = [
         for name in (".", "..", "text/..")
     ),
     typed("export run --to saved-model --output hf", "for another program"),
+    typed(f"{EXPORT} --int8", "--int8 is for --to onnx and sentence-transformers; leave"),
+    typed(
+        "export run --to onnx --data data --output out",
+        "--data measures what --int8 costs; give that too.",
+    ),
     typed("report data --output page.pdf", "end with .html"),
     typed(
         "report data --output pages/a.html",
@@ -506,6 +517,12 @@ TRAINING_CASES = [
     typed(f"{PRETRAIN} --yes --set sentence_task=nsp", "with --sentence-task sop"),
     typed(f"{PRETRAIN} --batch-size 10 --micro-batch-size 12", "10, not 12"),
     typed(f"{PRETRAIN} --max-time soon", "not a time"),
+    # A number stands for a schedule of one value.
+    typed(
+        f"{PRETRAIN} --config settings.json",
+        "leave --max-seq-length, --masked-lm-prob out",
+        json_file("settings.json", steps=1, masked_lm_prob=0.3, max_seq_length=32),
+    ),
     found(f"{PRETRAIN} --init-from text", "not a run"),
     found(f"{PRETRAIN} --init-from run", "that pretraining needs", file("run/task.json", "{}")),
     found(
@@ -595,6 +612,12 @@ RUN_CASES = [
     typed("evaluate run", "--data: give a data set to measure on, or --text"),
     typed("evaluate run --text none.txt", "--text: none.txt does not exist"),
     typed(f"{EVALUATE} --language de", "--language reads --text"),
+    typed(f"{EVALUATE} --text-column a", "is not a fine-tuned model; leave --text-column out"),
+    typed(
+        "evaluate tuned --data train --words 7",
+        "tuned is a fine-tuned model; leave --words out.",
+        file("train", LABELLED),
+    ),
     found("evaluate run --text one.txt", "no examples to measure on", file("one.txt", b"One\n")),
     found(
         f"{EVALUATE} --minimal-pairs pairs.jsonl",
@@ -611,7 +634,9 @@ RUN_CASES = [
     ),
     typed(f"{LAYERS} run", "is given twice"),
     typed("report text/assert.txt", "not a folder"),
-    found("report vocab", "there is no report of an export or a vocabulary"),
+    found(
+        "report vocab", "there is no report of an export or a vocabulary; albert inspect shows it."
+    ),
     found(
         "report empty",
         "empty is neither a finished data set of albert make-data nor a run of albert "
@@ -703,7 +728,21 @@ QUESTION_CASES = [
         "predict tuned Good. --json --output said.csv",
         "--json: said.csv would be CSV; leave --json out.",
     ),
+    *(
+        typed(f"predict tuned Good. --output {name}", "a name that ends with .csv or .jsonl.")
+        for name in ("said.tsv", "said.parquet")
+    ),
     typed("embed run text --top 3", "--top is for --similar; give that too."),
+    typed("embed run --text-column body", "--text-column names a column of FILE; give that too."),
+    *(
+        typed(f"embed run a.jsonl {flags}", says, json_file("a.jsonl", text="It is."))
+        for flags, says in (
+            ("--output a.jsonl", "--output: a.jsonl is the file to read"),
+            ("--output v.txt", "--output: v.txt does not end with one of .npy, .parquet, .jsonl"),
+            ("--dimensions 99", "--dimensions 99 is not from 1 to the 16 numbers of a vector"),
+            ("--similar a --output v.npy", "--output: v.npy is not for --similar"),
+        )
+    ),
     typed(
         "fill-mask run --score texts --top 3",
         "--top is for masks, of which --score takes none; leave one of them out.",
@@ -734,6 +773,11 @@ TASK_CASES = [
     ),
     typed("finetune run --output out --task rte --data text", "train, dev or test"),
     typed("finetune run --output out --task guess", "'guess' is neither a kind"),
+    typed(
+        "finetune run --output out --task embed --data data --eval train",
+        "--data is a data set, measured on documents of its own",
+        file("train", "text,positive\na,b\n"),
+    ),
     typed("finetune run --output out --task classify", "There is nothing to train on"),
     *(
         typed(f"{FINETUNE} {flags} --eval train", says, file("train", LABELLED))

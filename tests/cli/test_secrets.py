@@ -73,11 +73,3 @@ def test_no_secret_is_said_or_kept(memory, small, tmp_path):
         assert SECRET.encode() not in (tmp_path / name).read_bytes(), name
     config = json.loads((data / "config.json").read_bytes())
     assert config["text"] == ["memory://***@shelf/text.txt?token=***&part=***"]
-
-
-def test_the_file_of_settings_asks_for_a_secret_that_it_has_not(small, tmp_path):
-    file = tmp_path / "settings.json"
-    file.write_text(json.dumps({"text": ["https://***@host/a"]}), encoding="utf-8")
-    said = refused("vocab", "--config", file, "--output", tmp_path / "v")
-    assert "text has an address without its secret part" in said
-    assert "give --text beside --config" in said

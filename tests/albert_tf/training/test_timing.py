@@ -12,7 +12,6 @@ from albert_tf.training import timing
 from albert_tf.training.timing import Pace, ThisMachine, random_batch, step_seconds
 from schemas.config import DataConfig, TrainConfig
 from schemas.manifest import read_manifest
-from schemas.readable import prefixed
 from tests.training_data import TINY
 
 DATA = DataConfig(max_seq_length=16, max_predictions_per_seq=2, num_shards=1).resolved(
@@ -161,14 +160,6 @@ def test_a_run_in_bfloat16_that_does_not_pay_is_told_so(monkeypatch):
 def test_no_step_makes_use_of_more_than_all_of_the_machine(monkeypatch):
     monkeypatch.setattr(timing, "matrix_rate", lambda _: 123e9)
     assert utilization("float32", 1e-9, print) == " (MFU 100% of 246 GFLOP/s)"
-
-
-@pytest.mark.parametrize(
-    ("flops", "text"),
-    [(0, "0 FLOP"), (999, "999 FLOP"), (999.7, "1 kFLOP"), (1.98e21, "1.98 ZFLOP")],
-)
-def test_operations_as_a_person_reads_them(flops, text):
-    assert prefixed(flops, "FLOP") == text
 
 
 @pytest.mark.parametrize(

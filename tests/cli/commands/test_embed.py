@@ -77,14 +77,6 @@ def test_texts_that_are_cut_are_said_and_so_is_which_of_a_pair_is_embedded(encod
     assert np.load(out).shape == (2, 16)
 
 
-def test_a_table_is_not_replaced_by_its_vectors(encoder, tmp_path):
-    table = tmp_path / "rows.jsonl"
-    table.write_text('{"text": "it is"}\n')
-    said = refused("embed", encoder, table, "--output", table)
-    assert f"--output: {table} is the file to read" in said
-    assert table.read_text() == '{"text": "it is"}\n'
-
-
 def test_a_table_with_rows_that_are_left_out_has_no_vectors_without_ids(encoder, tmp_path):
     table = tmp_path / "rows.csv"
     table.write_text("nr,text,note\n1,it is,\n2,it, is,x\n3\n4,so\n")
@@ -97,23 +89,6 @@ def test_a_table_with_rows_that_are_left_out_has_no_vectors_without_ids(encoder,
     run("embed", encoder, table, "--output", tmp_path / "v.parquet")
     found = pyarrow.parquet.read_table(tmp_path / "v.parquet").to_pydict()
     assert (found["id"], found["text"]) == (["0", "2", "3"], ["it is", "", "so"])
-
-
-def test_a_column_of_no_file_is_refused(encoder):
-    said = refused("embed", encoder, "--text-column", "body")
-    assert "--text-column names a column of FILE; give that too." in said
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("--output", "v.txt"), "--output: v.txt does not end with one of .npy, .parquet, .jsonl"),
-        (("--dimensions", 99), "--dimensions 99 is not from 1 to the 16 numbers of a vector"),
-        (("--similar", "a", "--output", "v.npy"), "--output: v.npy is not for --similar"),
-    ],
-)
-def test_what_cannot_be_is_said(encoder, lines, arguments, sentence):
-    assert sentence in refused("embed", encoder, lines, *arguments)
 
 
 def test_documents_alone_teach_a_model_to_embed(encoder, small, tmp_path, monkeypatch):
@@ -178,11 +153,3 @@ def test_a_model_learns_from_pairs_or_scores_and_is_measured_by_what_a_file_has(
     found = run("evaluate", learned, "--data", pairs, *named)
     assert "recall_at_1" in found
     assert "2 pairs are not measured on" in found
-
-
-def test_a_data_set_is_measured_on_its_own_documents_alone(encoder, small, tmp_path):
-    table = tmp_path / "pairs.csv"
-    table.write_text("text,positive\na,b\n")
-    flags = ("--task", "embed", "--data", small / "data", "--eval", table)
-    said = refused("finetune", encoder, *flags, "--output", tmp_path / "tuned")
-    assert "--data is a data set, measured on documents of its own" in said

@@ -246,14 +246,3 @@ def test_an_export_to_sentence_transformers_has_the_files_that_all_versions_read
         run("embed", model, lines, "--output", tmp_path / "v.npy")
         vectors.append(np.load(tmp_path / "v.npy"))
     np.testing.assert_allclose(*vectors, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("--to", "hf", "--int8"), "--int8 is for --to onnx and sentence-transformers; leave"),
-        (("--to", "onnx", "--data", "."), "--data measures what --int8 costs; give that too."),
-    ],
-)
-def test_flags_of_graphs_without_effect_are_refused(encoder, arguments, sentence):
-    assert sentence in refusal(encoder, *arguments, code=2)

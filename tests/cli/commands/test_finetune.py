@@ -185,13 +185,6 @@ def test_columns_of_other_names_are_named(tuned, table, tmp_path):
     assert result["metrics"] == read_json(tuned / "eval.json")["metrics"]
 
 
-def test_flags_of_runs_are_not_for_fine_tuned_models_and_theirs_not_for_runs(tuned, encoder, table):
-    said = refused("evaluate", tuned, "--data", table, "--words", 7)
-    assert f"{tuned} is a fine-tuned model; leave --words out." in said
-    said = refused("evaluate", encoder, "--data", table, "--text-column", "a")
-    assert "is not a fine-tuned model; leave --text-column out" in said
-
-
 def test_text_of_another_vocabulary_is_said_to_be_unknown(tuned):
     said = run("predict", tuned, "选择珠江花园 的原因 就是方便")
     assert "% of the tokens are unknown to the model's vocabulary, which was" in said

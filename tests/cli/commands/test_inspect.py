@@ -113,8 +113,6 @@ def test_a_vocabulary_and_an_export_say_what_they_are(models):
     assert run("inspect", models / "hf") == (
         f"{models}/hf: an export for hf; README.md there says more.\n"
     )
-    said = refused("report", models / "vocab", code=1)
-    assert "there is no report of an export or a vocabulary; albert inspect shows it." in said
 
 
 @pytest.mark.parametrize(

@@ -105,15 +105,6 @@ def test_no_value_of_a_setting_in_a_file_is_unexpected(small, tmp_path, monkeypa
             assert not Path("out").exists()
 
 
-def test_a_number_stands_for_a_schedule_of_one_value(small, tmp_path):
-    path, output = tmp_path / "config.json", tmp_path / "run"
-    settings = {"steps": 1, "masked_lm_prob": 0.3, "max_seq_length": 32}
-    path.write_text(json.dumps(settings))
-    data = ("--data", small / "data")
-    said = refused("pretrain", "--config", path, *data, "--output", output)
-    assert "leave --max-seq-length, --masked-lm-prob out" in said
-
-
 @pytest.mark.parametrize(
     ("version", "end"),
     [("0.2.0", ", and albert 0.2.0, which wrote the file, has it."), (__version__, ".")],
