@@ -61,8 +61,9 @@ def with_another(name, make):
     return lambda tensors: tensors.update({name: make(tensors)})
 
 
-def quantise(tensors):
-    tensors |= {name: tensor.astype("int8") for name, tensor in tensors.items()}
+def of_type(dtype):
+    """A change that turns all tensors into another type."""
+    return lambda tensors: tensors.update({n: array.astype(dtype) for n, array in tensors.items()})
 
 
 PROJECTION = "albert.encoder.embedding_hidden_mapping_in"
@@ -166,18 +167,13 @@ def test_the_output_bias_may_have_either_name(tmp_path):
 
 
 def test_half_precision_is_read_as_float32(tmp_path):
-    def change(tensors):
-        tensors |= {name: array.astype("float16") for name, array in tensors.items()}
-
-    save(tmp_path, SMALL, change=change)
+    save(tmp_path, SMALL, change=of_type("float16"))
     weights = read_huggingface(tmp_path).weights
     assert {array.dtype for array in weights.values()} == {np.dtype("float32")}
 
 
 def test_what_no_pretraining_needs_is_left_out_with_a_word(tmp_path):
-    def change(tensors):
-        tensors["classifier.weight"] = np.ones((3, 16), "float32")
-
+    change = with_another("classifier.weight", lambda _: np.ones((3, 16), "float32"))
     save(tmp_path, SMALL, change=change)
     assert read_huggingface(tmp_path).notes == ("Left out: classifier.weight.",)
 
@@ -248,7 +244,7 @@ WHOLE = "; give a whole ALBERT with its masked-LM head, or make"
             )
         ),
         (
-            *({}, quantise),
+            *({}, of_type("int8")),
             "/model.safetensors: albert.embeddings.word_embeddings.weight is of type I8, and only "
             "BF16, F16, F32, F64 can be read; save the model in one of these.",
         ),
@@ -352,24 +348,18 @@ def test_other_weights_are_converted_by_the_class_that_keeps_their_head(
     assert refusal(read_huggingface, tmp_path) == f"{tmp_path / file} {says}"
 
 
-def divide(folder):
-    """Put the tensors into two files with an index, as large models are saved."""
-    tensors = safetensors.numpy.load_file(folder / "model.safetensors")
-    (folder / "model.safetensors").unlink()
-    files = {}
+def test_weights_may_lie_in_several_files(tmp_path):
+    """With an index, as large models are saved."""
+    tensors = save(tmp_path, SMALL)
+    before = read_huggingface(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    files, index = {}, tmp_path / "model.safetensors.index.json"
     for number, names in enumerate((sorted(tensors)[:5], sorted(tensors)[5:]), start=1):
         file = f"model-0000{number}-of-00002.safetensors"
         part = {name: tensors[name] for name in names}
-        safetensors.numpy.save_file(part, folder / file)
+        safetensors.numpy.save_file(part, tmp_path / file)
         files |= dict.fromkeys(names, file)
-    index = {"metadata": {"total_size": 0}, "weight_map": files}
-    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-
-
-def test_weights_may_lie_in_several_files(tmp_path):
-    save(tmp_path, SMALL)
-    before = read_huggingface(tmp_path)
-    divide(tmp_path)
+    index.write_text(json.dumps({"metadata": {"total_size": 0}, "weight_map": files}))
     after = read_huggingface(tmp_path)
     assert after.weights.keys() == before.weights.keys()
     for path, array in before.weights.items():
@@ -379,7 +369,6 @@ def test_weights_may_lie_in_several_files(tmp_path):
         f"{tmp_path}/model-00002-of-00002.safetensors is missing, which "
         "model.safetensors.index.json names; give the whole folder of a model."
     )
-    index = tmp_path / "model.safetensors.index.json"
     for names_none in ("{}", '{"weight_map": 3}', '{"weight_map": {}}'):
         index.write_text(names_none)
         assert "has no weight_map; copy it again" in refusal(read_huggingface, tmp_path)

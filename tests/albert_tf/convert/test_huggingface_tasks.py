@@ -20,7 +20,6 @@ from tests.huggingface_albert import SMALL, lively_weights
 from tests.refusals import refusal
 
 LABELS = ("no", "yes", "perhaps")
-SEQUENCES = ARCHITECTURES["classify"]
 
 
 def save(folder, *, kind="classify", drop=(), **values):

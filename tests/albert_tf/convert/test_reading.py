@@ -66,22 +66,6 @@ def save(folder, config=SMALL):
     return weights
 
 
-def tensors_of(folder):
-    reader = tf.train.load_checkpoint(str(folder))
-    return {n: reader.get_tensor(n) for n in reader.get_variable_to_shape_map()}
-
-
-def save_variables(folder, tensors):
-    """A checkpoint as TensorFlow 1 writes it, of variables in a graph."""
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        variables = [
-            tf.compat.v1.get_variable(name, initializer=array) for name, array in tensors.items()
-        ]
-        session.run([v.initializer for v in variables])
-        saver = tf.compat.v1.train.Saver(variables)
-        saver.save(session, str(folder / "model.ckpt-best"), write_state=False)
-
-
 def test_names_and_shapes_are_those_of_the_published_checkpoints(tmp_path):
     save(tmp_path)
     reader = tf.train.load_checkpoint(str(tmp_path))
@@ -104,13 +88,22 @@ def test_what_is_read_back_computes_the_same(tmp_path, changes):
 
 
 def test_a_published_checkpoint_is_read_without_its_optimizer(tmp_path):
+    """As TensorFlow 1 writes it, of variables in a graph."""
     weights = save(tmp_path)
-    tensors = tensors_of(tmp_path)
+    reader = tf.train.load_checkpoint(str(tmp_path))
+    tensors = {n: reader.get_tensor(n) for n in reader.get_variable_to_shape_map()}
     table = "bert/embeddings/word_embeddings"
     slots = {f"{table}/adam_m": tensors[table], f"{table}/adam_v": tensors[table]}
     for path in [*tmp_path.glob("model.ckpt*"), tmp_path / "checkpoint"]:
         path.unlink()
-    save_variables(tmp_path, tensors | slots)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        variables = [
+            tf.compat.v1.get_variable(name, initializer=array)
+            for name, array in (tensors | slots).items()
+        ]
+        session.run([v.initializer for v in variables])
+        saver = tf.compat.v1.train.Saver(variables)
+        saver.save(session, str(tmp_path / "model.ckpt-best"), write_state=False)
     model = read_google(tmp_path)
     assert (model.config, model.notes) == (SMALL, ())
     for path, array in weights.items():

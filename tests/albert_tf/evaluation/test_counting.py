@@ -37,13 +37,6 @@ BEFORE_7 = smoothed([0, 2, 0])
 BETWEEN = AFTER_6 * BEFORE_7 / SHARE
 
 
-def shares(left, right):
-    """The probability of the tokens 5 to 7 between two neighbours."""
-    weights = COUNTS.weights(left, right)
-    assert weights[:5].sum() == 0  # Special tokens are not predicted.
-    return weights[5:] / weights.sum()
-
-
 def test_it_is_told_how_much_was_counted():
     assert (COUNTS.rows, COUNTS.tokens) == (3, 15)
 
@@ -68,7 +61,9 @@ def test_it_is_told_how_much_was_counted():
     ],
 )
 def test_a_token_is_as_likely_as_its_neighbours_make_it(left, right, expected):
-    np.testing.assert_allclose(shares(left, right), expected)
+    weights = COUNTS.weights(left, right)
+    assert weights[:5].sum() == 0  # Special tokens are not predicted.
+    np.testing.assert_allclose(weights[5:] / weights.sum(), expected)
 
 
 def test_the_loss_is_minus_the_log_of_the_share_and_a_hit_the_likeliest_token():

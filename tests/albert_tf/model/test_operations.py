@@ -249,13 +249,11 @@ def test_gradients_in_bfloat16_are_as_exact_when_layers_are_computed_again():
     exact = first_moments(SMALL)
     plain = first_moments(SMALL, precision="bfloat16")
     again = first_moments(SMALL, precision="bfloat16", recompute=True)
-    plain_error, error = (distance(moments, exact) for moments in (plain, again))
+    plain_error, error = (
+        np.sqrt(sum(np.sum((moments[n] - exact[n]) ** 2) for n in exact))
+        for moments in (plain, again)
+    )
     assert error <= 1.5 * plain_error
-
-
-def distance(ours, theirs):
-    """The norm of the difference of all gradients together."""
-    return np.sqrt(sum(np.sum((ours[n] - theirs[n]) ** 2) for n in theirs))
 
 
 def probe(path, mode):

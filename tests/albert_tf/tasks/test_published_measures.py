@@ -19,8 +19,6 @@ from tests.albert_tf.tasks.made_predictions import (
     made_null_scores,
 )
 
-LABELS = ("a", "b", "c", "d", "e")
-
 
 def close_to(value):
     return pytest.approx(value, abs=1e-9, rel=0)
