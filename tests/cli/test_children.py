@@ -66,29 +66,23 @@ sentencepiece.SentencePieceTrainer.Train = train
 """
 
 
-def killed_while_it_trains(albert, arguments, scratch, monkeypatch):
-    """A vocab command that was killed in its training, and its processes."""
+@needs_proc
+def test_a_killed_vocab_leaves_no_process_and_no_folder_to_the_next(
+    albert, small, tmp_path, monkeypatch
+):
+    scratch, output = tmp_path / "scratch", tmp_path / "d"
     # Python imports it as it starts, in a worker too.
-    (scratch.parent / "sitecustomize.py").write_text(ENDLESS)
-    paths = filter(None, [str(scratch.parent), os.environ.get("PYTHONPATH")])
+    (tmp_path / "sitecustomize.py").write_text(ENDLESS)
+    paths = filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")])
     with monkeypatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(paths))
-        command = albert(*arguments)
+        command = albert(*vocab(small, output))
     wait_until(lambda: command.poll() is not None or [*scratch.glob("*/training")])
     assert command.poll() is None
     children = children_of(command)
     command.kill()
     ended(command)
     assert children
-    return children
-
-
-@needs_proc
-def test_a_killed_vocab_leaves_no_process_and_no_folder_to_the_next(
-    albert, small, tmp_path, monkeypatch
-):
-    scratch, output = tmp_path / "scratch", tmp_path / "d"
-    children = killed_while_it_trains(albert, vocab(small, output), scratch, monkeypatch)
     await_end_of(children)
     assert len(list(scratch.iterdir())) == 1
     monkeypatch.setattr("tempfile.tempdir", str(scratch))

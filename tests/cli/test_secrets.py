@@ -52,14 +52,10 @@ def test_what_is_no_secret_is_shown(text):
     assert without_secrets(text) == text
 
 
-def write_secret_address(memory, small):
+def test_no_secret_is_said_or_kept(memory, small, tmp_path):
     text = "\n\n".join(p.read_text("utf-8") for p in (small / "text").iterdir())
     memory["/ada:xyzzy@shelf/text.txt?token=xyzzy&part=1"] = text.encode()
-    return "memory://ada:xyzzy@shelf/text.txt?token=xyzzy&part=1"
-
-
-def test_no_secret_is_said_or_kept(memory, small, tmp_path):
-    address = write_secret_address(memory, small)
+    address = "memory://ada:xyzzy@shelf/text.txt?token=xyzzy&part=1"
     data = tmp_path / "data"
     said = run(
         *("make-data", "--text", address, "--vocab", small / "vocab"),

@@ -29,13 +29,9 @@ def considered(seconds, law=LAW):
     ]
 
 
-def chosen(seconds):
-    found = considered(seconds)
-    return LADDER[budget.best(found)].hidden_size
-
-
 def test_the_longer_the_budget_the_larger_the_model():
-    assert [chosen(hours * 3600) for hours in (0.1, 5, 500)] == [128, 256, 512]
+    chosen = [LADDER[budget.best(considered(hours * 3600))] for hours in (0.1, 5, 500)]
+    assert [model.hidden_size for model in chosen] == [128, 256, 512]
 
 
 def test_evaluations_are_part_of_the_budget():

@@ -190,8 +190,12 @@ class Killed(BaseException):
     """The process ends here."""
 
 
-def kill_at_write_text(number, monkeypatch):
-    """Die before the file of that number that names a checkpoint."""
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_kill_after_the_checkpoint_has_its_name_does_not_lose_the_best(
+    tmp_path, monkeypatch, number
+):
+    """Before the file of that number that names a checkpoint."""
+    save(tmp_path, 1, best=[1])
     written = []
 
     def write_text(path, text):
@@ -201,14 +205,6 @@ def kill_at_write_text(number, monkeypatch):
         path.write_text(text)
 
     monkeypatch.setattr(checkpoints, "write_text", write_text)
-
-
-@pytest.mark.parametrize("number", [1, 2])
-def test_a_kill_after_the_checkpoint_has_its_name_does_not_lose_the_best(
-    tmp_path, monkeypatch, number
-):
-    save(tmp_path, 1, best=[1])
-    kill_at_write_text(number, monkeypatch)
     with pytest.raises(Killed):
         save(tmp_path, 2, best=[2])
     monkeypatch.undo()

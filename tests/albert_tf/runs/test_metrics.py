@@ -23,16 +23,6 @@ def write(run, *lines, step=0):
     return log
 
 
-def tensorboard_points(run):
-    """Every point of the one event file, as (tag, step)."""
-    (path,) = (run / "tensorboard").iterdir()
-    return [
-        (value.tag, event.step)
-        for event in tf.compat.v1.train.summary_iterator(str(path))
-        for value in event.summary.value
-    ]
-
-
 def test_means_are_over_predictions_and_over_pairs():
     assert means(Sums(6.0, 1.0, 4.0, 3.0, 2.0, 2.0)) == {
         "mlm_loss": 1.5,
@@ -59,8 +49,13 @@ def test_resuming_cuts_lines_and_tensorboard_back_to_the_step(tmp_path):
     write(tmp_path, line(1), line(2), line(3))
     log = write(tmp_path, line(3, loss=9.0), step=2)
     assert read_metrics(tmp_path) == [line(1), line(2), line(3, loss=9.0)] == log.lines
-    tag = "train/mlm_loss"
-    assert tensorboard_points(tmp_path) == [(tag, 1), (tag, 2), (tag, 3)]
+    (path,) = (tmp_path / "tensorboard").iterdir()
+    points = [
+        (value.tag, event.step)
+        for event in tf.compat.v1.train.summary_iterator(str(path))
+        for value in event.summary.value
+    ]
+    assert points == [("train/mlm_loss", step) for step in (1, 2, 3)]
 
 
 def test_a_line_cut_off_by_a_kill_is_dropped(tmp_path):

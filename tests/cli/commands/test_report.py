@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from schemas.readable import prefixed
-from tests.commands import attempt, run
+from tests.commands import refused, run
 from tests.runs import write_records
 
 BROWSERS = (
@@ -55,18 +55,11 @@ def test_the_same_folder_is_shown_once(tmp_path, monkeypatch):
     assert "<title>ALBERT: one</title>" in text
 
 
-def refusal(*arguments):
-    code, said = attempt("report", *arguments)
-    assert said.count("\n") == 1, said
-    return code, said.removeprefix("Error: ").rstrip("\n")
-
-
 def test_a_page_that_cannot_be_written_is_said_in_one_sentence(tmp_path):
     folder = write_records(tmp_path / "run")
     output = tmp_path / ("x" * 300 + ".html")
-    assert refusal(folder, "--output", output) == (
-        1,
-        f"{str(output)[:100]}…{str(output)[-39:]} cannot be written: File name too long.",
+    assert refused("report", folder, "--output", output, code=1) == (
+        f"Error: {str(output)[:100]}…{str(output)[-39:]} cannot be written: File name too long.\n"
     )
 
 

@@ -101,7 +101,12 @@ def test_the_next_command_is_said_last_and_quoted_for_the_shell(small, tmp_path)
 
 
 def test_what_a_person_should_know_of_the_text_is_said(small, tmp_path):
-    given = ("--text", small / "text", "--text", small_crawl(tmp_path))
+    for number in range(30):
+        (tmp_path / f"page{number}.txt").write_text(
+            f"Accept all cookies\n\nIt rained all day<br> all night of the {number}th.\n\n"
+            f"Το βράδυ έβρεχε στην πόλη {number}.\n"
+        )
+    given = ("--text", small / "text", "--text", tmp_path)
     said = run("vocab", *given, *VOCAB, "--output", tmp_path / "v").splitlines()
     assert [line for line in said if line.startswith("text: ")][1:] == [
         "text: 63.7% of its lines were joined to paragraphs",
@@ -119,18 +124,6 @@ def test_the_size_that_suits_a_text_follows_from_it(small, tmp_path):
     run("vocab", "--config", tmp_path / "v/config.json", "--output", tmp_path / "w")
     models = [(tmp_path / name / "spiece.model").read_bytes() for name in "vw"]
     assert models[0] == models[1]
-
-
-def small_crawl(folder):
-    """Pages that hold a banner, a remnant of HTML and a Greek line each."""
-    pages = [
-        f"Accept all cookies\n\nIt rained all day<br> all night of the {n}th.\n\n"
-        f"Το βράδυ έβρεχε στην πόλη {n}.\n"
-        for n in range(30)
-    ]
-    for number, page in enumerate(pages):
-        (folder / f"page{number}.txt").write_text(page)
-    return folder
 
 
 UKRAINIAN = "Її подруга живе в Україні. Мій дім стоїть на горі, а твій у полі біля тихої річки."
