@@ -262,28 +262,24 @@ def swapped(content):
 
 
 # One of each kind; pipeline/records tests all.
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda content: content[:100],
-        lambda content: content[:40] + bytes([content[40] ^ 0xFF]) + content[41:],
-        lambda content: content + frame(b""),
-        with_record(b"\xff" * 100),
-        with_value("input_ids", 1, 64),
-        # TensorFlow's threads round numbers this small to zero.
-        with_value("masked_lm_weights", -1, 1e-45),
-        swapped,
-    ],
-    ids=[
-        *("cut off", "a flipped byte", "longer", "a record of no meaning"),
-        *("an id beyond the vocabulary", "a tiny weight", "two records swapped"),
-    ],
-)
-def test_training_refuses_a_damaged_file_as_verify_does(dataset, change):
+DAMAGES = {
+    "cut off": lambda content: content[:100],
+    "a flipped byte": lambda content: content[:40] + bytes([content[40] ^ 0xFF]) + content[41:],
+    "longer": lambda content: content + frame(b""),
+    "a record of no meaning": with_record(b"\xff" * 100),
+    "an id beyond the vocabulary": with_value("input_ids", 1, 64),
+    # TensorFlow's threads round numbers this small to zero.
+    "a tiny weight": with_value("masked_lm_weights", -1, 1e-45),
+    "two records swapped": swapped,
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_training_refuses_a_damaged_file_as_verify_does(dataset, kind):
     root, manifest = dataset
     assert len(rows(root, manifest)) == EXAMPLES
     path = root / NAME
-    path.write_bytes(change(path.read_bytes()))
+    path.write_bytes(DAMAGES[kind](path.read_bytes()))
     # Its vocabulary is none, and its numbers of tokens are not those of its records.
     altered, *damaged = (said for said in verify(root, manifest) if said.startswith(NAME))
     assert altered == f"{NAME} is not the file that the manifest describes."

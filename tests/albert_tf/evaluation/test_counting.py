@@ -41,25 +41,18 @@ def test_it_is_told_how_much_was_counted():
     assert (COUNTS.rows, COUNTS.tokens) == (3, 15)
 
 
-@pytest.mark.parametrize(
-    ("left", "right", "expected"),
-    [
-        (UNKNOWN, UNKNOWN, SHARE),
-        (6, UNKNOWN, AFTER_6),
-        (UNKNOWN, 7, BEFORE_7),
-        (6, 7, BETWEEN / BETWEEN.sum()),
-        (CLS_ID, UNKNOWN, smoothed([2, 0, 1])),
-        (SEP_ID, UNKNOWN, SHARE),
-    ],
-    ids=[
-        "without neighbours a token is as likely as it is frequent",
-        "one on the left is smoothed towards the frequencies",
-        "one on the right as well",
-        "two are independent given the token between them",
-        "special tokens are neighbours too",
-        "the end of a row is none of the beginning of the next",
-    ],
-)
+# The token on the left, that on the right, and the shares of those between them.
+BESIDE = {
+    "without neighbours a token is as likely as it is frequent": (UNKNOWN, UNKNOWN, SHARE),
+    "one on the left is smoothed towards the frequencies": (6, UNKNOWN, AFTER_6),
+    "one on the right as well": (UNKNOWN, 7, BEFORE_7),
+    "two are independent given the token between them": (6, 7, BETWEEN / BETWEEN.sum()),
+    "special tokens are neighbours too": (CLS_ID, UNKNOWN, smoothed([2, 0, 1])),
+    "the end of a row is none of the beginning of the next": (SEP_ID, UNKNOWN, SHARE),
+}
+
+
+@pytest.mark.parametrize(("left", "right", "expected"), BESIDE.values(), ids=BESIDE)
 def test_a_token_is_as_likely_as_its_neighbours_make_it(left, right, expected):
     weights = COUNTS.weights(left, right)
     assert weights[:5].sum() == 0  # Special tokens are not predicted.

@@ -40,30 +40,19 @@ def test_of_lines_of_text_every_second_one_is_grammatical(tmp_path):
     assert read_minimal_pairs(path) == [MinimalPair("case", "he runs .", "him runs .")]
 
 
+NO_PAIR = "line 1 has no sentence_good and sentence_bad; give files of BLiMP or Zorro."
+
+
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
+        ("a.jsonl", b'{"sentence_good": "A."}\n', NO_PAIR),
+        ("a.jsonl", rb'{"sentence_good": "A \ud83d.", "sentence_bad": "A."}', NO_PAIR),
+        ("a.jsonl", b"[" * 100_000, NO_PAIR),
         (
-            "a.jsonl",
-            b'{"sentence_good": "A."}\n',
-            "line 1 has no sentence_good and sentence_bad; give files of BLiMP or Zorro.",
-        ),
-        (
-            "a.jsonl",
-            rb'{"sentence_good": "A \ud83d.", "sentence_bad": "A."}',
-            "line 1 has no sentence_good and sentence_bad; give files of BLiMP or Zorro.",
-        ),
-        (
-            "a.jsonl",
-            b"[" * 100_000,
-            "line 1 has no sentence_good and sentence_bad; give files of BLiMP or Zorro.",
-        ),
-        (
-            "a.txt",
-            b"One.\n",
-            "has 1 sentences; give JSON lines with sentence_good and sentence_bad, or "
-            "lines of which every second one is the grammatical form of the one "
-            "before.",
+            *("a.txt", b"One.\n"),
+            "has 1 sentences; give JSON lines with sentence_good and sentence_bad, or lines of "
+            "which every second one is the grammatical form of the one before.",
         ),
         ("a.txt", b"\xff\xfe", "cannot be read: not UTF-8."),
     ],

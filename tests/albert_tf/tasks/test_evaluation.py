@@ -74,67 +74,63 @@ def test_errors_of_choices_are_told_by_the_text_of_the_options():
     assert (error["id"], error["predicted"], error["right"]) == ("0", "pears", "apples")
 
 
+GUESSES = {"majority": 0.5, "words": 0.7}
+IMPROVING = {"still_improving_after_epochs": 10, "still_improving_after_steps": 50}
+
+
 @pytest.mark.parametrize(
-    ("values", "more", "sentences"),
+    ("metric", "value", "guesses", "more", "sentences"),
     [
-        ((0.9, 0.5, 0.7), {}, []),
+        ("f1", 0.9, GUESSES, {}, []),
         (
-            (0.9, 0.5, 0.7),
-            {"still_improving_after_epochs": 10, "still_improving_after_steps": 50},
+            *("f1", 0.9, GUESSES, IMPROVING),
             [
-                "It was still improving at the last step: train again, into another "
-                "--output, twice as long (--epochs 20 or --steps 100) or with a higher "
-                "--learning-rate."
-            ],
-        ),
-        ((0.6, 0.5, 0.7), {}, ["Words alone give 0.7000: the model is no better than they are."]),
-        (
-            (0.4, 0.5, 0.7),
-            {},
-            [
-                "The model is no better than the majority: f1 0.4000, and always "
-                "giving the same answer scores 0.5000."
+                "It was still improving at the last step: train again, into another --output, "
+                "twice as long (--epochs 20 or --steps 100) or with a higher --learning-rate."
             ],
         ),
         (
-            (0.5, 0.5, 0.7),
-            {},
+            *("f1", 0.6, GUESSES, {}),
+            ["Words alone give 0.7000: the model is no better than they are."],
+        ),
+        (
+            *("f1", 0.4, GUESSES, {}),
             [
-                "The model is stuck at the majority: f1 0.5000, and always giving the "
-                "same answer scores 0.5000."
+                "The model is no better than the majority: f1 0.4000, and always giving the same "
+                "answer scores 0.5000."
             ],
+        ),
+        (
+            *("f1", 0.5, GUESSES, {}),
+            [
+                "The model is stuck at the majority: f1 0.5000, and always giving the same answer "
+                "scores 0.5000."
+            ],
+        ),
+        # Without a right answer it is not called stuck.
+        (
+            *("f1", 0.0, {"majority": 0.0}, {}),
+            [
+                "The model is no better than the majority: f1 0.0000, and always giving the same "
+                "answer scores 0.0000."
+            ],
+        ),
+        (
+            *("pearson", -0.03, {"majority": 0.0}, {}),
+            [
+                "The model predicts no better than the mean: its scores do not follow the right "
+                "ones (pearson -0.0300)."
+            ],
+        ),
+        (
+            *("entity_f1", 0.0, {"majority": 0.0}, {}),
+            ["No entity that the model finds is right: entity_f1 0.0000."],
         ),
     ],
 )
-def test_a_verdict_says_what_the_measures_say_and_what_to_change(values, more, sentences):
-    model, majority, words = ({"f1": value} for value in values)
-    guesses = {"majority": majority, "words": words}
-    result = {"metric": "f1", "metrics": model, "baselines": guesses, **more}
+def test_a_verdict_says_what_the_measures_say_and_what_to_change(
+    metric, value, guesses, more, sentences
+):
+    baselines = {name: {metric: worth} for name, worth in guesses.items()}
+    result = {"metric": metric, "metrics": {metric: value}, "baselines": baselines, **more}
     assert list(verdict(result)) == sentences
-
-
-@pytest.mark.parametrize(
-    ("metric", "value", "sentence"),
-    [
-        (
-            "pearson",
-            -0.03,
-            "The model predicts no better than the mean: its scores do not follow the "
-            "right ones (pearson -0.0300).",
-        ),
-        ("entity_f1", 0.0, "No entity that the model finds is right: entity_f1 0.0000."),
-        (
-            "f1",
-            0.0,
-            "The model is no better than the majority: f1 0.0000, and always giving "
-            "the same answer scores 0.0000.",
-        ),
-    ],
-)
-def test_a_model_without_a_right_answer_is_not_called_stuck(metric, value, sentence):
-    result = {
-        "metric": metric,
-        "metrics": {metric: value},
-        "baselines": {"majority": {metric: 0.0}},
-    }
-    assert list(verdict(result)) == [sentence]

@@ -577,36 +577,35 @@ def test_a_shard_of_documents_that_was_cut_is_refused_before_anything_is_done(do
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("kind", "settings", "message"),
     [
         (
-            {"max_seq_length": "64"},
-            "--max-seq-length 64 is more than the model's max_position_embeddings of "
-            "32; give --set max_position_embeddings=64, or shorter sequences.",
+            *("documents", {"max_seq_length": "64"}),
+            "--max-seq-length 64 is more than the model's max_position_embeddings of 32; give "
+            "--set max_position_embeddings=64, or shorter sequences.",
         ),
         (
-            {"max_seq_length": "16:0.5"},
-            "--max-seq-length '16:0.5' is neither a value nor a schedule; give "
-            "something like 512 or 128:0.9,512.",
+            *("documents", {"max_seq_length": "16:0.5"}),
+            "--max-seq-length '16:0.5' is neither a value nor a schedule; give something like 512 "
+            "or 128:0.9,512.",
         ),
         (
-            {"sentence_task": "nsp"},
-            "--sentence-task nsp: the held-out examples of {data} are made for sop; "
-            "leave it out, or make data with --sentence-task nsp.",
+            *("documents", {"sentence_task": "nsp"}),
+            "--sentence-task nsp: the held-out examples of {data} are made for sop; leave it out, "
+            "or make data with --sentence-task nsp.",
+        ),
+        (
+            *("data", {"masked_lm_prob": "0.3", "max_seq_length": "24"}),
+            "{data} has stored examples, which cannot be changed: leave --max-seq-length, "
+            "--masked-lm-prob out, or make data with --examples on-the-fly.",
         ),
     ],
 )
-def test_settings_that_do_not_fit_the_run_are_refused(documents, tmp_path, settings, message):
-    config = dataclasses.replace(ON_THE_FLY, **settings)
-    assert refusal(
-        train, documents, tmp_path / "run", model=OF_DOCUMENTS, config=config, error=SettingError
-    ) == message.format(data=documents)
-
-
-def test_stored_examples_take_no_settings(data, tmp_path):
-    config = dataclasses.replace(SETTINGS, masked_lm_prob="0.3", max_seq_length="24")
-    assert refusal(train, data, tmp_path / "run", config=config, error=SettingError) == (
-        f"{data} has stored examples, which cannot be changed: leave "
-        "--max-seq-length, --masked-lm-prob out, or make data with --examples "
-        "on-the-fly."
-    )
+def test_settings_that_do_not_fit_the_run_are_refused(kind, settings, message, request, tmp_path):
+    data = request.getfixturevalue(kind)
+    given = {
+        "model": OF_DOCUMENTS if kind == "documents" else TINY,
+        "config": dataclasses.replace(ON_THE_FLY, **settings),
+    }
+    said = refusal(train, data, tmp_path / "run", **given, error=SettingError)
+    assert said == message.format(data=data)
