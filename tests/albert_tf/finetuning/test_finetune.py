@@ -57,6 +57,12 @@ def job_of(kind, run, *, rows=64, shortest=8, layers=2, **settings):
     )
 
 
+def measured_by(job, *metrics):
+    """The same job, of which other measures decide."""
+    spec = dataclasses.replace(job.spec, metrics=metrics)
+    return dataclasses.replace(job, record=dataclasses.replace(job.record, spec=spec))
+
+
 def trained(job):
     vocabulary = job.run.parent / "spiece.model"
     vocabulary.write_bytes(b"a model")
@@ -235,9 +241,7 @@ def test_the_next_measure_decides_between_equals(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(evaluate, "measured", lambda *_: next(measured))
     job = job_of("classify", tmp_path / "run", steps=3, epochs=None, eval_every=1, **QUICK)
-    spec = dataclasses.replace(job.spec, metrics=("accuracy", "macro_f1"))
-    record = dataclasses.replace(job.record, spec=spec)
-    trained(dataclasses.replace(job, record=record))
+    trained(measured_by(job, "accuracy", "macro_f1"))
     assert (job.run / "checkpoints" / "best").read_text() == "step-00000001\n"
 
 
@@ -285,10 +289,8 @@ def test_a_head_that_is_taken_along_gives_the_scores_that_it_gave(regressed):
 
 def test_each_checkpoint_has_the_threshold_that_was_chosen_for_it(tmp_path):
     settings = {"epochs": 4, "eval_every": 4, "checkpoint_every": 3}
-    job = job_of("multilabel", tmp_path / "run", **settings, **QUICK)
-    spec = dataclasses.replace(job.spec, metrics=("macro_f1",))
-    record = dataclasses.replace(job.record, spec=spec)
-    trained(dataclasses.replace(job, record=record))
+    job = measured_by(job_of("multilabel", tmp_path / "run", **settings, **QUICK), "macro_f1")
+    trained(job)
     path = job.run / "checkpoints" / "step-00000016" / "state.json"
     threshold = json.loads(path.read_text())["threshold"]
     assert read_tuned(job.run, which="latest").record.threshold == threshold
@@ -297,8 +299,8 @@ def test_each_checkpoint_has_the_threshold_that_was_chosen_for_it(tmp_path):
     of_best = json.loads((job.run / "task.json").read_text())["threshold"]
     assert read_tuned(job.run, which="best").record.threshold == of_best
     # As it is where training was stopped.
-    write_record(job.run, record)
-    assert record.threshold is None
+    write_record(job.run, job.record)
+    assert job.record.threshold is None
     assert read_tuned(job.run).record.threshold == pytest.approx(of_best, abs=1e-6)
 
 

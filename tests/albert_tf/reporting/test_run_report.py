@@ -22,6 +22,10 @@ def section(*folders):
     return runs_section([read_run(folder, title=folder.name) for folder in folders])
 
 
+def tables(*folders):
+    return {table.title: table for table in section(*folders).tables}
+
+
 def test_the_curves_of_a_run_are_its_lines(tmp_path):
     plots = section(write_records(tmp_path / "run")).plots
     assert [plot.title for plot in plots] == [
@@ -59,12 +63,8 @@ def test_a_model_without_a_name_is_called_by_its_shape(tmp_path):
 
 def test_the_last_evaluation_is_shown_and_the_best_where_that_is_another(tmp_path):
     lines = (train_line(1), eval_line(1, loss=2.0, accuracy=0.5), eval_line(2, loss=3.0))
-    (table,) = (
-        t
-        for t in section(write_records(tmp_path / "run", lines=lines)).tables
-        if t.title == "Held-out evaluation"
-    )
-    assert table.rows == (
+    folder = write_records(tmp_path / "run", lines=lines)
+    assert tables(folder)["Held-out evaluation"].rows == (
         ("run", "last", 2, 3.0, math.exp(3.0), "25.0%", 0.5, "50.0% (40.4 to 59.6%)"),
         ("run", "best", 1, 2.0, math.exp(2.0), "50.0%", 0.5, "50.0% (40.4 to 59.6%)"),
     )
@@ -73,12 +73,10 @@ def test_the_last_evaluation_is_shown_and_the_best_where_that_is_another(tmp_pat
 def test_before_the_first_step_fewer_examples_say_less_and_none_is_the_best(tmp_path):
     lines = (eval_line(0, loss=1.0), eval_line(2, loss=2.0), eval_line(4, loss=3.0))
     folder = write_records(tmp_path / "run", lines=lines[:1], held_out=5000)
-    tables = {table.title: table for table in section(folder).tables}
-    ((*_, share),) = tables["Held-out evaluation"].rows
+    ((*_, share),) = tables(folder)["Held-out evaluation"].rows
     assert share == "50.0% (43.1 to 56.9%)"
     folder = write_records(tmp_path / "longer", lines=lines)
-    tables = {table.title: table for table in section(folder).tables}
-    rows = tables["Held-out evaluation"].rows
+    rows = tables(folder)["Held-out evaluation"].rows
     assert [row[1:3] for row in rows] == [("last", 4), ("best", 2)]
 
 
@@ -94,13 +92,11 @@ def test_bits_per_character_are_drawn_where_they_were_measured(tmp_path):
 def test_what_albert_evaluate_found_is_shown(tmp_path):
     folder = write_records(tmp_path / "run")
     write_evaluation(folder, evaluation())
-    found = section(folder)
-    (table,) = (t for t in found.tables if t.title == "Against counting")
-    assert table.rows[0] == (
+    assert tables(folder)["Against counting"].rows[0] == (
         *("run", "the data set (abababababab)", 7, "the model"),
         *("1.750 (1.700 to 1.800)", "5.500", "12.5% (11.5 to 13.6%)"),
     )
-    (note,) = found.notes
+    (note,) = section(folder).notes
     assert note.startswith(
         "Step 7, 300 held-out examples of the data set (abababababab), float32: "
         "The model beats counting both neighbours by 0.250 bits per character"
@@ -111,14 +107,13 @@ def test_of_several_runs_those_that_were_evaluated_are_compared(tmp_path):
     folders = [write_records(tmp_path / name) for name in ("one", "two", "three")]
     write_evaluation(folders[0], evaluation(pairs=False))
     write_evaluation(folders[2], evaluation())
-    found = section(*folders)
-    tables = {table.title: table for table in found.tables}
-    rows = tables["Against counting"].rows
+    found = tables(*folders)
+    rows = found["Against counting"].rows
     assert [row[0] for row in rows] == ["one"] * 3 + ["three"] * 3
-    pairs = tables["Minimal pairs right, by paradigm"]
+    pairs = found["Minimal pairs right, by paradigm"]
     assert pairs.columns == ("paradigm", "three, step 7")
     assert pairs.rows[0] == ("agreement", "60.0% (31.3 to 83.2%)")
-    assert [note.split(":")[0] for note in found.notes[3:]] == ["one", "three"]
+    assert [note.split(":")[0] for note in section(*folders).notes[3:]] == ["one", "three"]
 
 
 def test_minimal_pairs_are_those_of_the_last_step_with_some(tmp_path):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import shutil
 import time
 
@@ -220,9 +221,9 @@ def test_the_model_of_other_weights_is_the_one_whose_steps_are_counted(
     assert dataclasses.asdict(chosen) == read_json(models / "run/model.json")
 
 
-def asked_with(small, *overrides, config=None):
-    """A budget without a model."""
-    return Asked(
+def choices(small, *overrides, config=None):
+    """The models to choose from where a budget is given, and no model."""
+    asked = Asked(
         model="base",
         is_model_given=False,
         overrides=overrides,
@@ -230,25 +231,23 @@ def asked_with(small, *overrides, config=None):
         data=small / "data",
         started=0.0,
     )
+    return models_to_choose_from(asked, read_manifest(small / "data"))
 
 
 def test_fields_that_are_set_are_those_of_every_model_to_choose_from(small):
-    manifest = read_manifest(small / "data")
-    asked = asked_with(small, "sharing=all", "sentence_task=none")
-    models = models_to_choose_from(asked, manifest)
+    models = choices(small, "sharing=all", "sentence_task=none")
     assert [(each.num_hidden_layers, each.hidden_size) for each in models] == list(SHAPES)
     assert {(each.sharing, each.sentence_task) for each in models} == {("all", "none")}
+    manifest = read_manifest(small / "data")
     for model, each in models.items():
         assert resolve_model(each.model, each.overrides, manifest) == model
     # Two rungs that a field makes alike are one model.
-    two = models_to_choose_from(asked_with(small, "num_hidden_layers=2"), manifest)
+    two = choices(small, "num_hidden_layers=2")
     assert len(two) == len({hidden for _, hidden in SHAPES})
 
 
 def test_what_follows_from_a_width_that_is_set_follows_from_it(small):
-    manifest = read_manifest(small / "data")
-    asked = asked_with(small, "hidden_size=192")
-    models = models_to_choose_from(asked, manifest)
+    models = choices(small, "hidden_size=192")
     assert [each.num_hidden_layers for each in models] == [2, 4, 6, 8, 12]
     assert {
         (each.hidden_size, each.num_attention_heads, each.intermediate_size) for each in models
@@ -256,20 +255,14 @@ def test_what_follows_from_a_width_that_is_set_follows_from_it(small):
 
 
 def test_rungs_that_cannot_have_what_is_set_are_not_to_choose_from(small):
-    manifest = read_manifest(small / "data")
-    asked = asked_with(small, "num_attention_heads=12")
-    widths = {each.hidden_size for each in models_to_choose_from(asked, manifest)}
+    widths = {each.hidden_size for each in choices(small, "num_attention_heads=12")}
     assert widths == {192, 384, 768}
-    asked = asked_with(small, "num_attention_heads=7")
-    said = refusal(models_to_choose_from, asked, manifest, error=SettingError)
+    said = refusal(choices, small, "num_attention_heads=7", error=SettingError)
     assert "must divide hidden_size 128, and 7" in said
 
 
 def test_models_to_choose_from_read_the_longest_examples_of_the_run(small):
-    manifest = read_manifest(small / "data")
-    longer = TrainConfig(max_seq_length="128:0.9,1024")
-    asked = asked_with(small, config=longer)
-    models = models_to_choose_from(asked, manifest)
+    models = choices(small, config=TrainConfig(max_seq_length="128:0.9,1024"))
     assert {each.max_position_embeddings for each in models} == {1024}
 
 
@@ -313,24 +306,30 @@ def test_little_time_to_train_in_is_told_with_what_would_help(small, monkeypatch
     )
 
 
-@pytest.mark.parametrize("suited", [200, 300, 400, 600, 800])
-def test_a_vocabulary_that_does_not_suit_the_text_is_told(small, monkeypatch, suited):
-    monkeypatch.setattr(advice, "suited_vocab_size", lambda *_, **__: suited)
-    take(monkeypatch, 0.1)
-    said = run("plan", "--data", small / "data", "--model", "tiny", "--budget", "1m")
-    sentence = f"The vocabulary has 400 pieces; about {suited} suit a text of "
-    assert (sentence in said) == (suited in (200, 800))
-
-
-def test_what_suits_a_text_suits_its_training_part_too(small, monkeypatch):
+@pytest.mark.parametrize(
+    ("suited", "told"),
+    [
+        (lambda text, tokens: 200, ["200"]),
+        (lambda text, tokens: 300, []),
+        (lambda text, tokens: 400, []),
+        (lambda text, tokens: 600, []),
+        (lambda text, tokens: 800, ["800"]),
+        # It suits the whole text, or a part of it that is almost as long.
+        (lambda text, tokens: 400 if text > 1.5 * tokens else 100, []),
+        (lambda text, tokens: 400 if text < tokens / 1.4 else 2000, []),
+    ],
+)
+def test_a_vocabulary_that_does_not_suit_the_text_is_told(small, monkeypatch, suited, told):
     tokens = read_manifest(small / "data").splits["train"]["copies"][0]["tokens"]
-    suited = {True: 400, False: 100}
-    monkeypatch.setattr(
-        advice, "suited_vocab_size", lambda count, **_: suited[count > 1.5 * tokens]
-    )
+
+    def suited_size(text, *, characters):
+        assert 30 < characters < 100
+        return suited(text, tokens)
+
+    monkeypatch.setattr(advice, "suited_vocab_size", suited_size)
     take(monkeypatch, 0.1)
     said = run("plan", "--data", small / "data", "--model", "tiny", "--budget", "1m")
-    assert "The vocabulary has" not in said
+    assert re.findall("The vocabulary has 400 pieces; about (.+) suit a text of ", said) == told
 
 
 def test_a_smaller_model_that_no_run_was_like_counts_as_equal_to_none(small, monkeypatch):
@@ -345,19 +344,6 @@ def test_a_smaller_model_that_no_run_was_like_counts_as_equal_to_none(small, mon
     said = run("plan", "--data", small / "data", "--budget", "20h")
     assert "chosen: 4 layers of 128, " in said
     assert "count as equal" not in said
-
-
-def test_a_vocabulary_that_suits_almost_as_many_tokens_is_near_enough(small, monkeypatch):
-    tokens = read_manifest(small / "data").splits["train"]["copies"][0]["tokens"]
-
-    def suited(of_text, *, characters):
-        assert 30 < characters < 100
-        return 400 if of_text < tokens / 1.4 else 2000
-
-    monkeypatch.setattr(advice, "suited_vocab_size", suited)
-    take(monkeypatch, 0.1)
-    said = run("plan", "--data", small / "data", "--model", "tiny", "--budget", "1m")
-    assert "The vocabulary has" not in said
 
 
 def test_a_plan_tells_the_ladder_and_the_command(small, tmp_path, monkeypatch):
