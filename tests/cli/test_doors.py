@@ -7,6 +7,7 @@ did to the ports of Beam is tried on it.
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -53,36 +54,28 @@ MODULES = (
     *("pickle", "signal", "json", "concurrent", "selectors", "runpy"),
 )
 
-OF_TASK = ("--task", "classify", "--train", "rows.tsv", "--max-seq-length", 32)
-
+LITTLE = " ".join(map(str, LITTLE_MODEL))
 COMMANDS = {
-    "vocab": (
-        *("vocab", "--text", "text", "--vocab-size", 400, "--workers", 2),
-        *("--output", "out-vocab"),
-    ),
-    "make-data": (
-        *("make-data", "--text", "text", "--vocab", "vocab"),
-        *("--output", "out-data"),
-        *("--max-seq-length", 32, "--workers", 2),
-    ),
-    "make-data --plan": (*("make-data", "--text", "text", "--vocab", "vocab", "--plan"),),
-    "pretrain": (
-        *("pretrain", "--data", "data", "--output", "out-run", *LITTLE_MODEL),
-        *("--steps", 1, "--batch-size", 2, "--eval-examples", 2),
-    ),
-    "evaluate": ("evaluate", "run", "--data", "data", "--eval-examples", 2),
-    "fill-mask": ("fill-mask", "run", "The [MASK] is here."),
-    "order": ("order", "run", "The first.", "The second."),
-    "report": ("report", "run", "data", "--output", "out.html"),
-    "inspect": ("inspect", "data", "--verify"),
-    "finetune": ("finetune", "run", *OF_TASK, "--steps", 1, "--output", "out-tuned"),
-    "predict": ("predict", "tuned", "Dull."),
-    "embed": ("embed", "run", "rows.tsv", "--similar", "The first."),
-    "export": ("export", "run", "--to", "hf", "--output", "out-hf"),
-    "export a SavedModel": (*("export", "run", "--to", "saved-model", "--output", "out-saved"),),
-    "import": ("import", "hf", "--output", "out-import"),
-    "plan": ("plan", "--data", "data", *LITTLE_MODEL, "--measure"),
-    "analyze": ("analyze", "layers", "run", "--data", "data"),
+    "vocab": "vocab --text text --vocab-size 400 --workers 2 --output out-vocab",
+    "make-data": "make-data --text text --vocab vocab --output out-data --max-seq-length 32 "
+    "--workers 2",
+    "make-data --plan": "make-data --text text --vocab vocab --plan",
+    "pretrain": f"pretrain --data data --output out-run {LITTLE} --steps 1 --batch-size 2 "
+    "--eval-examples 2",
+    "evaluate": "evaluate run --data data --eval-examples 2",
+    "fill-mask": "fill-mask run 'The [MASK] is here.'",
+    "order": "order run 'The first.' 'The second.'",
+    "report": "report run data --output out.html",
+    "inspect": "inspect data --verify",
+    "finetune": "finetune run --task classify --train rows.tsv --max-seq-length 32 --steps 1 "
+    "--output out-tuned",
+    "predict": "predict tuned Dull.",
+    "embed": "embed run rows.tsv --similar 'The first.'",
+    "export": "export run --to hf --output out-hf",
+    "export a SavedModel": "export run --to saved-model --output out-saved",
+    "import": "import hf --output out-import",
+    "plan": f"plan --data data {LITTLE} --measure",
+    "analyze": "analyze layers run --data data",
 }
 
 # Those that always start processes are tried each time, the others with the slow tests.
@@ -145,7 +138,7 @@ def test_every_command_is_here():
 def test_a_command_opens_no_port_and_runs_nothing_of_the_folder(folder, names):
     said = folder / "said"
     with said.open("w") as stderr:
-        command = start(folder, *map(COMMANDS.get, names), stderr=stderr)
+        command = start(folder, *(shlex.split(COMMANDS[name]) for name in names), stderr=stderr)
     found = []
     while command.poll() is None:
         found += sockets_of(command.pid)

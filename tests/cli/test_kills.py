@@ -31,34 +31,27 @@ IMPORTED = (
 )
 
 MAKE_DATA = (
-    *("make-data", "--text", "text", "--vocab", "vocab"),
-    *("--max-seq-length", 32, "--num-shards", 6, "--eval-fraction", 0.15),
+    "make-data --text text --vocab vocab --max-seq-length 32 --num-shards 6 --eval-fraction 0.15"
 )
+LITTLE = " ".join(map(str, LITTLE_MODEL))
 
 COMMANDS = {
-    "vocab": ("vocab", "--text", "text", "--vocab-size", 800, "--workers", 2),
-    "make-data, stored, 2 workers": (*MAKE_DATA, "--dupe-factor", 4, "--workers", 2),
-    "make-data, on the fly, 1 worker": (*MAKE_DATA, "--examples", "on-the-fly", "--workers", 1),
-    "pretrain": (
-        *("pretrain", "--data", "data", *LITTLE_MODEL, "--steps", 24),
-        *("--set", "hidden_dropout_prob=0.1"),
-        *("--batch-size", 8, "--warmup-steps", 4, "--eval-examples", 16),
-        *("--eval-every", 10, "--checkpoint-every", 4),
-    ),
-    "finetune": (
-        *("finetune", "run", "--task", "classify", "--train", "rows.tsv"),
-        *("--steps", 60, "--batch-size", 8, "--max-seq-length", 32, "--dropout", 0.1),
-        *("--checkpoint-every", 4, "--eval-every", 10),
-    ),
-    "export": ("export", "run", "--to", "hf"),
-    "export over an older one": ("export", "run", "--to", "hf", "--overwrite"),
-    "export a SavedModel": ("export", "run", "--to", "saved-model"),
-    "export a graph": ("export", "tuned", "--to", "onnx"),
-    "export vectors": ("export", "run", "--to", "sentence-transformers"),
-    "import": ("import", "hf"),
-    "predict": ("predict", "tuned", "--input", "rows.tsv"),
-    "embed": ("embed", "run", "rows.tsv"),
-    "report": ("report", "data", "run"),
+    "vocab": "vocab --text text --vocab-size 800 --workers 2",
+    "make-data, stored, 2 workers": f"{MAKE_DATA} --dupe-factor 4 --workers 2",
+    "make-data, on the fly, 1 worker": f"{MAKE_DATA} --examples on-the-fly --workers 1",
+    "pretrain": f"pretrain --data data {LITTLE} --set hidden_dropout_prob=0.1 --steps 24 "
+    "--batch-size 8 --warmup-steps 4 --eval-examples 16 --eval-every 10 --checkpoint-every 4",
+    "finetune": "finetune run --task classify --train rows.tsv --steps 60 --batch-size 8 "
+    "--max-seq-length 32 --dropout 0.1 --checkpoint-every 4 --eval-every 10",
+    "export": "export run --to hf",
+    "export over an older one": "export run --to hf --overwrite",
+    "export a SavedModel": "export run --to saved-model",
+    "export a graph": "export tuned --to onnx",
+    "export vectors": "export run --to sentence-transformers",
+    "import": "import hf",
+    "predict": "predict tuned --input rows.tsv",
+    "embed": "embed run rows.tsv",
+    "report": "report data run",
 }
 
 # Of commands that write a file, or whose folder takes its place when it is whole.
@@ -182,7 +175,7 @@ class Place:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_killed_command_loses_nothing_and_leaves_nothing(processes, inputs, tmp_path, name):
-    arguments = COMMANDS[name]
+    arguments = COMMANDS[name].split()
     place = Place(processes, arguments, inputs=inputs, folder=tmp_path)
     first, whole = place.finish()
     expected = contents(place.output)

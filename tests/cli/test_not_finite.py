@@ -30,28 +30,24 @@ def spoiled(models, tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    "command",
     [
-        ("export", "{run}", "--to", "hf", "--output", "{out}"),
-        ("fill-mask", "{run}", "It [MASK]."),
-        ("evaluate", "{run}", "--data", "{data}"),
-        ("embed", "{hf}", "{rows}"),
-        ("import", "{hf}", "--output", "{out}"),
-        ("finetune", "{run}", "--task", "classify", "--train", "{rows}", "--output", "{out}"),
-        ("pretrain", "--data", "{data}", "--init-from", "{run}", "--output", "{out}"),
+        "export run --to hf --output out",
+        "fill-mask run [MASK].",
+        "evaluate run --data data",
+        "embed hf rows.csv",
+        "import hf --output out",
+        "finetune run --task classify --train rows.csv --output out",
+        "pretrain --data data --init-from run --output out",
     ],
-    ids=lambda arguments: arguments[0],
+    ids=lambda command: command.split()[0],
 )
-def test_the_weight_is_named(spoiled, models, tmp_path, arguments):
-    rows = tmp_path / "rows.csv"
-    rows.write_text("text,label\n" + "".join(f"it is {n},{n % 2}\n" for n in range(40)))
-    places = {
-        "run": spoiled / "run",
-        "hf": spoiled / "hf",
-        "data": models / "data",
-        "rows": rows,
-        "out": tmp_path / "out",
-    }
-    said = refused(*(each.format(**places) for each in arguments), code=1)
+def test_the_weight_is_named(spoiled, models, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"it is {n},{n % 2}\n" for n in range(40))
+    (tmp_path / "rows.csv").write_text(f"text,label\n{rows}")
+    for folder in (spoiled / "run", spoiled / "hf", models / "data"):
+        (tmp_path / folder.name).symlink_to(folder)
+    said = refused(*command.split(), code=1)
     assert f"the weight {NAME} has a value that is not finite" in said
     assert not (tmp_path / "out").exists()

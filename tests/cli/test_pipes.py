@@ -9,12 +9,12 @@ import pytest
 from tests.commands import attempt
 
 COMMANDS = {
-    "data": ("inspect", "data", "--verify"),
-    "vocab": ("make-data", "--text", "text", "--vocab", "vocab", "--output", "out"),
-    "run": ("inspect", "run"),
-    "tuned": ("report", "tuned", "--output", "out.html"),
-    "hf": ("import", "hf", "--output", "out"),
-    "out": ("vocab", "--text", "text", "--output", "out"),
+    "data": "inspect data --verify",
+    "vocab": "make-data --text text --vocab vocab --output out",
+    "run": "inspect run",
+    "tuned": "report tuned --output out.html",
+    "hf": "import hf --output out",
+    "out": "vocab --text text --output out",
 }
 FILES = {
     "data": ("manifest.json", "spiece.model", "eval/", "train/"),
@@ -65,7 +65,7 @@ def test_what_never_ends_is_not_waited_for(whole, tmp_path, monkeypatch, alarm, 
         os.mkfifo(path)
     else:
         path.symlink_to("/dev/zero")
-    code, said = attempt(*COMMANDS[what])
+    code, said = attempt(*COMMANDS[what].split())
     assert "Unexpected" not in said
     assert "TimeoutError" not in said
     if code:
