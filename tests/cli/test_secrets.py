@@ -5,7 +5,7 @@ import json
 import pytest
 
 from schemas.secrets import without_secrets
-from tests.commands import contents, refused, run
+from tests.commands import contents, make_data, refused
 
 SECRET = "xyzzy"
 
@@ -57,11 +57,7 @@ def test_no_secret_is_said_or_kept(memory, small, tmp_path):
     memory["/ada:xyzzy@shelf/text.txt?token=xyzzy&part=1"] = text.encode()
     address = "memory://ada:xyzzy@shelf/text.txt?token=xyzzy&part=1"
     data = tmp_path / "data"
-    said = run(
-        *("make-data", "--text", address, "--vocab", small / "vocab"),
-        *("--output", data),
-        *("--max-seq-length", 32, "--dupe-factor", 1, "--workers", 1),
-    )
+    _, said = make_data(small, "--dupe-factor", 1, text=address, output=data)
     again = refused("vocab", "--text", address + "x", "--output", tmp_path / "v")
     assert "memory://***@shelf/text.txt?token=***&part=*** does not exist." in again
     assert SECRET not in said + again

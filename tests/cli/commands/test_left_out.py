@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.commands import VOCAB, run
+from tests.commands import VOCAB, make_data, run
 
 LEFT_OUT = [
     "Warning: 1 x damaged or cut off compressed data; the rest of it could not be "
@@ -36,11 +36,8 @@ def damaged(small, tmp_path):
 
 
 def test_make_data_tells_and_keeps_what_was_left_out(small, damaged, tmp_path):
-    said = run(
-        *("make-data", "--text", damaged, "--vocab", small / "vocab"),
-        *("--max-seq-length", 32, "--dupe-factor", 1, "--workers", 1),
-        *("--eval-fraction", 0, "--output", tmp_path / "d"),
-    )
+    flags = ("--dupe-factor", 1, "--eval-fraction", 0)
+    _, said = make_data(small, *flags, text=damaged, output=tmp_path / "d")
     assert said.splitlines()[0] == (
         f"passed over: {damaged}/table.csv is not named like a text; give the file "
         "itself to read it."

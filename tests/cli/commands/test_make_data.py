@@ -57,11 +57,8 @@ def test_nothing_held_out_on_purpose_needs_no_advice(whole):
 
 def test_one_of_a_kind_is_said_in_the_singular(small, tmp_path):
     (tmp_path / "one.txt").write_text("It was late.\n", encoding="utf-8")
-    said = run(
-        *("make-data", "--text", tmp_path / "one.txt", "--vocab", small / "vocab"),
-        *("--max-seq-length", 32, "--dupe-factor", 1, "--eval-fraction", 0),
-        *("--output", tmp_path / "d"),
-    )
+    flags = ("--dupe-factor", 1, "--eval-fraction", 0)
+    _, said = make_data(small, *flags, text=tmp_path / "one.txt", output=tmp_path / "d")
     (summary,) = (line for line in said.splitlines() if line.startswith(str(tmp_path)))
     assert re.match(
         rf"{re.escape(str(tmp_path))}/d: 1 document in 1 copy, 1 example, \d+ tokens; "
@@ -89,8 +86,7 @@ def test_documents_too_few_to_hold_any_out_are_said(small, tmp_path):
         text = (small / "text/assert.txt").read_text("utf-8") + f"Number {number}.\n"
         (tmp_path / f"{number}.txt").write_text(text, "utf-8")
     said = run(
-        *("make-data", "--text", *[tmp_path / "0.txt"], "--text", tmp_path / "1.txt"),
-        *("--text", tmp_path / "2.txt", "--vocab", small / "vocab"),
+        *("make-data", "--text", f"{tmp_path}/*.txt", "--vocab", small / "vocab"),
         *("--eval-fraction", 0.01, "--output", tmp_path / "d"),
     )
     (advice,) = (line for line in said.splitlines() if line.startswith("Only"))
@@ -262,8 +258,7 @@ def test_a_file_whose_name_is_not_utf8_is_read_and_named(small, tmp_path):
     text = (small / "text/assert.txt").read_bytes()
     (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_bytes(text)
     path = tmp_path / os.fsdecode(b"caf\xe9.txt")
-    arguments = ("--text", path, "--vocab", small / "vocab", "--max-seq-length", 32)
-    run("make-data", *arguments, "--output", tmp_path / "d", "--dupe-factor", 1)
+    make_data(small, "--dupe-factor", 1, text=path, output=tmp_path / "d")
     manifest = json.loads((tmp_path / "d/manifest.json").read_text("utf-8"))
     assert manifest["inputs"][0]["name"] == "caf\ufffd.txt"
     # The record of the settings has the name as it is.
