@@ -65,7 +65,6 @@ OF_TENSORFLOW = {"tensorboard", "fingerprint.pb"}
 
 @pytest.fixture(scope="module")
 def inputs(models, tmp_path_factory):
-    """A folder with what the commands read."""
     folder = tmp_path_factory.mktemp("kills") / "inputs"
     shutil.copytree(models, folder)
     words = ("good", "fine", "great", "bad", "poor", "dull")

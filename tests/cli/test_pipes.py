@@ -43,7 +43,6 @@ def late(*_):
 
 @pytest.fixture
 def alarm():
-    """Ends a command that waits."""
     before = signal.signal(signal.SIGALRM, late)
     signal.alarm(30)
     yield

@@ -23,7 +23,6 @@ LABELS = ("no", "yes", "perhaps")
 
 
 def save(folder, *, kind="classify", drop=(), **values):
-    """An export with random weights, changed in its configuration."""
     spec = TaskSpec(name=kind, kind=kind, labels=LABELS)
     tensors = huggingface_tensors(
         lively_weights(TaskModel(SMALL, kind=kind, labels=3)), SMALL, spec

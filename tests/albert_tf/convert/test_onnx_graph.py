@@ -33,7 +33,6 @@ OUTPUTS = {
 
 
 def trained(kind, config=SMALL_RUN):
-    """A model of a kind, or of pretraining, with random weights."""
     labels = ("a", "b", "c") if kind in ("classify", "tag") else ()
     record, built = None, None
     if kind is None:

@@ -224,7 +224,6 @@ def dataset(tmp_path):
 
 
 def rows(dataset, manifest):
-    """The token ids of one pass over the training examples."""
     batches = training_batches(Records(dataset, manifest), StepShape(5, 5), seed=1)
     some = itertools.islice(batches, EXAMPLES // 5)
     return np.concatenate([batch["input_ids"][0] for batch in some]).tolist()
@@ -238,7 +237,6 @@ def with_value(name, place, value):
 
 
 def with_record(record):
-    """The file with its fourth record replaced."""
 
     def change(content):
         records = one_record.read_records(io.BytesIO(content))

@@ -57,7 +57,6 @@ def run(data, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def result(run, data):
-    """What is measured of the run."""
     return evaluate(run, data=data, scope=Scope(vocabulary=WORDS))
 
 
@@ -119,7 +118,6 @@ def blank(data, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def of_blank(blank, data):
-    """What is measured of it."""
     return evaluate(blank, data=data, scope=Scope(vocabulary=WORDS))
 
 

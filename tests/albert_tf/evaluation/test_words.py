@@ -40,7 +40,6 @@ VOCABULARY = vocabulary(PIECES, inside=("er",))
 
 
 def found(row):
-    """The text of each word found in a row."""
     shown = [PIECES[token] for token in row]
     spans = [word.span for word in words_of_row(shown, VOCABULARY.word_starts[row])]
     return ["".join(shown[span.start : span.end]) for span in spans]

@@ -17,5 +17,4 @@ WORDS = Vocabulary(
 
 
 def encode(texts):
-    """The token ids of texts of such words."""
     return [[WORDS.tokens.index(f"▁{word}") for word in t.split()] for t in texts]

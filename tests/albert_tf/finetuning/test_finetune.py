@@ -58,7 +58,6 @@ def job_of(kind, run, *, rows=64, shortest=8, layers=2, **settings):
 
 
 def measured_by(job, *metrics):
-    """The same job, of which other measures decide."""
     spec = dataclasses.replace(job.spec, metrics=metrics)
     return dataclasses.replace(job, record=dataclasses.replace(job.record, spec=spec))
 

@@ -269,7 +269,6 @@ def test_a_container_has_what_its_limit_leaves(tmp_path, monkeypatch, limit, cur
 
 
 def stats(*, limit, used, **others):
-    """What a device says of its memory, in GiB."""
     return {"bytes_limit": limit * GIB, "bytes_in_use": used * GIB, **others}
 
 

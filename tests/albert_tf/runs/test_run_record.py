@@ -112,7 +112,6 @@ def test_a_line_that_is_no_line_of_metrics_is_named(tmp_path, bad):
 
 
 def save_checkpointed(run, *, step=12, evaluated=12, held_out=1):
-    """A run of one checkpoint with one evaluation."""
     arrays = {"kernel": np.zeros(2, "float32")}
     state = {"step": step, "micro_batch_size": 1}
     save_checkpoint(run, Checkpoint(arrays, arrays, state), is_best=False)

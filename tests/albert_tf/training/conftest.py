@@ -7,7 +7,6 @@ from tests.training_data import write_dataset
 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory):
-    """A small data set of stored examples, to be read."""
     root = tmp_path_factory.mktemp("data")
     write_dataset(root)
     return root

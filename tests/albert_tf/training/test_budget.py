@@ -117,7 +117,6 @@ def test_there_is_no_pause_where_the_first_step_depends_on_how_many_there_are(da
 
 @pytest.fixture(scope="module")
 def cooled(data, tmp_path_factory):
-    """A run of all twelve steps."""
     run = tmp_path_factory.mktemp("cooled")
     train(data, run, config=COOLED)
     return run

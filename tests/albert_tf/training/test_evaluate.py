@@ -77,7 +77,6 @@ def test_without_held_out_examples_none_is_due_and_none_takes_time(log):
 
 
 def words(number, *, last):
-    """`HeldOutWords` that asks about so many words."""
     return types.SimpleNamespace(number=lambda *, is_last: last if is_last else number)
 
 

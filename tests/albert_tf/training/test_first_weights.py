@@ -34,7 +34,6 @@ BIAS = "albert/masked_lm_head/output_bias"
 
 
 def first_weights(data, **asked):
-    """The weights with which a run begins, by path."""
     run = resolved_run(data, data, dataclasses.replace(SETTINGS, **asked))
     model = AlbertPretrainer(run.model_config)
     give_first_weights(model, run.config, run.records(), say=print)
@@ -96,7 +95,6 @@ MANIFEST = make_manifest([])
 
 
 def started(run, config, *, manifest=MANIFEST):
-    """The weights of a new model after starting from the run."""
     model = AlbertPretrainer(config)
     start_from(model, read_source(run, manifest=manifest, data=run / "data"))
     return arrays_of(model.weights_by_path)

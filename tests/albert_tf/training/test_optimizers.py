@@ -76,7 +76,6 @@ def our_steps(weight, gradients, rates, *, role, config):
 
 
 def random_steps():
-    """A weight, fifty gradients of all sizes and fifty rates."""
     rng = np.random.default_rng(0)
     weight = rng.normal(size=(7, 5))
     gradients = rng.normal(size=(50, 7, 5)) * np.geomspace(1e-6, 10, 5)

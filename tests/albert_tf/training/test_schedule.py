@@ -19,7 +19,6 @@ from tests.runs import write_records
 
 
 def rate(step, **settings):
-    """The learning rate of a step, from 0."""
     return learning_rate_of(TrainConfig(**settings).resolved(), step)
 
 

@@ -25,7 +25,6 @@ MEASURED = {
 
 @pytest.fixture(scope="module")
 def runs(encoder, small, tmp_path_factory):
-    """Two runs of different depths and the data they fit."""
     folder = tmp_path_factory.mktemp("analyze") / "one"
     write_run(folder, dataclasses.replace(SMALL_RUN, num_hidden_layers=2), small)
     return folder, encoder, small / "data"

@@ -56,7 +56,6 @@ def measured(monkeypatch):
 
 
 def said(folder, data, *arguments):
-    """What is said before the metrics."""
     lines = run("evaluate", folder, "--data", data, "--json", *arguments).splitlines()
     assert json.loads(lines.pop()) == METRICS
     return lines
@@ -137,7 +136,6 @@ PAIR = '{"sentence_good": "A %d.", "sentence_bad": "B %d.", "UID": "%s"}\n'
 
 
 def write_pairs(folder):
-    """Two files of pairs, and one that is none."""
     folder.mkdir()
     lines = [PAIR % (n, n, "order") for n in range(3)]
     (folder / "order.jsonl").write_text("".join(lines))
@@ -168,7 +166,6 @@ def test_pairs_are_taken_from_files_folders_and_globs(
 
 
 def write_task(folder):
-    """Rows of a task whose sentences are read as documents."""
     sentences = ["The old river ran past the mill and the mill ran no more.", "It is."]
     rows = [{"sentence": f"{n}. {one} " * 9} for n, one in enumerate(sentences * 3)]
     path = folder / "task.jsonl"

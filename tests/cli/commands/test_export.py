@@ -19,7 +19,6 @@ from tests.exported_runs import SMALL_RUN, load_pretrainer
 
 @pytest.fixture
 def copied(encoder, tmp_path):
-    """A run of one's own to spoil."""
     return shutil.copytree(encoder, tmp_path / "run")
 
 

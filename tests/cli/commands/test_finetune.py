@@ -28,7 +28,6 @@ FAST = ("--epochs", 1, "--batch-size", 8, "--max-seq-length", 16, "--quiet")
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
-    """32 texts with a label each, as CSV with quotes."""
     path = tmp_path_factory.mktemp("table") / "texts.csv"
     with path.open("w", newline="") as file:
         writer = csv.writer(file)

@@ -307,13 +307,11 @@ def original(small, tmp_path_factory):
 
 @pytest.fixture
 def chinese(original, tmp_path):
-    """One of one's own to change."""
     return shutil.copytree(original, tmp_path / "zh")
 
 
 @pytest.fixture(scope="module")
 def imported(original):
-    """What was imported of it, and what was said of that."""
     output = original.with_name("out")
     return output, run("import", original, "--output", output)
 

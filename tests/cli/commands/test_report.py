@@ -20,7 +20,6 @@ BROWSERS = (
 
 @pytest.fixture(scope="module")
 def report(small, tmp_path_factory):
-    """The page of a data set and two runs."""
     folder = tmp_path_factory.mktemp("report")
     write_records(folder / "one")
     write_records(folder / "two")

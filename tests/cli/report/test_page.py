@@ -75,7 +75,6 @@ def loss(*curves):
 
 
 def rows_beside(plot):
-    """The rows of the table that has the values of a plot."""
     section = Section(title="run", kind="Run", runs=("run",), plots=(plot,))
     (table,) = re.findall(r"<tbody>(.*?)</tbody>", page([section]))
     return [re.findall(r"<t[hd][^>]*>([^<]*)<", row) for row in table.split("<tr>")[1:]]

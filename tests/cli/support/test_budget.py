@@ -38,7 +38,6 @@ def slow_down(monkeypatch):
 
 
 def take(monkeypatch, seconds):
-    """Let a step take so long."""
     monkeypatch.setattr(timing.ThisMachine, "timed", lambda *_, **__: budget.Timed(seconds, 1.0))
 
 
@@ -134,7 +133,6 @@ def begun(small, tmp_path_factory):
 
 @pytest.fixture
 def folder(begun, tmp_path):
-    """The same to go on with."""
     return shutil.copytree(begun[0], tmp_path / "run")
 
 
@@ -222,7 +220,6 @@ def test_the_model_of_other_weights_is_the_one_whose_steps_are_counted(
 
 
 def choices(small, *overrides, config=None):
-    """The models to choose from where a budget is given, and no model."""
     asked = Asked(
         model="base",
         is_model_given=False,

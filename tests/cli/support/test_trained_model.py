@@ -23,7 +23,6 @@ ASK = [("fill-mask", ("A [MASK].",)), ("order", ("A name.", "The end."))]
 
 @pytest.fixture
 def trained(models, tmp_path):
-    """A run of one's own to spoil."""
     return shutil.copytree(models / "run", tmp_path / "run")
 
 
