@@ -311,6 +311,10 @@ def test_the_code_in_the_card_of_a_graph_gives_what_the_model_does(kind, model, 
     ours = Predictor(tuned.trained, is_compiled=False).logits(rows)
     for given, wanted in zip(theirs, ours, strict=True):
         np.testing.assert_allclose(given[: len(wanted)], wanted, atol=1e-4)
+    if kind == "classify":
+        said = [[*answer["probabilities"].values()] for answer in tuned.predict(ASKED[kind])]
+        shares = np.exp(ours) / np.exp(ours).sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(said, shares, atol=1e-5)
 
 
 def test_the_card_of_a_fine_tuned_saved_model_has_a_request_and_its_answer(tmp_path):

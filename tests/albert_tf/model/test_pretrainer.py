@@ -151,10 +151,6 @@ def test_bfloat16_computes_close_to_float32_and_keeps_float32_weights():
     assert mean_losses(sums_of(model, batch)) == pytest.approx(exact, rel=0.02)
 
 
-def test_batch_features_are_what_the_model_reads():
-    assert set(random_batch(SMALL)) == set(pretrainer.BATCH_FEATURES)
-
-
 def test_rows_are_gathered_within_each_sequence():
     rows = tf.reshape(tf.range(2 * 5 * 3), (10, 3))  # 2 sequences of 5 pieces
     gathered = pretrainer.gather_rows(rows, tf.constant([[4, 0], [1, 1]]), 5)

@@ -23,16 +23,13 @@ def write(run, *lines, step=0):
     return log
 
 
-def test_means_are_over_predictions_and_over_pairs():
+def test_means_are_over_predictions_and_over_pairs_where_there_are_some():
     assert means(Sums(6.0, 1.0, 4.0, 3.0, 2.0, 2.0)) == {
         "mlm_loss": 1.5,
         "mlm_accuracy": 0.25,
         "sentence_loss": 1.5,
         "sentence_accuracy": 1.0,
     }
-
-
-def test_a_task_without_examples_has_no_mean():
     values = means(Sums(6.0, 1.0, 4.0, 0.0, 0.0, 0.0))
     assert (values["sentence_loss"], values["sentence_accuracy"]) == (None, None)
 

@@ -53,11 +53,6 @@ def test_an_export_to_hugging_face_has_all_that_is_read_there(encoder, tmp_path)
     assert config["model_max_length"] == 32
 
 
-def test_an_export_stands_beside_its_run(copied):
-    run("export", copied, "--to", "hf")
-    assert (copied.parent / "run-hf" / "export.json").is_file()
-
-
 def test_the_best_weights_can_be_asked_for(copied, tmp_path):
     weights = arrays_of(load_pretrainer(copied).weights_by_path)
     later = Checkpoint(weights, {}, {"step": 9})
