@@ -132,30 +132,6 @@ def model():
     return lively_model()
 
 
-def questions_of(rows, words):
-    """The tokens that a model sees for each question, its place and its label."""
-    found = []
-    for _, batch in batches_by_length(questions_about(rows, words), longest=16):
-        for number, length in enumerate(batch["input_mask"].sum(axis=1)):
-            if length > 1:
-                found.append(
-                    (
-                        batch["input_ids"][number, :length].tolist(),
-                        int(batch["masked_lm_positions"][number, 0]),
-                        int(batch["masked_lm_ids"][number, 0]),
-                    )
-                )
-    return found
-
-
-def test_a_word_is_predicted_from_left_to_right():
-    assert questions_of([ROW], [Span(0, 1, 3), Span(0, 5, 6)]) == [
-        ([CLS_ID, MASK_ID, MASK_ID, 12, SEP_ID, 13, 14, SEP_ID], 1, 10),
-        ([CLS_ID, 10, MASK_ID, 12, SEP_ID, 13, 14, SEP_ID], 2, 11),
-        ([CLS_ID, 10, 11, 12, SEP_ID, MASK_ID, 14, SEP_ID], 5, 13),
-    ]
-
-
 def test_segments_and_padding_are_those_of_training():
     row = np.array([CLS_ID, 10, 11, 12, SEP_ID, 13, 14, 15, SEP_ID])
     ((_, batch),) = batches_by_length(questions_about([row], [Span(0, 1, 2)]), longest=16)

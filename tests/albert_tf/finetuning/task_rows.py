@@ -100,15 +100,11 @@ def _example(kind, rng, number, shortest):
         other = np.concatenate([ids[:1], rng.permutation(ids[1:-1]), ids[-1:]])
         sequences = [_sequence(ids, length), _sequence(other, length)]
     if options:
-        sequences = [_sequence(_with(ids, YES if n == is_yes else 8), 2) for n in options]
+        sequences = [_sequence(np.insert(ids, 2, YES if n == is_yes else 8), 2) for n in options]
     return (
         TaskExample(id=str(number), place="", **example),
         EncodedExample(example=number, sequences=tuple(sequences), **row),
     )
-
-
-def _with(ids, token):
-    return np.concatenate([ids[:2], [token], ids[2:]])
 
 
 def _sequence(ids, first):

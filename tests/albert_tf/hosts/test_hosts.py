@@ -13,29 +13,19 @@ from schemas.errors import SettingError
 from tests.refusals import refusal
 
 
-class First:
-    """The first of two hosts; keeps what it shares."""
+class Host:
+    """One of two: the first keeps what it shares, the second gets it."""
 
-    number, index = 2, 0
+    number = 2
 
-    def __init__(self):
-        self.shared = []
+    def __init__(self, index, shared):
+        self.index, self.shared = index, shared
 
     def share(self, content):
+        if self.index == 1:
+            return self.shared.pop(0)
         self.shared.append(content)
         return content
-
-
-class Second:
-    """The second of two hosts, which gets what the first has shared."""
-
-    number, index = 2, 1
-
-    def __init__(self, first):
-        self.shared = iter(first.shared)
-
-    def share(self, content):
-        return next(self.shared)
 
 
 class Others:
@@ -59,9 +49,9 @@ CHECKPOINT = Checkpoint(
 
 @pytest.mark.parametrize("checkpoint", [CHECKPOINT, None])
 def test_a_checkpoint_is_shared_bit_for_bit(checkpoint):
-    first = First()
-    hosts.shared_checkpoint(checkpoint, first)
-    theirs = hosts.shared_checkpoint(None, Second(first))
+    shared = []
+    hosts.shared_checkpoint(checkpoint, Host(0, shared))
+    theirs = hosts.shared_checkpoint(None, Host(1, shared))
     if checkpoint is None:
         assert theirs is None
         return

@@ -43,12 +43,10 @@ def log(tmp_path):
     return MetricsLog(tmp_path, step=0)
 
 
-def evaluations(log, *, examples=5000, words=None, **changes):
-    held_out = types.SimpleNamespace(examples=examples) if examples else None
-    return evaluations_on(held_out, words, log=log, **changes)
+MANY = types.SimpleNamespace(examples=5000)
 
 
-def evaluations_on(held_out, words, *, log, starts_trained=False, **settings):
+def evaluations(log, *, held_out=MANY, words=None, starts_trained=False, **settings):
     """The evaluations of a run, on these instead of those of its data."""
     examples = held_out.examples if held_out else None
     config = TrainConfig(steps=25, batch_size=30, eval_examples=examples, **settings)
@@ -71,7 +69,7 @@ def test_evaluations_are_due_before_the_first_step_regularly_and_after_the_last(
 
 
 def test_without_held_out_examples_none_is_due_and_none_takes_time(log):
-    none = evaluations(log, examples=0)
+    none = evaluations(log, held_out=None)
     assert not none.is_due(0)
     assert none.seconds_left(0, step_seconds=3.0) == 0.0
 
@@ -172,7 +170,7 @@ class Shown:
 
 
 def measured(log, stub, *, step, stop_reason=None, progress=QUIET, has_bar=True):
-    due = evaluations_on(stub, stub, log=log)
+    due = evaluations(log, held_out=stub, words=stub)
     due.progress = progress
     stop = types.SimpleNamespace(reason=stop_reason, agree=lambda: stop_reason)
     return due.measure(step, stop, has_bar=has_bar)
