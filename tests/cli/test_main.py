@@ -72,18 +72,17 @@ NO_MEMORY = (
 )
 
 
-@pytest.mark.parametrize(
-    ("error", "sentence"),
-    [
-        (of_system(errno.EMFILE), LIMIT),
-        (of_system(errno.EFBIG), LIMIT),
-        (of_system(errno.ENOSPC), LIMIT),
-        (of_system(errno.ENOSPC, "a/b"), "a/b cannot be used: {0.strerror}."),
-        (of_system(errno.ENOMEM), NO_MEMORY),
-        (MemoryError(), NO_MEMORY),
-    ],
-    ids=["files", "size", "disk", "disk of a file", "memory", "memory of Python"],
-)
+OF_SYSTEM = {
+    "files": (of_system(errno.EMFILE), LIMIT),
+    "size": (of_system(errno.EFBIG), LIMIT),
+    "disk": (of_system(errno.ENOSPC), LIMIT),
+    "disk of a file": (of_system(errno.ENOSPC, "a/b"), "a/b cannot be used: {0.strerror}."),
+    "memory": (of_system(errno.ENOMEM), NO_MEMORY),
+    "memory of Python": (MemoryError(), NO_MEMORY),
+}
+
+
+@pytest.mark.parametrize(("error", "sentence"), OF_SYSTEM.values(), ids=OF_SYSTEM)
 def test_what_the_system_refuses_is_one_sentence(error, sentence, capsys):
     def refused():
         raise error
@@ -150,19 +149,10 @@ def test_a_signal_while_modules_are_imported_is_a_sentence(number, module, how):
     assert said == (code, "", f"Error: {word}; run the same command again.\n")
 
 
-@pytest.mark.parametrize(
-    "typed",
-    [
-        ("plan", "--set", 9999 * "x"),
-        ("plan", "--model", 9999 * "x "),
-        ("plan", "--steps", 9999 * "x"),
-        ("inspect", 9999 * "x"),
-        (9999 * "x",),
-    ],
-    ids=["set", "model", "number", "path", "command"],
-)
-def test_an_error_shows_at_most_a_line_of_a_value(typed):
-    code, said = attempt(*typed)
+@pytest.mark.parametrize("typed", ["plan --set", "plan --model", "plan --steps", "inspect", ""])
+@pytest.mark.parametrize("value", [9999 * "x", 9999 * "x "], ids=["a word", "words"])
+def test_an_error_shows_at_most_a_line_of_a_value(typed, value):
+    code, said = attempt(*typed.split(), value)
     assert code
     assert len(said) < 1500
 

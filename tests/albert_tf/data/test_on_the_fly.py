@@ -131,31 +131,34 @@ def test_any_position_is_gone_on_from_with_its_landmark_or_without(documents):
             assert_equal(found, expected)
 
 
-def test_a_landmark_is_that_of_the_group_in_which_the_position_is(documents):
+@pytest.fixture(scope="module")
+def landmarks(documents):
+    """Those of a training that has begun its second epoch."""
     records = records_of(documents)
+    batches(records, size_of(documents) // BATCH + 1)
+    return records.landmarks
+
+
+def test_a_landmark_is_that_of_the_group_in_which_the_position_is(documents, landmarks):
     epoch = size_of(documents)
-    batches(records, epoch // BATCH + 1)
-    assert records.landmarks.before(0) == BEGINNING
-    middle = records.landmarks.before(epoch - 1)
+    assert landmarks.before(0) == BEGINNING
+    middle = landmarks.before(epoch - 1)
     assert middle[:2] == (0, 1)
     assert 0 < middle.examples < epoch
-    assert records.landmarks.before(epoch) == Landmark(1, 0, epoch)
+    assert landmarks.before(epoch) == Landmark(1, 0, epoch)
 
 
-def test_from_a_landmark_nothing_before_it_is_read(documents, monkeypatch):
-    read = []
+def test_from_a_landmark_nothing_before_it_is_read(documents, landmarks, monkeypatch):
+    read, last_one = [], size_of(documents) - 1
 
     def noted(dataset, shard, manifest, *, config):
         read.append(shard.name)
         return read_tokens(dataset, shard, manifest, config=config)
 
     read_tokens = on_the_fly.read_tokens
-    records = records_of(documents)
-    epoch = size_of(documents)
-    batches(records, epoch // BATCH + 1)
-    landmark = records.landmarks.before(epoch - 1)
     monkeypatch.setattr(on_the_fly, "read_tokens", noted)
-    batches(records_of(documents), 1, start=epoch - 1, landmark=landmark)
+    given = {"start": last_one, "landmark": landmarks.before(last_one)}
+    batches(records_of(documents), 1, **given)
     _, _, group = next(groups_from(read_manifest(documents), seed=1, epoch=0, group=1))
     (last,) = group.files
     assert read[0] == last.name

@@ -37,34 +37,29 @@ def test_a_prediction_is_shown_as_its_task_has_it(task, prediction, lines):
     assert list(shown_lines(task_called(task), EXAMPLE, prediction)) == lines
 
 
-@pytest.mark.parametrize(
-    ("task", "second", "sentence"),
-    [
-        (
-            task_called("choose"),
-            None,
-            "choose chooses between options; give two or more with --option.",
-        ),
-        (
-            task_called("tag"),
-            "second",
-            "text 1: the model learned from single texts; leave the second one out.",
-        ),
-        (
-            task_called("answer"),
-            None,
-            "text 1: answer answers questions; give the passage as TEXT and the question as "
-            "SECOND, or in a line after a tab.",
-        ),
-        (
-            PAIRS,
-            None,
-            "text 1: the model learned from pairs of texts; give the second one as SECOND, or in a "
-            "line after a tab.",
-        ),
-    ],
-    ids=["no options", "a pair to tag", "no question", "half a pair"],
-)
+UNFIT = {
+    "no options": (
+        *(task_called("choose"), None),
+        "choose chooses between options; give two or more with --option.",
+    ),
+    "a pair to tag": (
+        *(task_called("tag"), "second"),
+        "text 1: the model learned from single texts; leave the second one out.",
+    ),
+    "no question": (
+        *(task_called("answer"), None),
+        "text 1: answer answers questions; give the passage as TEXT and the question as SECOND, "
+        "or in a line after a tab.",
+    ),
+    "half a pair": (
+        *(PAIRS, None),
+        "text 1: the model learned from pairs of texts; give the second one as SECOND, or in a "
+        "line after a tab.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("task", "second", "sentence"), UNFIT.values(), ids=UNFIT)
 def test_texts_that_are_not_what_the_task_has_are_refused(task, second, sentence):
     assert refusal(examples_of, [("first", second)], task, error=SettingError) == sentence
 
@@ -72,17 +67,17 @@ def test_texts_that_are_not_what_the_task_has_are_refused(task, second, sentence
 SINGLE = Columns(text="text")
 
 
-@pytest.mark.parametrize(
-    ("spec", "texts"),
-    [
-        (task_called("tag"), ("a\tb", None)),
-        (TaskSpec(name="classify", kind="classify", columns=SINGLE), ("a\tb", None)),
-        (TaskSpec(name="classify", kind="classify"), ("a", "b")),
-        (PAIRS, ("a", "b")),
-        (task_called("answer"), ("a", "b")),
-    ],
-    ids=["tags", "single texts", "imported", "pairs", "answers"],
-)
+# What is read of a line with a tab in it.
+OF_A_LINE = {
+    "tags": (task_called("tag"), ("a\tb", None)),
+    "single texts": (TaskSpec(name="classify", kind="classify", columns=SINGLE), ("a\tb", None)),
+    "imported": (TaskSpec(name="classify", kind="classify"), ("a", "b")),
+    "pairs": (PAIRS, ("a", "b")),
+    "answers": (task_called("answer"), ("a", "b")),
+}
+
+
+@pytest.mark.parametrize(("spec", "texts"), OF_A_LINE.values(), ids=OF_A_LINE)
 def test_a_tab_divides_a_line_where_the_model_may_have_a_second_text(monkeypatch, spec, texts):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\tb\n")))
     ((example,),) = typed(None, None, spec, options=())

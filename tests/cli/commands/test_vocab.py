@@ -43,18 +43,18 @@ def test_the_next_command_writes_to_a_folder_that_is_not_there(tmp_path, monkeyp
     assert " --output data-2 " in next_command(GIVEN | {"text": ["data"]}, "v")
 
 
-@pytest.mark.parametrize(
-    ("documents", "first", "expected"),
-    [
-        (40_000, [0], []),
-        (39_999, range(5), ["--eval-fraction 0.05"]),
-        (1, [0], []),
-        (2, [HALF - 1, HALF + 1], ["--eval-fraction 0.5"]),
-        (22, [HALF // 4, HALF // 2, HALF], ["--eval-fraction 0.2501"]),
-        (2, [HALF * 2 - 2, HALF * 2 - 1], []),
-    ],
-    ids=["much text", "less", "one", "two", "novels", "none is held out early"],
-)
+# How many documents there are, the first numbers of them, and the share that is advised.
+SHARES = {
+    "much text": (40_000, [0], []),
+    "less": (39_999, range(5), ["--eval-fraction 0.05"]),
+    "one": (1, [0], []),
+    "two": (2, [HALF - 1, HALF + 1], ["--eval-fraction 0.5"]),
+    "novels": (22, [HALF // 4, HALF // 2, HALF], ["--eval-fraction 0.2501"]),
+    "none is held out early": (2, [HALF * 2 - 2, HALF * 2 - 1], []),
+}
+
+
+@pytest.mark.parametrize(("documents", "first", "expected"), SHARES.values(), ids=SHARES)
 def test_the_share_that_is_advised_holds_out_enough(documents, first, expected):
     counts, values = ReadingCounts(documents=documents), GIVEN | {"text": ["a.txt"]}
     text = SampledText([], [], counts, {}, list(first))
