@@ -67,9 +67,7 @@ sentencepiece.SentencePieceTrainer.Train = train
 
 
 @needs_proc
-def test_a_killed_vocab_leaves_no_process_and_no_folder_to_the_next(
-    albert, small, tmp_path, monkeypatch
-):
+def test_a_killed_vocab_leaves_neither_process_nor_folder(albert, small, tmp_path, monkeypatch):
     scratch, output = tmp_path / "scratch", tmp_path / "d"
     # Python imports it as it starts, in a worker too.
     (tmp_path / "sitecustomize.py").write_text(ENDLESS)

@@ -79,9 +79,7 @@ def test_the_batches_of_two_epochs_are_those_of_two_stored_copies(stored, docume
     assert_equal(batches(records_of(documents), count, seed=7), expected)
 
 
-def test_other_processes_make_the_same_examples_and_one_that_is_killed_costs_nothing(
-    documents, monkeypatch
-):
+def test_processes_make_the_same_examples_and_a_killed_one_costs_nothing(documents, monkeypatch):
     count = size_of(documents, epochs=2) // BATCH
     expected = batches(records_of(documents), count)
     begun = []

@@ -111,9 +111,7 @@ PLACES = [3, 0, 12, 17, 35, 17]
         ({"num_hidden_layers": 1, "num_hidden_groups": 1}, PLACES),
     ],
 )
-def test_layers_in_a_loop_and_rows_alone_have_the_values_and_gradients_of_whole_layers(
-    changes, places
-):
+def test_layers_in_a_loop_and_rows_alone_have_values_and_gradients_of_whole_layers(changes, places):
     """With dropout too: each layer draws masks of its own, each row has its own of them."""
     rates = {"hidden_dropout_prob": 0.2, "attention_probs_dropout_prob": 0.2}
     layer = encoder(**rates, **changes)

@@ -50,9 +50,7 @@ def test_forward_megaflops_of_a_token(preset, total, layers, scores, head):
         ("xxlarge", 7578.6, 1866.1, 3.88e21, 113.5),
     ],
 )
-def test_training_operations_of_a_sequence_and_of_the_papers_run(
-    preset, giga_512, giga_128, whole_run, days
-):
+def test_operations_of_a_sequence_and_the_papers_run(preset, giga_512, giga_128, whole_run, days):
     config = PRESETS[preset]
     sequence = cost.training_flops(config, **SHAPE_512)
     assert sequence / 1e9 == pytest.approx(giga_512, abs=0.05)
@@ -186,9 +184,7 @@ GIB = 1 << 30
         ("base", 257, 128, 64, 29),  # eight times 29, and 25
     ],
 )
-def test_a_micro_batch_is_what_memory_and_batch_allow(
-    preset, batch_size, length, free_gib, expected
-):
+def test_a_micro_batch_is_as_memory_and_batch_allow(preset, batch_size, length, free_gib, expected):
     size = cost.derive_micro_batch_size(
         TrainConfig(batch_size=batch_size),
         PRESETS[preset],
@@ -210,9 +206,7 @@ def test_layers_computed_again_leave_room_for_a_larger_one(recompute, expected):
 @given(
     batch_size=st.integers(1, 5000), free_bytes=st.integers(0, 100 * GIB), devices=st.integers(1, 8)
 )
-def test_rounds_are_as_few_as_fit_and_no_row_more_is_computed_than_they_need(
-    batch_size, free_bytes, devices
-):
+def test_rounds_are_as_few_as_fit_and_no_row_more_than_they_need(batch_size, free_bytes, devices):
     size, largest = (
         cost.derive_micro_batch_size(
             TrainConfig(batch_size=rows),

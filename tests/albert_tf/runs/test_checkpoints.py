@@ -191,9 +191,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_a_kill_after_the_checkpoint_has_its_name_does_not_lose_the_best(
-    tmp_path, monkeypatch, number
-):
+def test_a_kill_after_a_checkpoint_has_its_name_keeps_the_best(tmp_path, monkeypatch, number):
     """Before the file of that number that names a checkpoint."""
     save(tmp_path, 1, best=[1])
     written = []

@@ -128,9 +128,7 @@ IMPROVING = {"still_improving_after_epochs": 10, "still_improving_after_steps": 
         ),
     ],
 )
-def test_a_verdict_says_what_the_measures_say_and_what_to_change(
-    metric, value, guesses, more, sentences
-):
+def test_a_verdict_tells_the_measures_and_what_to_change(metric, value, guesses, more, sentences):
     baselines = {name: {metric: worth} for name, worth in guesses.items()}
     result = {"metric": metric, "metrics": {metric: value}, "baselines": baselines, **more}
     assert list(verdict(result)) == sentences

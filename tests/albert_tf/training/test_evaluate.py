@@ -183,9 +183,7 @@ def measured(log, stub, *, step, stop_reason=None, progress=QUIET, has_bar=True)
         (True, [("show", "evaluating, 10 of 10 examples")]),
     ],
 )
-def test_an_evaluation_has_a_bar_of_its_own_or_a_word_beside_that_of_the_training(
-    log, has_bar, shown
-):
+def test_an_evaluation_has_a_bar_of_its_own_or_a_word_beside_that_of_training(log, has_bar, shown):
     progress = Shown()
     assert measured(log, Stub(), step=0, progress=progress, has_bar=has_bar)
     assert progress.calls == shown

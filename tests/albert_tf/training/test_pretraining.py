@@ -160,9 +160,7 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(undisturbed, data, tmp
 
 
 @pytest.mark.usefixtures("light")
-def test_a_signal_while_the_step_is_compiled_ends_the_run_before_its_first_step(
-    data, tmp_path, monkeypatch
-):
+def test_a_signal_while_a_step_is_compiled_ends_the_run_before_it(data, tmp_path, monkeypatch):
     compiled = TensorFlowSteps.compile
 
     def signalled(self, parts, **kwargs):
@@ -192,9 +190,7 @@ def test_a_run_that_has_no_time_does_a_step_at_every_call_and_ends_as_any_other(
 
 
 @pytest.mark.usefixtures("light")
-def test_an_evaluation_for_which_the_time_left_is_too_short_is_not_begun(
-    data, tmp_path, monkeypatch
-):
+def test_an_evaluation_for_which_the_time_is_too_short_is_not_begun(data, tmp_path, monkeypatch):
     monkeypatch.setattr(HeldOutEvaluations, "seconds", lambda *_, **__: 1000.0)
     result = train(data, tmp_path, max_seconds=600.0)
     assert (result.step, result.reason) == (5, "max-time")
@@ -456,9 +452,7 @@ def test_a_step_is_told_in_one_short_line(begun, given, sums, text):
         (5794, 2000, 32, 1.1, 0.2, "1 h 44 min", 98),
     ],
 )
-def test_a_line_with_its_bar_fits_a_terminal(
-    begun, steps, step, batch_size, seconds, waited, left, columns
-):
+def test_a_line_fits_a_terminal(begun, steps, step, batch_size, seconds, waited, left, columns):
     work, pace = begun(steps=steps, step=step), Pace(batch_size=batch_size)
     pace.add(seconds, waited=waited)
     line = f"{work.record(done(SUMS), seconds)}, {pace.text()}, {left} left"
@@ -504,9 +498,7 @@ def test_in_a_long_run_a_line_of_metrics_is_the_mean_of_several_steps(begun, tmp
         ),
     ],
 )
-def test_what_overflows_ends_a_run_with_its_cause_and_what_was_measured(
-    begun, tmp_path, saved, advice
-):
+def test_an_overflow_ends_a_run_with_cause_and_what_was_measured(begun, tmp_path, saved, advice):
     work = begun(steps=2000, step=saved)
     work.state.step = 1
     work.record(done(SUMS), 1.0)

@@ -93,9 +93,7 @@ def test_rate_is_scaled_by_the_root_of_the_batch_when_asked():
     ("begun", "longer", "examples"),
     [({}, {}, 672), ({"eval_examples": 10_000}, {}, 10_000), ({}, {"eval_examples": 50}, 50)],
 )
-def test_a_longer_run_is_evaluated_on_as_many_examples_as_before_unless_asked(
-    begun, longer, examples
-):
+def test_a_longer_run_is_evaluated_on_as_many_examples_unless_asked(begun, longer, examples):
     settings = {"batch_size": 16, "schedule": "constant-cooldown"}
     before = TrainConfig(steps=7000, **settings, **begun)
     after = continued(TrainConfig(steps=14_000, **settings, **longer), before)
@@ -122,9 +120,7 @@ WARMING_100 = TrainConfig(steps=100, warmup_steps=10, masked_lm_prob="0.3:0.2,0.
         (WARMING_100, 10, {"steps": 200}),
     ],
 )
-def test_other_steps_are_taken_while_no_step_so_far_depends_on_them(
-    tmp_path, before, step, changes
-):
+def test_other_steps_are_taken_while_no_step_depends_on_them(tmp_path, before, step, changes):
     (tmp_path / f"checkpoints/step-{step:08}").mkdir(parents=True)
     now = replace(before, **changes)
     check_steps_may_change(tmp_path, before, now)

@@ -123,9 +123,7 @@ def test_a_person_reads_at_a_glance_whether_the_model_beats_counting():
 
 
 @pytest.mark.parametrize("flags", [(), ("--quiet",)])
-def test_a_result_that_cannot_be_kept_is_shown_and_that_is_said_all_the_same(
-    trained, small, measured, flags
-):
+def test_a_result_that_cannot_be_kept_is_shown_and_that_is_said(trained, small, measured, flags):
     (trained / EVALUATIONS).write_text("")
     (line,) = said(trained, small / "data", *flags)
     assert line.startswith(f"{trained}/{EVALUATIONS} cannot be written: ")

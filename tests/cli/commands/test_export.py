@@ -189,9 +189,7 @@ def test_an_export_to_onnx_has_a_graph_its_tokenizer_and_what_8_bits_cost_on_hel
     assert measured in card or name == "run"
 
 
-def test_what_8_bits_cost_is_measured_on_the_data_of_the_training_if_it_is_there(
-    models, copied, tmp_path
-):
+def test_what_8_bits_cost_is_measured_on_the_data_of_training_if_there(models, copied, tmp_path):
     config = json.loads((copied / "config.json").read_text())
     write_json(copied / "config.json", config | {"data": str(models / "data")})
     said = run("export", copied, "--to", "onnx", "--int8", "--output", tmp_path / "a")
@@ -207,9 +205,7 @@ def test_what_8_bits_cost_is_measured_on_the_data_of_the_training_if_it_is_there
     assert "what that costs was not measured (--data)." in run(*arguments, tmp_path / "c")
 
 
-def test_what_8_bits_cost_vectors_of_a_run_is_measured_on_pairs_of_its_own_length(
-    copied, documents, tmp_path
-):
+def test_what_8_bits_cost_vectors_is_measured_on_pairs_of_their_length(copied, documents, tmp_path):
     config = json.loads((copied / "config.json").read_text())
     values = {"data": str(documents), "max_seq_length": "16:0.9,32"}
     write_json(copied / "config.json", config | values)

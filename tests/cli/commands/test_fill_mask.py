@@ -100,9 +100,7 @@ def test_a_text_without_mask_is_refused_before_any_is_answered(trained):
     )
 
 
-def test_the_surprisal_of_a_word_is_that_of_its_pieces_while_the_rest_of_it_is_masked(
-    trained, tmp_path
-):
+def test_the_surprisal_of_a_word_is_that_of_its_pieces_while_its_rest_is_masked(trained, tmp_path):
     folder, model = trained
     tokenizer = load_tokenizer(read_model(folder))
     (tmp_path / "texts").write_text("The xylophone\n\nA value.\n", "utf-8")
@@ -150,9 +148,7 @@ def test_a_word_of_a_long_text_is_scored_with_text_on_either_side(trained, tmp_p
         ),
     ],
 )
-def test_a_file_that_cannot_be_scored_is_a_sentence(
-    trained, tmp_path, monkeypatch, content, sentence
-):
+def test_a_file_that_cannot_be_scored_is_said(trained, tmp_path, monkeypatch, content, sentence):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "texts").write_bytes(content)
     code, said = attempt("fill-mask", trained[0], "--score", "texts")

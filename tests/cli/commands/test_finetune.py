@@ -250,9 +250,7 @@ def test_the_settings_of_keras_do_not_choose_the_backend(tuned, tmp_path):
     assert json.loads(done.stdout)["probabilities"] == pytest.approx(said["probabilities"])
 
 
-def test_one_screen_shows_the_task_and_a_damaged_checkpoint_before_training(
-    encoder, table, tmp_path, jobs
-):
+def test_a_screen_shows_task_and_damaged_checkpoint_before_training(encoder, table, tmp_path, jobs):
     model = shutil.copytree(encoder, tmp_path / "model")
     checkpoints = model / "checkpoints"
     later = shutil.copytree(checkpoints / "step-00000007", checkpoints / "step-00000009")

@@ -124,9 +124,7 @@ def test_heads_that_were_never_trained_are_told_wherever_they_are_asked(models, 
     assert "It has no masked-LM head" in (tmp_path / "hf" / "README.md").read_text()
 
 
-def test_an_imported_model_is_gone_on_from_with_what_it_had_learned(
-    encoder, small, tmp_path, monkeypatch
-):
+def test_an_imported_model_goes_on_with_what_it_had_learned(encoder, small, tmp_path, monkeypatch):
     take_light_steps(monkeypatch)
     run("export", encoder, "--to", "hf", "--output", tmp_path / "hf")
     run("import", tmp_path / "hf", "--output", tmp_path / "imported")
@@ -254,9 +252,7 @@ def exported(run_folder, output):
 
 
 @pytest.mark.parametrize(("threshold", "labels"), [(0.0, 3), (1.0, 0)])
-def test_an_imported_model_says_the_labels_of_its_threshold(
-    threshold, labels, vocabulary, tmp_path
-):
+def test_an_imported_model_has_the_labels_of_its_threshold(threshold, labels, vocabulary, tmp_path):
     write_tuned(tmp_path / "tuned", "multilabel", vocabulary, config=ONE_LAYER, threshold=threshold)
     exported(tmp_path / "tuned", tmp_path / "hf")
     run("import", tmp_path / "hf", "--output", tmp_path / "imported")

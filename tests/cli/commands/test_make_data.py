@@ -222,9 +222,7 @@ def test_what_follows_from_a_setting_follows_from_the_one_that_replaces_it(small
     assert "derived: --max-predictions-per-seq 10 --num-shards 8\n" in said
 
 
-def test_a_cache_that_cannot_be_written_is_named_with_what_chooses_it(
-    small, memory, tmp_path, monkeypatch
-):
+def test_a_cache_that_cannot_be_is_named_with_what_chooses_it(small, memory, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     code, said = make_data(small, output="memory://bucket/data")

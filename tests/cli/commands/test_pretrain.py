@@ -58,9 +58,7 @@ def command(small, tmp_path):
     )
 
 
-def test_a_run_that_fails_before_its_first_checkpoint_keeps_what_it_measured(
-    command, tmp_path, monkeypatch
-):
+def test_a_run_failing_before_a_checkpoint_keeps_what_it_measured(command, tmp_path, monkeypatch):
     folder = tmp_path / "run"
     # However slow the machine is, no checkpoint is due before it fails.
     overflowing = ("--learning-rate", 9e18, "--warmup-steps", 0, "--checkpoint-every", 9)
@@ -159,9 +157,7 @@ def test_a_run_keeps_how_long_the_sequences_of_its_first_weights_were(small, tmp
     assert config_of(other)["length_before"] == SMALL_RUN.max_position_embeddings
 
 
-def test_a_run_keeps_its_settings_and_one_of_an_older_version_its_release(
-    command, tmp_path, untrained
-):
+def test_a_run_keeps_its_settings_and_an_older_one_its_release(command, tmp_path, untrained):
     done(command)
     said = refused(*command, "--beta2", 0.98)
     assert "--beta2 was 0.999 and is 0.98; give another --output" in said
@@ -251,9 +247,7 @@ def test_a_run_of_more_than_a_week_is_not_begun_without_a_word(capsys, given, is
 
 
 @pytest.mark.parametrize(("cores", "years"), [(1, 1), (2, 0)])
-def test_a_run_that_takes_years_whatever_is_timed_ends_before_that(
-    cores, years, small, tmp_path, monkeypatch
-):
+def test_a_run_of_years_ends_before_anything_is_timed(cores, years, small, tmp_path, monkeypatch):
     monkeypatch.setattr(cost.os, "cpu_count", lambda: cores)
     monkeypatch.setattr(pretrain, "train", None)
     given = ("--data", small / "data", "--output", tmp_path / "run", "--steps", 800_000)

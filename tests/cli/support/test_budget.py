@@ -72,9 +72,7 @@ def config_of(folder):
         ),
     ],
 )
-def test_a_loss_is_expected_in_nats_if_some_text_is_held_out(
-    command, monkeypatch, counting, expected
-):
+def test_a_loss_is_expected_in_nats_if_text_is_held_out(command, monkeypatch, counting, expected):
     monkeypatch.setattr(of_counting, "loss_of_counting", lambda *_, **__: counting)
     monkeypatch.setattr(Law, "share", lambda *_, **__: 0.8)
     plan = ("plan", *command[1:3], "--model", "tiny", "--budget", "80s")
@@ -89,9 +87,7 @@ def test_a_loss_is_expected_in_nats_if_some_text_is_held_out(
     assert candidate["expected_loss"] == (counting and 4.0)
 
 
-def test_steps_are_counted_again_while_a_run_shows_its_pace_and_kept(
-    command, tmp_path, monkeypatch
-):
+def test_steps_are_counted_again_as_a_run_shows_its_pace_and_kept(command, tmp_path, monkeypatch):
     take_light_steps(monkeypatch)
     # The budget is over at the first pause, so that nothing but the cooldown is left.
     over, deadline_of = time.monotonic() - 3600, pretrain.deadline_of
@@ -162,9 +158,7 @@ def test_a_run_of_a_budget_goes_on_with_the_flags_that_may_change(folder, comman
     assert (config["steps"], config["micro_batch_size"]) == (3, 1)
 
 
-def test_what_would_be_refused_later_is_refused_before_anything_is_timed(
-    command, tmp_path, monkeypatch
-):
+def test_what_is_refused_later_is_refused_before_anything_is_timed(command, tmp_path, monkeypatch):
     monkeypatch.setattr(budget, "choose", None)
     (tmp_path / "run").mkdir()
     (tmp_path / "run/letter.txt").write_text("Dear reader")
@@ -187,9 +181,7 @@ def test_a_run_of_a_budget_keeps_its_record_when_it_goes_on_without_one(folder, 
     assert config_of(folder)["chosen_for_budget"] == before["chosen_for_budget"] is not None
 
 
-def test_a_budget_chooses_the_steps_in_place_of_those_of_a_file(
-    begun, tmp_path, monkeypatch, untrained
-):
+def test_a_budget_chooses_the_steps_instead_of_a_file(begun, tmp_path, monkeypatch, untrained):
     # However busy the machine is, a run before takes no step of the budget.
     take(monkeypatch, 2000.0)
     given = ("--config", begun[0] / "config.json", "--output", tmp_path / "other")
@@ -207,9 +199,7 @@ def test_a_budget_that_is_over_before_the_first_step_is_refused_at_once(command,
     )
 
 
-def test_the_model_of_other_weights_is_the_one_whose_steps_are_counted(
-    command, models, tmp_path, untrained
-):
+def test_the_model_of_other_weights_has_its_steps_counted(command, models, tmp_path, untrained):
     said = run(*command, "--init-from", models / "run", "--budget", "80s")
     assert "chosen: 4 layers of 16" in said
     # The table is of models that began anew.

@@ -101,9 +101,7 @@ def test_what_is_said_stands_above_the_bar(monkeypatch, clock):
     ],
 )
 @pytest.mark.parametrize("plain", [None, "NO_COLOR", "TERM", "pipe"])
-def test_errors_and_what_to_type_next_have_a_colour_where_there_are_any(
-    monkeypatch, line, shown, plain
-):
+def test_errors_and_what_to_type_next_have_a_colour_where_any_is(monkeypatch, line, shown, plain):
     for name, value in (("NO_COLOR", ""), ("TERM", "xterm")):
         monkeypatch.setenv(name, "dumb" if name == plain else value)
     stream = io.StringIO() if plain == "pipe" else Terminal()
