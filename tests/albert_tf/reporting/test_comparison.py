@@ -66,9 +66,8 @@ def test_vocabularies_that_keep_different_letters_are_told_of(tmp_path):
     a = run(tmp_path / "a", 2.0)
     bb = run(tmp_path / "bb", 2.5, keys=range(WORDS - 600, 2 * WORDS))
     assert compared(a, bb).endswith(
-        "Only these of 1,000 words are the same for both: other parts of the text were "
-        "measured, or the vocabularies keep different letters (case, accents); "
-        "text without these is easier."
+        "Only these of 1,000 words are the same for both: other parts of the text were measured, "
+        "or the vocabularies keep different letters (case, accents); text without these is easier."
     )
 
 

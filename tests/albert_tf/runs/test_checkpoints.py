@@ -154,8 +154,7 @@ def test_when_all_are_damaged_it_says_why_and_what_to_do(tmp_path):
     flip(tmp_path / "checkpoints/step-00000001/model.safetensors")
     assert refusal(load, tmp_path) == (
         f"{tmp_path}/checkpoints has no checkpoint that can be read (step-00000001: "
-        "model.safetensors is not what was written); start the run again with "
-        "--overwrite."
+        "model.safetensors is not what was written); start the run again with --overwrite."
     )
 
 

@@ -89,9 +89,8 @@ def test_an_edited_file_is_refused_in_one_sentence(tmp_path, change, clause):
         ),
         (
             0.02,
-            "The model is neither better nor worse than counting both neighbours, as "
-            "far as these words show: the difference is 0.020 bits per character "
-            "(-0.030 to 0.070).",
+            "The model is neither better nor worse than counting both neighbours, as far as these "
+            "words show: the difference is 0.020 bits per character (-0.030 to 0.070).",
         ),
     ],
 )

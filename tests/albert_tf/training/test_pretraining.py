@@ -561,9 +561,8 @@ def test_a_shard_of_documents_that_was_cut_is_refused_before_anything_is_done(do
     path = data / shard.name
     path.write_bytes(path.read_bytes()[:-9])
     assert refusal(train, data, tmp_path / "run", model=OF_DOCUMENTS, config=ON_THE_FLY) == (
-        f"{path} has {shard.bytes - 9} bytes and not {shard.bytes}, as manifest.json "
-        "says; run the same albert make-data again: it makes the file anew, byte for "
-        "byte."
+        f"{path} has {shard.bytes - 9} bytes and not {shard.bytes}, as manifest.json says; run the "
+        "same albert make-data again: it makes the file anew, byte for byte."
     )
 
 

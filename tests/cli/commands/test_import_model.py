@@ -57,9 +57,8 @@ def test_an_export_comes_back_as_the_run_it_was(models, tmp_path, source):
     said = run("import", models / source, "--output", tmp_path / "out")
     assert said.splitlines() == [
         "The vocabulary already includes its normalization.",
-        f"{tmp_path}/out: 4 layers of width 16, 400 pieces; make data with --vocab "
-        f"{tmp_path}/out, then train on it with --init-from {tmp_path}/out --budget "
-        "1h.",
+        f"{tmp_path}/out: 4 layers of width 16, 400 pieces; make data with --vocab {tmp_path}/out, "
+        f"then train on it with --init-from {tmp_path}/out --budget 1h.",
     ]
     assert contents(tmp_path / "out") == sorted(
         [

@@ -71,9 +71,8 @@ def test_a_small_held_out_split_is_said_with_a_fraction_that_works(small, tmp_pa
     _, said = make_data(small, "--eval-fraction", 0.01, output=tmp_path / "d")
     (advice,) = (line for line in said.splitlines() if line.startswith("Only"))
     assert advice == (
-        "Only 0 held-out examples of 0 documents, few to measure on; make the data "
-        "again with --overwrite --eval-fraction 0.2865, to hold out about 7 documents "
-        "with 543 examples."
+        "Only 0 held-out examples of 0 documents, few to measure on; make the data again with "
+        "--overwrite --eval-fraction 0.2865, to hold out about 7 documents with 543 examples."
     )
     again = ("--overwrite", "--eval-fraction", 0.2865)
     _, said = make_data(small, *again, output=tmp_path / "d")
@@ -91,9 +90,8 @@ def test_documents_too_few_to_hold_any_out_are_said(small, tmp_path):
     )
     (advice,) = (line for line in said.splitlines() if line.startswith("Only"))
     assert advice == (
-        "Only 0 held-out examples of 0 documents, few to measure on; make the data "
-        "again with --overwrite --eval-text FILE, which holds out a file of your own, "
-        "one of these or another."
+        "Only 0 held-out examples of 0 documents, few to measure on; make the data again with "
+        "--overwrite --eval-text FILE, which holds out a file of your own, one of these or another."
     )
 
 
@@ -105,9 +103,8 @@ def test_a_share_that_held_out_too_few_is_followed_by_a_larger_one():
     config = SimpleNamespace(eval_fraction=0.2286)
     manifest = SimpleNamespace(config=config, splits=splits, inputs=[])
     assert eval_advice(manifest) == (
-        "Only 694 held-out examples of 1 document, few to measure on; make the data "
-        "again with --overwrite --eval-fraction 0.3598, to hold out about 5 documents "
-        "with 4,263 examples."
+        "Only 694 held-out examples of 1 document, few to measure on; make the data again with "
+        "--overwrite --eval-fraction 0.3598, to hold out about 5 documents with 4,263 examples."
     )
 
 

@@ -142,9 +142,8 @@ def test_the_choice_is_frozen_so_that_the_same_command_goes_on(begun, folder, co
     assert "chosen:" not in run(*given, "80s")
     assert config_of(folder)["identity"] == config["identity"]
     assert refused(*given, "2h") == (
-        f"Error: {folder} was begun with --budget 80s; give the same to go on, "
-        "or begin another run with its weights: another --output with --init-from "
-        f"{folder}.\n"
+        f"Error: {folder} was begun with --budget 80s; give the same to go on, or begin another "
+        f"run with its weights: another --output with --init-from {folder}.\n"
     )
 
 
