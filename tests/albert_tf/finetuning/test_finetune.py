@@ -78,34 +78,6 @@ def lines_of(run):
     return [{k: v for k, v in json.loads(x).items() if k != "seconds"} for x in lines]
 
 
-class Killed(Exception):
-    """What ends a run in the middle of a step."""
-
-
-@pytest.mark.slow
-def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
-    whole = job_of("classify", tmp_path / "whole", dropout=0.1)
-    result = trained(whole)
-    parts = dataclasses.replace(whole, run=tmp_path / "parts")
-    parts.run.mkdir()
-    parts_of = FineTuning.parts
-    for last in (0, 3, 5):
-
-        def killed(self, batch, last=last):
-            if self.state.step == last:
-                raise Killed
-            return parts_of(self, batch)
-
-        monkeypatch.setattr(FineTuning, "parts", killed)
-        with pytest.raises(Killed):
-            trained(parts)
-    monkeypatch.undo()
-    assert trained(parts) == result
-    assert weights_of(parts.run) == weights_of(whole.run)
-    assert lines_of(parts.run) == lines_of(whole.run)
-    assert newest_step(whole.run) == 8
-
-
 @pytest.mark.parametrize("computes", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_signal_saves_the_steps_that_are_done_by_two_devices(tmp_path, monkeypatch, computes):
     if not computes:

@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +10,8 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.model import pretrainer
-from albert_tf.runs.metrics import read_metrics
-from albert_tf.training.pretraining import pretrain
 from albert_tf.training.run import training_steps
 from albert_tf.training.steps import pretraining_counts
-from cli.support.console import Console
 from schemas.config import TrainConfig
 from tests.batches import random_batch
 from tests.huggingface_albert import (
@@ -26,7 +22,6 @@ from tests.huggingface_albert import (
     lively_weights,
     to_huggingface,
 )
-from tests.training_data import TINY, resolved_run, write_dataset
 
 GOLDEN = Path(__file__).parent / "golden" / "albert_small.json"
 
@@ -300,23 +295,3 @@ def test_training_with_the_loss_brings_neighbouring_layers_closer():
     *_, layers = start(tensors(batches[0]), every_layer=True)
     before = cosines(layers, batches[0]["input_mask"]).mean()
     assert similarity[1.0] > max(before, similarity[0.0]) + 0.05
-
-
-@pytest.mark.slow
-def test_a_run_shows_it_and_does_not_log_it(tmp_path, capsys):
-    write_dataset(tmp_path / "data")
-    config = TrainConfig(batch_size=8, micro_batch_size=4, steps=1, warmup_steps=0)
-    model = dataclasses.replace(TINY, num_hidden_layers=2, layer_consistency_weight=0.5)
-    job = resolved_run(tmp_path / "data", tmp_path / "run", config, model_config=model)
-    with Console(quiet=False) as console:
-        pretrain(job, progress=console)
-    said = capsys.readouterr().err
-    (mean,) = re.findall(r"layer consistency (\d\.\d{4}), [\d.,]+ seq/s", said)
-    assert 0.3132 < float(mean) < 1.3133
-    lines = read_metrics(tmp_path / "run")
-    fields = {name for line in lines if line["split"] == "train" for name in line}
-    assert fields == {
-        *("step", "split", "mlm_loss", "mlm_accuracy"),
-        *("sentence_loss", "sentence_accuracy", "learning_rate"),
-        *("gradient_norm", "sequences_per_second", "seconds"),
-    }

@@ -9,7 +9,7 @@ import pytest
 from albert_tf.training import pretraining
 from albert_tf.training.pretraining import Deadline
 from cli.support.console import Console
-from tests.runs import OF_DOCUMENTS, SETTINGS, final, signal_at_micro_batch, take_light_steps, train
+from tests.runs import OF_DOCUMENTS, SETTINGS, final, take_light_steps, train
 from tests.training_data import TINY
 
 BEGUN = dataclasses.replace(SETTINGS, steps=40, eval_every=20, schedule="constant-cooldown")
@@ -120,16 +120,6 @@ def cooled(data, tmp_path_factory):
     run = tmp_path_factory.mktemp("cooled")
     train(data, run, config=COOLED)
     return run
-
-
-def test_a_run_that_stops_in_its_cooldown_goes_on_as_if_nothing_had_happened(
-    cooled, data, tmp_path, monkeypatch
-):
-    with monkeypatch.context() as patch:
-        signal_at_micro_batch(patch, 17)
-        assert train(data, tmp_path, config=COOLED).step == 8
-    assert train(data, tmp_path, config=COOLED).finished
-    assert final(tmp_path) == final(cooled)
 
 
 def training_lines(run):

@@ -148,10 +148,10 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(undisturbed, data, tmp
     assert (result.step, result.finished, result.reason) == (0, False, "terminated")
     assert len(read_metrics(run)) == 1
     with monkeypatch.context() as patch:
-        signal_at_micro_batch(patch, 19, which=signal.SIGINT)
+        signal_at_micro_batch(patch, 25, which=signal.SIGINT)
         result = whole(data, run)
-    # A step is three micro-batches; the one begun is given up.
-    assert (result.step, result.finished, result.reason) == (6, False, "interrupted")
+    # In the cooldown. A step is three micro-batches; the one begun is given up.
+    assert (result.step, result.finished, result.reason) == (8, False, "interrupted")
     assert finished_step(run) is None
     assert whole(data, run).finished
     assert final(run) == final(undisturbed)
@@ -440,8 +440,10 @@ def test_longer_steps_are_expected_before_the_first_of_them(begun):
         ),
     ],
 )
-def test_a_step_is_told_in_one_short_line(begun, given, sums, text):
+def test_a_step_is_told_in_one_short_line(begun, tmp_path, given, sums, text):
     assert begun(**given).record(done(np.array(sums)), 1.0) == text
+    (line,) = read_metrics(tmp_path)
+    assert not [name for name in line if "consistency" in name]
 
 
 @pytest.mark.parametrize(
