@@ -39,7 +39,7 @@ def test_vectors_are_those_of_the_command(model, models, tmp_path):
     assert model.encode([]).shape == (0, 16)
 
 
-def test_rows_are_predicted_as_by_the_command(models, tmp_path):
+def test_rows_are_predicted_as_by_the_command(models):
     tuned = albert_tf.load(models / "tuned")
     (answer,) = tuned.predict(["it is"])
     expected = json.loads(run("predict", models / "tuned", "it is", "--json"))

@@ -110,7 +110,7 @@ def test_a_signal_saves_the_steps_that_are_done_by_two_devices(tmp_path, monkeyp
 
 @pytest.fixture(scope="module")
 def secretive(tmp_path_factory):
-    """A job of one step whose held-out texts are not for everybody, its result, what ran."""
+    """A job of one step whose held-out texts are not for everybody, and its result."""
     run = tmp_path_factory.mktemp("secretive") / "run"
     job = job_of("classify", run, steps=1, epochs=None, eval_every=1, **QUICK)
     examples = [
@@ -118,20 +118,13 @@ def secretive(tmp_path_factory):
         for example in job.held_out.examples
     ]
     job = dataclasses.replace(job, held_out=dataclasses.replace(job.held_out, examples=examples))
-    ran = []
-
-    def noted(*given, **settings):
-        work = FineTuning(*given, **settings)
-        ran.append(weakref.ref(work))
-        return work
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("albert_tf.finetuning.finetune.FineTuning", noted)
-        return job, trained(job), ran
+        take_light_steps(patch)
+        return job, trained(job)
 
 
 def test_a_card_quotes_texts_only_where_it_is_asked_to(secretive):
-    job, result, _ = secretive
+    job, result = secretive
     assert "secret" in result["errors"][0]["text"]
     assert "secret" not in (job.run / "README.md").read_text()
     config = dataclasses.replace(job.config, examples_in_card=True)
@@ -153,12 +146,6 @@ def test_a_checkpoint_says_where_fine_tuning_stands(secretive):
         ("score_deviation", 1.0),
     ]
     assert list(state)[-2:] == ["sha256", "is_best"]
-
-
-def test_a_run_that_has_ended_leaves_the_memory(secretive):
-    *_, (kept,) = secretive
-    gc.collect()
-    assert kept() is None
 
 
 def test_what_an_earlier_attempt_left_and_cannot_be_removed_is_said(tmp_path, monkeypatch):
@@ -187,14 +174,29 @@ def scored(job, scale):
 
 @pytest.fixture(scope="module")
 def regressed(tmp_path_factory):
-    """A job of sixteen steps on scores of 14 and 16, and its result; to be read."""
+    """A job of sixteen steps on scores of 14 and 16, its result, to be read, and what ran."""
     run = tmp_path_factory.mktemp("regressed") / "run"
     job = scored(job_of("regress", run, layers=1, epochs=4, eval_every=3), 2.0)
-    return job, trained(job)
+    ran = []
+
+    def noted(*given, **settings):
+        work = FineTuning(*given, **settings)
+        ran.append(weakref.ref(work))
+        return work
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("albert_tf.finetuning.finetune.FineTuning", noted)
+        return job, trained(job), ran
+
+
+def test_a_run_that_has_ended_leaves_the_memory(regressed):
+    *_, (kept,) = regressed
+    gc.collect()
+    assert kept() is None
 
 
 def test_the_best_checkpoint_is_the_one_that_is_measured(regressed):
-    job, result = regressed
+    job, result, _ = regressed
     lines = [x for x in lines_of(job.run) if x["split"] == "eval"]
     best = max(lines, key=lambda line: line["pearson"])
     assert [line["step"] for line in lines] == [0, 3, 6, 9, 12, 15, 16]
@@ -234,7 +236,7 @@ def test_a_loss_that_overflows_is_said_and_nothing_counts_as_finished(tmp_path, 
 
 def test_scores_of_any_scale_are_learned_alike(regressed):
     """And the model that is read gives scores as the file has them."""
-    job, _ = regressed
+    job, *_ = regressed
     learned = []
     for other in (scored(job, 0.001), scored(job, 100.0)):
         batches = itertools.islice(training_batches(other, TuningState.of(other)), 4)
@@ -248,7 +250,7 @@ def test_scores_of_any_scale_are_learned_alike(regressed):
 
 
 def test_a_head_that_is_taken_along_gives_the_scores_that_it_gave(regressed):
-    job, _ = regressed
+    job, *_ = regressed
     tuned = read_tuned(job.run)
     kept = dataclasses.replace(job, source=tuned)
     state = TuningState(0, 16, score_mean=5.0, score_deviation=3.0)
