@@ -27,7 +27,7 @@ from schemas.layout import DATA_MANIFEST, MANIFEST, MODEL_CONFIG, SPM_MODEL
 from schemas.manifest import read_manifest
 from tests.albert_tf.evaluation.words_vocabulary import WORDS, encode
 from tests.refusals import refusal
-from tests.runs import take_light_steps
+from tests.runs import evaluations, take_light_steps
 from tests.training_data import TINY, VOCAB_SIZE, resolved_run, write_dataset
 
 CONFIG = TrainConfig(
@@ -76,13 +76,17 @@ def test_a_run_measures_as_its_last_evaluation_said(run, result):
     assert 0 < result["mlm_loss_error"] < 0.2
 
 
-def test_a_run_is_measured_in_the_precision_of_its_own_evaluations(data, tmp_path):
+def test_a_run_learns_and_is_measured_in_the_precision_of_its_own_evaluations(data, tmp_path):
     """With no sentence task on data that have one, and the other optimizer, as any run may be."""
-    config = dataclasses.replace(CONFIG, precision="bfloat16", optimizer="adamw")
+    sizes = {"batch_size": 8, "micro_batch_size": 8, "steps": 60, "eval_every": 60}
+    adamw = {"precision": "bfloat16", "optimizer": "adamw", "learning_rate": 0.03}
+    config = dataclasses.replace(CONFIG, **sizes, **adamw)
     model = dataclasses.replace(TINY, sentence_task="none")
     pretrain(resolved_run(data, tmp_path, config, model_config=model))
     (tmp_path / "config.json").write_text('{"precision": "bfloat16"}')
-    last = json.loads((tmp_path / "metrics.jsonl").read_text().splitlines()[-1])
+    first, last = evaluations(tmp_path)
+    assert first["mlm_loss"] == pytest.approx(np.log(VOCAB_SIZE), abs=0.1)
+    assert last["mlm_loss"] < first["mlm_loss"] - 0.5
     own, exact = (
         evaluate(tmp_path, data=data, precision=precision) for precision in (None, "float32")
     )

@@ -219,21 +219,6 @@ def test_a_finished_run_is_left_as_it_is(undisturbed, data):
     assert {path: path.read_bytes() for path in files} == files
 
 
-def test_model_learns_and_evaluations_show_it(data, tmp_path):
-    config = dataclasses.replace(
-        SETTINGS,
-        steps=60,
-        learning_rate=0.03,
-        eval_every=60,
-        micro_batch_size=8,
-        checkpoint_every=None,
-    )
-    train(data, tmp_path, config=config)
-    first, last = evaluations(tmp_path)
-    assert first["mlm_loss"] == pytest.approx(np.log(64), abs=0.1)
-    assert last["mlm_loss"] < first["mlm_loss"] - 0.5
-
-
 @pytest.mark.usefixtures("light")
 def test_a_run_starts_from_a_shallower_one_and_goes_on_without_it(undisturbed, data, tmp_path):
     run, source = tmp_path / "run", shutil.copytree(undisturbed, tmp_path / "source")
