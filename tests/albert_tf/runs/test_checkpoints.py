@@ -45,20 +45,6 @@ def test_what_is_saved_is_loaded(tmp_path):
     assert lines == []
 
 
-def test_files_are_those_of_the_contract(tmp_path):
-    save(tmp_path, 300, best=[300])
-    files = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file())
-    assert files == [
-        "checkpoints/best",
-        "checkpoints/latest",
-        "checkpoints/step-00000300/model.safetensors",
-        "checkpoints/step-00000300/optimizer.safetensors",
-        "checkpoints/step-00000300/state.json",
-    ]
-    assert (tmp_path / "checkpoints/latest").read_text() == "step-00000300\n"
-    assert (tmp_path / "checkpoints/best").read_text() == "step-00000300\n"
-
-
 def test_whoever_may_read_the_state_may_read_the_weights(tmp_path):
     save(tmp_path, 1)
     directory = tmp_path / "checkpoints/step-00000001"

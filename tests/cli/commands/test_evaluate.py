@@ -70,10 +70,6 @@ def test_without_data_those_of_the_run_are_named(tmp_path):
     )
 
 
-def test_nothing_is_said_of_data_as_a_run_was_trained_on(trained, small, measured):
-    assert said(trained, small / "data") == []
-
-
 def test_positions_that_were_never_trained_are_said(trained, longer, measured):
     assert said(trained, longer) == [
         f"{longer} has sequences of 40 tokens and {trained} was trained on "
@@ -91,6 +87,8 @@ def test_positions_that_were_never_trained_are_said(trained, longer, measured):
             "sentence_loss and sentence_accuracy say little.",
         ),
         ("none", ""),
+        # As of the data that a run was trained on.
+        ("sop", ""),
     ],
 )
 def test_labels_of_another_sentence_task_are_said(small, tmp_path, measured, task, lines):
