@@ -4,6 +4,7 @@ import gc
 import itertools
 import random
 import shutil
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -147,19 +148,13 @@ def test_a_landmark_is_that_of_the_group_in_which_the_position_is(documents, lan
 
 
 def test_from_a_landmark_nothing_before_it_is_read(documents, landmarks, monkeypatch):
-    read, last_one = [], size_of(documents) - 1
-
-    def noted(dataset, shard, manifest, *, config):
-        read.append(shard.name)
-        return read_tokens(dataset, shard, manifest, config=config)
-
-    read_tokens = on_the_fly.read_tokens
-    monkeypatch.setattr(on_the_fly, "read_tokens", noted)
+    last_one, read = size_of(documents) - 1, Mock(wraps=on_the_fly.read_tokens)
+    monkeypatch.setattr(on_the_fly, "read_tokens", read)
     given = {"start": last_one, "landmark": landmarks.before(last_one)}
     batches(records_of(documents), 1, **given)
     _, _, group = next(groups_from(read_manifest(documents), seed=1, epoch=0, group=1))
     (last,) = group.files
-    assert read[0] == last.name
+    assert read.call_args_list[0].args[1].name == last.name
 
 
 def test_settings_of_a_run_give_what_would_be_stored_with_them(texts, documents, tmp_path):

@@ -3,6 +3,7 @@
 import errno
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -201,26 +202,17 @@ def test_checkpoints_are_in_the_order_of_their_steps_whatever_their_names(tmp_pa
     assert load(tmp_path)[0].state["step"] == 100_000_000
 
 
-class Variable:
-    def __init__(self, *shape):
-        self.shape = shape
-        self.value = None
-
-    def assign(self, value):
-        self.value = value
-
-
 @pytest.mark.parametrize(
     ("variables", "message"),
     [
-        ({"a": Variable(2, 2)}, "a has shape (2, 3) in the checkpoint and (2, 2) in"),
+        ({"a": Mock(shape=(2, 2))}, "a has shape (2, 3) in the checkpoint and (2, 2) in"),
         ({}, "a has shape (2, 3) in the checkpoint and no such tensor in the model"),
         (
-            {"a": Variable(2, 3), "b": Variable(1)},
+            {"a": Mock(shape=(2, 3)), "b": Mock(shape=(1,))},
             "b has shape no such tensor in the checkpoint and (1,) in the model",
         ),
     ],
 )
 def test_tensors_that_do_not_fit_are_named(variables, message):
     assert message in refusal(lambda: checkpoints.assign_arrays(variables, {"a": np.zeros((2, 3))}))
-    assert all(variable.value is None for variable in variables.values())
+    assert not any(variable.assign.called for variable in variables.values())

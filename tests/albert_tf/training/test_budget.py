@@ -3,6 +3,7 @@
 import dataclasses
 import re
 import time
+from unittest.mock import Mock
 
 import pytest
 
@@ -49,12 +50,7 @@ def test_a_run_with_other_steps_is_as_if_it_was_begun_with_them(
     if kind == "documents":
         model, config = OF_DOCUMENTS, dataclasses.replace(BEGUN, **RECIPE)
     monkeypatch.setattr(pretraining, "refilled", lambda *_, **__: (steps, steps))
-    told, read_from, read = [], [], pretraining.training_batches
-
-    def reading(*records, start, **given):
-        read_from.append(start // config.batch_size)
-        return read(*records, start=start, **given)
-
+    told, reading = [], Mock(wraps=pretraining.training_batches)
     monkeypatch.setattr(pretraining, "training_batches", reading)
     given = {
         "deadline": Deadline(time.monotonic() + 7.5 * 3600, told.append),
@@ -64,7 +60,8 @@ def test_a_run_with_other_steps_is_as_if_it_was_begun_with_them(
     assert (result.step, result.steps, result.finished) == (steps, steps, True)
     asked = dataclasses.replace(config, steps=steps)
     assert told == [asked.resolved()]
-    assert read_from == [0, min(32, asked.cooldown_start)]
+    begun_at = [given.kwargs["start"] for given in reading.call_args_list]
+    assert begun_at == [0, config.batch_size * min(32, asked.cooldown_start)]
     said = capfd.readouterr().err
     assert re.search(
         r"A step of .*; the steps are counted again during the run, so that it ends in "

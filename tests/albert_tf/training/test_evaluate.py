@@ -2,6 +2,7 @@
 
 import math
 import types
+from unittest.mock import Mock, call
 
 import numpy as np
 import pytest
@@ -153,22 +154,6 @@ class Stub:
         return self._bits and BitsPerCharacter(self._bits, 2.25, 2.75)
 
 
-class Shown:
-    """A `Progress` that notes what it is asked to show."""
-
-    def __init__(self):
-        self.calls = []
-
-    def start(self, label, *, total, done=0):
-        self.calls.append(("start", label, total))
-
-    def advance(self, amount):
-        self.calls.append(("advance", amount))
-
-    def show(self, status, *, is_last=False):
-        self.calls.append(("show", status))
-
-
 def measured(log, stub, *, step, stop_reason=None, progress=QUIET, has_bar=True):
     due = evaluations(log, held_out=stub, words=stub)
     due.progress = progress
@@ -179,14 +164,14 @@ def measured(log, stub, *, step, stop_reason=None, progress=QUIET, has_bar=True)
 @pytest.mark.parametrize(
     ("has_bar", "shown"),
     [
-        (False, [("start", "evaluating", 10), ("advance", 10)]),
-        (True, [("show", "evaluating, 10 of 10 examples")]),
+        (False, [call.start("evaluating", total=10), call.advance(10)]),
+        (True, [call.show("evaluating, 10 of 10 examples")]),
     ],
 )
 def test_an_evaluation_has_a_bar_of_its_own_or_a_word_beside_that_of_training(log, has_bar, shown):
-    progress = Shown()
+    progress = Mock()
     assert measured(log, Stub(), step=0, progress=progress, has_bar=has_bar)
-    assert progress.calls == shown
+    assert progress.mock_calls == shown
 
 
 def test_words_are_asked_about_once_something_was_learned(log):

@@ -1,6 +1,7 @@
 """What a run begins with: weights drawn or counted, or those of another run."""
 
 import dataclasses
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -41,20 +42,14 @@ def first_weights(data, **asked):
 
 
 def test_first_weights_counted_together_are_those_counted_alone_of_one_reading(data, monkeypatch):
-    readings = []
-
-    def noted(records, shape, **settings):
-        readings.append(shape.batch_size)
-        return training_batches(records, shape, **settings)
-
-    training_batches = module.training_batches
-    monkeypatch.setattr(module, "training_batches", noted)
+    reading = Mock(wraps=module.training_batches)
+    monkeypatch.setattr(module, "training_batches", reading)
     plain = first_weights(data)
-    assert readings == []
+    assert not reading.called
     vectors = first_weights(data, pmi_embeddings=True)
     frequencies = first_weights(data, unigram_bias=True)
     both = first_weights(data, pmi_embeddings=True, unigram_bias=True)
-    assert readings == [60, 60, 60]
+    assert [given.args[1].batch_size for given in reading.call_args_list] == [60, 60, 60]
     changed = {path for path in plain if not np.array_equal(plain[path], both[path])}
     assert changed == {EMBEDDINGS, BIAS}
     expected = plain | {EMBEDDINGS: vectors[EMBEDDINGS], BIAS: frequencies[BIAS]}
