@@ -4,6 +4,7 @@ import dataclasses
 import json
 import shutil
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -44,15 +45,10 @@ def longer(small, tmp_path_factory):
 
 @pytest.fixture
 def measured(monkeypatch):
-    """The arguments that a measurement is asked for; nothing is computed."""
-    asked = []
-
-    def evaluate(model, **arguments):
-        asked.append(arguments | {"step": model.step})
-        return METRICS
-
+    """What is asked for a measurement; nothing is computed."""
+    evaluate = Mock(return_value=METRICS)
     monkeypatch.setattr(evaluate_module, "evaluate", evaluate)
-    return asked
+    return evaluate
 
 
 def said(folder, data, *arguments):
@@ -158,7 +154,7 @@ def test_pairs_are_taken_from_files_folders_and_globs(
     folder = write_pairs(tmp_path / "pairs")
     paths = [part for name in names for part in ("--minimal-pairs", folder / name)]
     said(trained, small / "data", *paths, *flags)
-    assert measured[0]["scope"].pairs == expected
+    assert measured.call_args.kwargs["scope"].pairs == expected
 
 
 def write_task(folder):

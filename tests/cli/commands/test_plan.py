@@ -1,6 +1,7 @@
 """`albert plan`: its figures, what it refuses, and that it needs no TensorFlow."""
 
 import json
+from unittest.mock import Mock
 
 import pytest
 
@@ -67,15 +68,13 @@ def test_figures_as_json():
 
 
 def test_this_machine_is_measured_by_steps_of_the_model_asked_for(monkeypatch):
-    asked = []
-
-    def step_seconds(config, data, train, *, length):
-        asked.append((config.hidden_size, length, train))
-        return 2.0
-
-    monkeypatch.setattr(timing, "step_seconds", step_seconds)
+    timed = Mock(return_value=2.0)
+    monkeypatch.setattr(timing, "step_seconds", timed)
     figures = plan("--measure", "--steps", 864, "--batch-size", 8, "--precision", BF16)
-    assert asked == [(768, 512, TrainConfig(steps=864, batch_size=8, precision=BF16))]
+    timed.assert_called_once()
+    config, _, train = timed.call_args.args
+    assert (config.hidden_size, timed.call_args.kwargs) == (768, {"length": 512})
+    assert train == TrainConfig(steps=864, batch_size=8, precision=BF16)
     ((machine, days),) = figures["days"].items()
     assert machine == "this machine, 4 sequences/s, 1.17 TFLOP/s"
     assert days["base"] == pytest.approx(0.02)
