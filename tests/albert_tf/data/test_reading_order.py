@@ -40,12 +40,6 @@ def copy_of(group):
     return group.files[0].name.split("/")[1]
 
 
-def test_copies_are_read_in_turn_and_start_again():
-    groups = first_groups(manifest_of([3, 4], [3, 4]), 5, seed=1, start=0)
-    copies = ["copy-00", "copy-01", "copy-00", "copy-01", "copy-00"]
-    assert [copy_of(group) for group in groups] == copies
-
-
 def test_each_pass_reads_all_its_shards_once_in_an_order_of_its_own():
     manifest = manifest_of([1] * 20)
     groups = first_groups(manifest, 9, seed=1, start=0)

@@ -37,10 +37,6 @@ BEFORE_7 = smoothed([0, 2, 0])
 BETWEEN = AFTER_6 * BEFORE_7 / SHARE
 
 
-def test_it_is_told_how_much_was_counted():
-    assert (COUNTS.rows, COUNTS.tokens) == (3, 15)
-
-
 # The token on the left, that on the right, and the shares of those between them.
 BESIDE = {
     "without neighbours a token is as likely as it is frequent": (UNKNOWN, UNKNOWN, SHARE),

@@ -13,31 +13,30 @@ from cli.support.trained_model import plain_vocabulary
 from schemas.example import CLS_ID, SEP_ID
 from tests.refusals import refusal
 
-
-def test_json_lines_name_the_paradigm(tmp_path):
-    path = tmp_path / "agreement.jsonl"
-    path.write_text(
-        '{"sentence_good": "Dogs bark.", "sentence_bad": "Dogs barks.", "UID": "sva"}\n'
-        "\n"
-        '{"sentence_good": "She runs.", "sentence_bad": "She run."}\n'
-    )
-    assert read_minimal_pairs(path) == [
-        MinimalPair("sva", "Dogs bark.", "Dogs barks."),
-        MinimalPair("agreement", "She runs.", "She run."),
-    ]
-
-
-def test_a_mark_of_byte_order_and_separators_inside_sentences_are_no_obstacle(tmp_path):
-    path = tmp_path / "number.jsonl"
-    pair = '{"sentence_good": "Dogs\u2028bark.", "sentence_bad": "Dogs barks."}\r\n'
-    path.write_bytes(f"\ufeff{pair}".encode())
-    assert read_minimal_pairs(path) == [MinimalPair("number", "Dogs\u2028bark.", "Dogs barks.")]
+# A file of pairs, and these.
+FILES = {
+    "agreement.jsonl": (
+        '{"sentence_good": "Dogs bark.", "sentence_bad": "Dogs barks.", "UID": "sva"}\n\n'
+        '{"sentence_good": "She runs.", "sentence_bad": "She run."}\n',
+        [
+            MinimalPair("sva", "Dogs bark.", "Dogs barks."),
+            MinimalPair("agreement", "She runs.", "She run."),
+        ],
+    ),
+    # A mark of byte order, and what separates lines within a sentence.
+    "number.jsonl": (
+        '\ufeff{"sentence_good": "Dogs\u2028bark.", "sentence_bad": "Dogs barks."}\r\n',
+        [MinimalPair("number", "Dogs\u2028bark.", "Dogs barks.")],
+    ),
+    "case.txt": ("him runs .\nhe runs .\n", [MinimalPair("case", "he runs .", "him runs .")]),
+}
 
 
-def test_of_lines_of_text_every_second_one_is_grammatical(tmp_path):
-    path = tmp_path / "case.txt"
-    path.write_text("him runs .\nhe runs .\n")
-    assert read_minimal_pairs(path) == [MinimalPair("case", "he runs .", "him runs .")]
+@pytest.mark.parametrize("name", FILES)
+def test_json_lines_name_the_paradigm_and_of_lines_of_text_every_second_is_right(tmp_path, name):
+    content, pairs = FILES[name]
+    (tmp_path / name).write_bytes(content.encode())
+    assert read_minimal_pairs(tmp_path / name) == pairs
 
 
 NO_PAIR = "line 1 has no sentence_good and sentence_bad; give files of BLiMP or Zorro."

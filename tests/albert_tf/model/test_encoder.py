@@ -3,7 +3,6 @@
 import dataclasses
 import re
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -18,7 +17,6 @@ from albert_tf.model.encoder import (
 )
 from albert_tf.model.initial_weights import truncated_normal
 from albert_tf.model.parameters import weight_owner
-from albert_tf.model.tensorflow_operations import gelu
 from schemas.architecture import ModelConfig
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL
@@ -188,12 +186,6 @@ def dense(x, name, values):
 
 def numpy_gelu(x):
     return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
-
-
-def test_gelu_is_the_tanh_approximation():
-    x = np.linspace(-6, 6, 101, dtype="float32")
-    np.testing.assert_allclose(gelu(x), numpy_gelu(x), atol=1e-6)
-    np.testing.assert_allclose(gelu(x), keras.ops.gelu(x, approximate=True), atol=1e-6)
 
 
 def test_embeddings_are_summed_normalised_and_projected():

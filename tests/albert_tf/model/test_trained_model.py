@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from albert_tf.model import operations, tensorflow_operations
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.model.trained_model import in_order_probability, likeliest, mask_probabilities
+from albert_tf.model.trained_model import in_order_probability, mask_probabilities
 from schemas.example import CLS_ID, MASK_ID, SEP_ID
 from tests.huggingface_albert import SMALL, lively_model
 
@@ -75,11 +75,6 @@ def test_a_head_that_knows_only_its_bias_answers_with_its_shares():
 
 def test_a_text_may_have_no_mask(model):
     assert mask_probabilities(model, [CLS_ID, 7, SEP_ID]).shape == (0, SMALL.vocab_size)
-
-
-def test_the_likeliest_pieces_come_best_first_and_ties_by_id():
-    found = likeliest(np.array([0.25, 0.125, 0.5, 0.125]), top=9)
-    assert found == [(2, 0.5), (0, 0.25), (1, 0.125), (3, 0.125)]
 
 
 def test_a_model_without_sentence_task_fills_masks():

@@ -36,8 +36,10 @@ def test_the_longer_the_budget_the_larger_the_model():
 
 def test_evaluations_are_part_of_the_budget():
     found = budget.candidate(LADDER[0], TRAIN, WORK, step_seconds=0.5, seconds=106.3)
-    assert found.steps == 200
-    assert found.tokens == 640_000
+    assert (found.steps, found.tokens) == (200, 640_000)
+    # One that is shorter than a step is a step all the same.
+    found = budget.candidate(LADDER[2], TRAIN, WORK, step_seconds=9.0, seconds=1)
+    assert found.steps == 1
 
 
 @pytest.mark.parametrize(
@@ -59,11 +61,6 @@ def test_evaluations_take_what_their_number_and_their_examples_ask(settings, hel
     train = TrainConfig(batch_size=32, steps=50_000, **settings)
     found = budget.evaluating_share(10_000, train, held_out=held_out)
     assert found == pytest.approx(share)
-
-
-def test_a_budget_shorter_than_a_step_still_is_a_step():
-    found = budget.candidate(LADDER[2], TRAIN, WORK, step_seconds=9.0, seconds=1)
-    assert found.steps == 1
 
 
 def test_a_model_that_would_hardly_begin_is_no_choice_if_another_is():

@@ -289,12 +289,6 @@ def test_older_files_may_name_a_temperature(folder):
     assert tuned_section(folder, title="tuned") == before
 
 
-def test_a_model_that_was_imported_has_no_section(folder):
-    (folder / "eval.json").unlink()
-    write_json(folder / "config.json", {"command": "import"})
-    assert "was imported and has no eval.json" in refusal(tuned_section, folder, title="tuned")
-
-
 def test_a_model_that_is_not_finished_has_no_section_yet(folder):
     (folder / "eval.json").unlink()
     assert "is not finished yet" in refusal(tuned_section, folder, title="tuned")

@@ -96,10 +96,6 @@ def test_an_old_checkpoint_that_cannot_be_removed_ends_no_run(tmp_path, monkeypa
     assert directories(tmp_path) == [f"step-0000000{n}" for n in (3, 4, 5)]
 
 
-def test_no_checkpoint_is_none(tmp_path):
-    assert load(tmp_path) == (None, [])
-
-
 def flip(path):
     content = bytearray(path.read_bytes())
     content[-1] ^= 1

@@ -27,6 +27,8 @@ def test_evaluations_are_kept_by_text_step_and_extent(tmp_path):
         evaluation(step=9) | {"text": "novels", "data_fingerprint": "cd" * 32},
         evaluation(step=9) | {"text": "novels", "data_fingerprint": "ef" * 32},
         evaluation(step=9) | {"text": "novels", "examples": 100},
+        # Of a model that went wrong.
+        evaluation(step=11) | {"mlm_loss": float("inf"), "sentence_loss": float("inf")},
     ]
     for one in kept:
         write_evaluation(tmp_path, one)
@@ -55,12 +57,6 @@ def test_what_was_not_measured_may_be_absent(tmp_path):
     assert list(sentences(values)) == ["Sentence task: 50.0% (44.4 to 55.6%) right, loss 0.693."]
     assert comparison(values).rows == (("the model", None, "5.500", "12.5% (11.5 to 13.6%)"),)
     assert minimal_pairs(values) is None
-
-
-def test_the_losses_of_a_model_that_went_wrong_are_kept(tmp_path):
-    values = evaluation() | {"mlm_loss": float("inf"), "sentence_loss": float("inf")}
-    write_evaluation(tmp_path, values)
-    assert read_evaluations(tmp_path) == [values]
 
 
 @pytest.mark.parametrize(

@@ -83,13 +83,6 @@ def test_a_model_that_was_begun_from_one_of_longer_sequences_knows_them(tmp_path
     assert trained_length(shorter, model) == 512
 
 
-def test_a_line_that_is_still_being_written_is_left_out(tmp_path):
-    folder = write_records(tmp_path / "run")
-    with (folder / METRICS).open("a") as file:
-        file.write('{"step": 3, "spl')
-    assert read_run(folder, title="run").lines == LINES
-
-
 @pytest.mark.parametrize(
     "bad",
     [
