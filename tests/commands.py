@@ -41,12 +41,10 @@ def make_small(folder: Path) -> None:
     make_data(folder, "--eval-fraction", EVAL_FRACTION, output=folder / "data")
 
 
-def make_data(
-    small: Path, *arguments, output: Path | str, text: Path | str | None = None
-) -> tuple[int, str]:
-    """Make data from the texts of a folder, or others, with its vocabulary."""
+def make_data(small: Path, *arguments, output: Path, text: Path | str | None = None) -> str:
+    """Make data from the texts of a folder, or others, with its vocabulary; what is said."""
     copies = () if "on-the-fly" in arguments else ("--dupe-factor", 2)
-    return attempt(
+    return run(
         *("make-data", "--text", text or small / "text", "--vocab", small / "vocab"),
         *("--max-seq-length", 32, "--workers", 1, *copies),
         *("--output", output),

@@ -57,7 +57,7 @@ def test_no_secret_is_said_or_kept(memory, small, tmp_path):
     memory["/ada:xyzzy@shelf/text.txt?token=xyzzy&part=1"] = text.encode()
     address = "memory://ada:xyzzy@shelf/text.txt?token=xyzzy&part=1"
     data = tmp_path / "data"
-    _, said = make_data(small, "--dupe-factor", 1, text=address, output=data)
+    said = make_data(small, "--dupe-factor", 1, text=address, output=data)
     again = refused("vocab", "--text", address + "x", "--output", tmp_path / "v")
     assert "memory://***@shelf/text.txt?token=***&part=*** does not exist." in again
     assert SECRET not in said + again

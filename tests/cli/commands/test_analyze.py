@@ -11,7 +11,7 @@ import pytest
 from albert_tf.evaluation.held_out import LayerSimilarity
 from cli.commands.analyze import table
 from cli.report.plots import draw_layers
-from tests.commands import attempt, contents, run
+from tests.commands import contents, refused, run
 from tests.exported_runs import SMALL_RUN, write_run
 
 MEASURED = {
@@ -94,11 +94,8 @@ def test_the_figure_may_be_pixels(tmp_path):
 def test_without_matplotlib_a_plot_names_the_extra(runs, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     one, _, data = runs
-    code, said = attempt(
-        "analyze", "layers", one, "--data", data, "--plot", tmp_path / "layers.svg"
-    )
-    assert (code, said) == (
-        1,
+    plot = ("--plot", tmp_path / "layers.svg")
+    assert refused("analyze", "layers", one, "--data", data, *plot, code=1) == (
         "Error: --plot draws with matplotlib, which is not installed; "
-        'pip install "albert-pretraining[report]" adds it.\n',
+        'pip install "albert-pretraining[report]" adds it.\n'
     )

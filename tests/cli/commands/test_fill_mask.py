@@ -12,7 +12,7 @@ from pipeline.encoding.queries import encode_masked
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
 from schemas.example import CLS_ID, MASK_ID, SEP_ID
 from schemas.readable import percent
-from tests.commands import attempt, dialogue, refused, run
+from tests.commands import dialogue, refused, run
 
 
 @pytest.fixture(scope="module")
@@ -151,5 +151,5 @@ def test_a_word_of_a_long_text_is_scored_with_text_on_either_side(trained, tmp_p
 def test_a_file_that_cannot_be_scored_is_said(trained, tmp_path, monkeypatch, content, sentence):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "texts").write_bytes(content)
-    code, said = attempt("fill-mask", trained[0], "--score", "texts")
-    assert (code, said.splitlines()[-1]) == (1, f"Error: {sentence}")
+    said = refused("fill-mask", trained[0], "--score", "texts", code=1)
+    assert said.splitlines()[-1] == f"Error: {sentence}"

@@ -37,7 +37,7 @@ def damaged(small, tmp_path):
 
 def test_make_data_tells_and_keeps_what_was_left_out(small, damaged, tmp_path):
     flags = ("--dupe-factor", 1, "--eval-fraction", 0)
-    _, said = make_data(small, *flags, text=damaged, output=tmp_path / "d")
+    said = make_data(small, *flags, text=damaged, output=tmp_path / "d")
     assert said.splitlines()[0] == (
         f"passed over: {damaged}/table.csv is not named like a text; give the file "
         "itself to read it."

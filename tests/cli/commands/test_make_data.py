@@ -18,7 +18,7 @@ from pipeline.job.plan import chunks_folder
 from schemas.files import read_json
 from schemas.locks import lock
 from schemas.manifest import read_manifest
-from tests.commands import EVAL_FRACTION, attempt, contents, make_data, run
+from tests.commands import EVAL_FRACTION, contents, make_data, refused, run
 from tests.processes import albert
 
 FILE_BYTES = 400_000
@@ -35,7 +35,7 @@ def whole(small, tmp_path_factory):
     """A data set of which nothing is held out, and what was said of it."""
     folder = tmp_path_factory.mktemp("whole")
     with contextlib.chdir(folder):
-        _, said = make_data(small, "--eval-fraction", 0, output=folder / "my data")
+        said = make_data(small, "--eval-fraction", 0, output=folder / "my data")
     return folder / "my data", said
 
 
@@ -58,7 +58,7 @@ def test_nothing_held_out_on_purpose_needs_no_advice(whole):
 def test_one_of_a_kind_is_said_in_the_singular(small, tmp_path):
     (tmp_path / "one.txt").write_text("It was late.\n", encoding="utf-8")
     flags = ("--dupe-factor", 1, "--eval-fraction", 0)
-    _, said = make_data(small, *flags, text=tmp_path / "one.txt", output=tmp_path / "d")
+    said = make_data(small, *flags, text=tmp_path / "one.txt", output=tmp_path / "d")
     (summary,) = (line for line in said.splitlines() if line.startswith(str(tmp_path)))
     assert re.match(
         rf"{re.escape(str(tmp_path))}/d: 1 document in 1 copy, 1 example, \d+ tokens; "
@@ -68,14 +68,14 @@ def test_one_of_a_kind_is_said_in_the_singular(small, tmp_path):
 
 
 def test_a_small_held_out_split_is_said_with_a_fraction_that_works(small, tmp_path):
-    _, said = make_data(small, "--eval-fraction", 0.01, output=tmp_path / "d")
+    said = make_data(small, "--eval-fraction", 0.01, output=tmp_path / "d")
     (advice,) = (line for line in said.splitlines() if line.startswith("Only"))
     assert advice == (
         "Only 0 held-out examples of 0 documents, few to measure on; make the data again with "
         "--overwrite --eval-fraction 0.2865, to hold out about 7 documents with 543 examples."
     )
     again = ("--overwrite", "--eval-fraction", 0.2865)
-    _, said = make_data(small, *again, output=tmp_path / "d")
+    said = make_data(small, *again, output=tmp_path / "d")
     assert "few to measure on" not in said
     assert " held-out examples of " in said
 
@@ -114,8 +114,7 @@ def test_text_of_your_own_is_held_out_instead_of_a_share(small, tmp_path):
     )
     own = next((small / "text").iterdir())
     flags = ("--eval-text", f"{tmp_path}/task.csv:sentence", "--eval-text", own)
-    code, said = make_data(small, *flags, output=tmp_path / "data")
-    assert code == 0
+    said = make_data(small, *flags, output=tmp_path / "data")
     assert "held out: 1 file" in said
     assert "few to measure on; more --eval-text would give more." in said
     manifest = read_manifest(tmp_path / "data")
@@ -125,19 +124,15 @@ def test_text_of_your_own_is_held_out_instead_of_a_share(small, tmp_path):
     assert manifest.splits["train"]["documents"] == 23
     recorded = read_json(tmp_path / "data" / "config.json")
     assert recorded["eval_text"] == [f"{tmp_path}/task.csv:sentence", str(own)]
-    code, said = attempt(
-        *("make-data", "--config", tmp_path / "data" / "config.json"),
-        *("--output", tmp_path / "again", "--workers", 1),
-    )
-    assert code == 0, said
+    again = ("--config", tmp_path / "data" / "config.json", "--output", tmp_path / "again")
+    run("make-data", *again, "--workers", 1)
     assert read_manifest(tmp_path / "again") == manifest
 
 
 def test_a_share_can_be_held_out_beside_it(small, tmp_path):
     (tmp_path / "mine.txt").write_text("The river is long. It is old.\n" * 3)
     flags = ("--eval-text", tmp_path / "mine.txt", "--eval-fraction", EVAL_FRACTION)
-    code, _ = make_data(small, *flags, output=tmp_path / "data")
-    assert code == 0
+    make_data(small, *flags, output=tmp_path / "data")
     known = read_manifest(small / "data").splits["eval"]["documents"]
     splits = read_manifest(tmp_path / "data").splits
     assert splits["eval"]["documents"] == known + 1
@@ -152,11 +147,10 @@ def test_removed_text_is_not_written_of_a_data_set_that_is_finished(small, whole
     flags = ("--text", tmp_path / "pages", "--max-line-repeats", 2, "--eval-fraction", 0)
     command = ("make-data", *flags, "--vocab", small / "vocab", "--output", output)
     run(*command)
-    code, said = attempt(*command, "--removed", removed)
-    assert (code, said.splitlines()[-1]) == (
-        2,
+    said = refused(*command, "--removed", removed)
+    assert said.splitlines()[-1] == (
         f"Error: --removed: {output} is finished already, and what is removed is written while "
-        "it is made; give --overwrite to make it again.",
+        "it is made; give --overwrite to make it again."
     )
     run(*command, "--removed", removed, "--overwrite")
     lines = [line for path in removed.iterdir() for line in path.read_text().splitlines()]
@@ -165,15 +159,14 @@ def test_removed_text_is_not_written_of_a_data_set_that_is_finished(small, whole
     assert said.splitlines()[-1] == f"{output} is finished already; nothing to do."
     # Of this text nothing was removed.
     folder, _ = whole
-    code, said = make_data(
-        small, "--eval-fraction", 0, "--removed", tmp_path / "none", output=folder
-    )
-    assert (code, said.splitlines()[-1]) == (0, f"{folder} is finished already; nothing to do.")
+    flags = ("--eval-fraction", 0, "--removed", tmp_path / "none")
+    said = make_data(small, *flags, output=folder)
+    assert said.splitlines()[-1] == f"{folder} is finished already; nothing to do."
 
 
 def test_hashing_shows_how_far_it_is(small, tmp_path, monkeypatch):
     monkeypatch.setattr(console, "LINE_SECONDS", 0.0)
-    _, said = make_data(small, output=tmp_path / "d")
+    said = make_data(small, output=tmp_path / "d")
     assert "hashing: 100%, " in said
 
 
@@ -222,8 +215,8 @@ def test_what_follows_from_a_setting_follows_from_the_one_that_replaces_it(small
 def test_a_cache_that_cannot_be_is_named_with_what_chooses_it(small, memory, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    code, said = make_data(small, output="memory://bucket/data")
-    assert code == 2
+    given = ("--text", small / "text", "--vocab", small / "vocab")
+    said = refused("make-data", *given, "--output", "memory://bucket/data")
     assert said.splitlines()[-1] == (
         f"Error: XDG_CACHE_HOME: {chunks_folder('memory://bucket/data')} cannot be "
         "made: Not a directory."
