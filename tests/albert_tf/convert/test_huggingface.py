@@ -294,9 +294,7 @@ def test_a_model_without_its_masked_lm_head_gets_a_new_one_where_none_is_needed(
         ),
     ],
 )
-def test_other_weights_are_converted_by_the_class_that_keeps_their_head(
-    tmp_path, file, architectures, reason, reading
-):
+def test_other_weights_are_converted_by_their_class(tmp_path, file, architectures, reason, reading):
     save(tmp_path, SMALL, architectures=architectures)
     (tmp_path / "model.safetensors").rename(tmp_path / file)
     assert refusal(read_huggingface, tmp_path) == (

@@ -176,9 +176,7 @@ def test_what_the_model_needs_more_than_counting_has_its_own_interval(result):
     )
 
 
-def test_words_are_those_of_the_first_examples_and_a_large_training_split_is_counted_in_part(
-    blank, data, monkeypatch
-):
+def test_words_are_of_the_first_examples_and_much_text_is_counted_in_part(blank, data, monkeypatch):
     monkeypatch.setattr(counting_module, "COUNTED_TOKENS", 150)
     result = evaluate(blank, data=data, scope=Scope(examples=5, vocabulary=WORDS))
     assert (result["examples"], result["sentence_count"]) == (5, 5)

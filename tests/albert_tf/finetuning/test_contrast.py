@@ -126,9 +126,7 @@ def test_rows_are_drawn_anew_in_each_epoch_and_the_same_after_a_stop(tmp_path):
     np.testing.assert_array_equal(again["input_ids"], batches[steps + 1]["input_ids"])
 
 
-def test_vectors_are_measured_beside_words_and_training_out_of_time_goes_on_with_the_same_command(
-    tmp_path, monkeypatch
-):
+def test_vectors_are_measured_beside_words_and_training_out_of_time_goes_on(tmp_path, monkeypatch):
     take_light_steps(monkeypatch)
     job = job_of("embed", tmp_path / "run", epochs=4, eval_every=8, **QUICK)
     vocabulary = tmp_path / "spiece.model"

@@ -98,9 +98,7 @@ def lively(precision="float32"):
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.05)])
-def test_logits_are_those_of_the_candidates_with_their_offsets_but_where_they_are_the_label(
-    precision, tolerance
-):
+def test_logits_are_of_candidates_with_offsets_but_where_they_are_the_label(precision, tolerance):
     batch = random_batch((1, 4, 16), length=12, predictions=3, vocab_size=TINY.vocab_size)
     batch["masked_lm_ids"][...] = [5, 6, 17]
     ids = np.array([2, 5, 6, 17, 40], np.int32)

@@ -372,9 +372,7 @@ def test_as_many_steps_as_the_time_left_is_enough_for(seconds, expected):
 @pytest.mark.parametrize("warmup", [0, 1, 70])
 @pytest.mark.parametrize("masked", [None, "0.30:0.5,0.15", "0.30:0.8,0.30..0.15"])
 @pytest.mark.parametrize("share", budget.PAUSES)
-def test_the_fewest_steps_are_those_of_which_none_that_is_done_would_be_another(
-    schedule, warmup, masked, share
-):
+def test_the_fewest_steps_are_those_that_leave_what_is_done(schedule, warmup, masked, share):
     config = TrainConfig(steps=1000, schedule=schedule, warmup_steps=warmup, masked_lm_prob=masked)
     step = budget.pause_after(share, config)
     least, _ = budget.refilled(

@@ -76,9 +76,7 @@ def test_a_run_with_other_steps_is_as_if_it_was_begun_with_them(
     assert final(tmp_path / "revised") == final(tmp_path / "begun")
 
 
-def test_a_run_that_is_killed_before_its_new_steps_are_kept_goes_on_with_the_old_ones(
-    data, tmp_path, monkeypatch
-):
+def test_a_run_killed_before_new_steps_are_kept_goes_on_with_the_old(data, tmp_path, monkeypatch):
     monkeypatch.setattr(pretraining, "refilled", lambda *_, **__: (30, 30))
 
     def killed(config):

@@ -328,9 +328,7 @@ def test_what_was_done_is_saved_when_an_evaluation_fails(data, tmp_path, monkeyp
 
 
 @pytest.mark.usefixtures("light")
-def test_a_loss_that_is_no_number_ends_the_reading_and_keeps_the_checkpoints_before(
-    data, tmp_path, monkeypatch
-):
+def test_a_loss_that_is_no_number_ends_reading_and_keeps_checkpoints(data, tmp_path, monkeypatch):
     begun = []
 
     def noted(*given, **settings):
@@ -522,9 +520,7 @@ ON_THE_FLY = TrainConfig(batch_size=960, micro_batch_size=480, steps=3, eval_exa
 
 
 @pytest.mark.slow
-def test_a_run_on_documents_ends_with_the_bytes_of_one_on_stored_copies(
-    small, documents, tmp_path, monkeypatch
-):
+def test_a_run_on_documents_ends_as_one_on_stored_copies(small, documents, tmp_path, monkeypatch):
     examples = read_manifest(documents).num_examples("train")
     assert examples < ON_THE_FLY.steps * ON_THE_FLY.batch_size < 2 * examples
     train(small / "data", tmp_path / "s", model=OF_DOCUMENTS, config=ON_THE_FLY)

@@ -68,9 +68,7 @@ def test_a_real_step_takes_some_time(monkeypatch):
     ("rate", "asked", "precision"),
     [(4e11, None, "bfloat16"), (2.1e11, None, "float32"), (4e11, "float32", "float32")],
 )
-def test_steps_of_this_machine_are_timed_in_the_number_format_that_pays(
-    rate, asked, precision, small, monkeypatch
-):
+def test_steps_are_timed_in_the_number_format_that_pays(rate, asked, precision, small, monkeypatch):
     monkeypatch.setattr(timing, "matrix_rate", {"bfloat16": rate, "float32": 2e11}.get)
     data = small / "data"
     manifest = read_manifest(data)

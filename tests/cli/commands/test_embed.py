@@ -41,9 +41,7 @@ def test_a_row_of_each_text_in_every_form(encoder, lines, tmp_path):
     np.testing.assert_array_equal(np.array([row["vector"] for row in rows], "f4"), matrix)
 
 
-def test_standard_input_is_read_line_by_line_and_vectors_can_be_shortened(
-    encoder, lines, tmp_path, monkeypatch
-):
+def test_standard_input_is_read_and_vectors_can_be_shortened(encoder, lines, tmp_path, monkeypatch):
     run("embed", encoder, lines, "--output", tmp_path / "whole.npy")
     bytes_in = io.TextIOWrapper(io.BytesIO(lines.read_bytes()))
     monkeypatch.setattr(sys, "stdin", bytes_in)
@@ -128,9 +126,7 @@ def metric_of(folder):
     return json.loads((folder / "eval.json").read_text())["metric"]
 
 
-def test_a_model_learns_from_pairs_or_scores_and_is_measured_by_what_a_file_has(
-    encoder, tmp_path, monkeypatch
-):
+def test_it_learns_from_pairs_or_scores_and_is_measured_by_a_file(encoder, tmp_path, monkeypatch):
     """Pairs of which no text has two partners, or scores, whatever it learned from."""
     pairs, scored = tmp_path / "pairs.csv", tmp_path / "scored.csv"
     pairs.write_text("text,positive,negative\na b,b a,c\nc d,d c,e\na b,x y,c\ne f,b a,c\n")

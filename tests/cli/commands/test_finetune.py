@@ -302,9 +302,7 @@ def test_an_export_holds_no_text_that_was_trained_on(encoder, kind, tmp_path):
         assert quoted(output) == []
 
 
-def test_a_folder_of_hugging_face_with_padded_tables_is_fine_tuned_without_their_rows(
-    encoder, table, tmp_path, jobs
-):
+def test_a_model_with_padded_tables_is_tuned_without_their_rows(encoder, table, tmp_path, jobs):
     folder, name = tmp_path / "hf", "albert.embeddings.word_embeddings.weight"
     run("export", encoder, "--to", "hf", "--output", folder, "--quiet")
     (folder / "export.json").unlink()

@@ -46,9 +46,7 @@ def test_an_export_answers_as_its_run(models):
     ("command", "arguments"),
     [(("order",), ("A name.", "The end.")), (("analyze", "layers"), ("--data", "DATA"))],
 )
-def test_a_damaged_checkpoint_is_passed_over_in_silence_if_that_is_asked_for(
-    trained, small, command, arguments
-):
+def test_a_damaged_checkpoint_is_passed_over_silently_if_asked(trained, small, command, arguments):
     checkpoints = trained / "checkpoints"
     shutil.copytree(checkpoints / "step-00000007", checkpoints / "step-00000009")
     (checkpoints / "step-00000009" / "model.safetensors").write_bytes(b"half")
