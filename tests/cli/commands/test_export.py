@@ -12,7 +12,7 @@ from cli.commands import export as export_command
 from cli.support.task_data import read_crops
 from pipeline.tasks.named_tasks import task_called
 from schemas.files import write_json
-from tests.commands import attempt, contents, run
+from tests.commands import contents, refused, run
 from tests.evaluations import evaluation
 from tests.exported_runs import SMALL_RUN, load_pretrainer
 
@@ -20,14 +20,6 @@ from tests.exported_runs import SMALL_RUN, load_pretrainer
 @pytest.fixture
 def copied(encoder, tmp_path):
     return shutil.copytree(encoder, tmp_path / "run")
-
-
-def refusal(*arguments, code=1):
-    """What a refused command says, its one line."""
-    found, said = attempt("export", *arguments)
-    assert found == code, said
-    assert len(said.splitlines()) == 1
-    return said
 
 
 def test_an_export_to_hugging_face_has_all_that_is_read_there(encoder, tmp_path):
@@ -79,14 +71,14 @@ def test_another_export_replaces_one_only_when_told(copied):
     weights = arrays_of(load_pretrainer(copied).weights_by_path)
     later = Checkpoint({k: v + 1 for k, v in weights.items()}, {}, {"step": 9})
     save_checkpoint(copied, later, is_best=False)
-    assert refusal(*arguments, code=2) == (
+    assert refused("export", *arguments) == (
         f"Error: --output: {copied}-hf holds an export of other weights, for another "
         "program, by another version or from before an evaluation; give another "
         "folder, or --overwrite to replace it.\n"
     )
     assert "step 9 of" in run("export", *arguments, "--overwrite")
     write_evaluation(copied, evaluation(step=9))
-    assert "from before an evaluation; " in refusal(*arguments, code=2)
+    assert "from before an evaluation; " in refused("export", *arguments)
     run("export", *arguments, "--overwrite")
     assert "step 9" in (copied.parent / "run-hf" / "README.md").read_text()
     record = json.loads((copied.parent / "run-hf" / "export.json").read_text())
@@ -102,7 +94,7 @@ def test_an_export_never_replaces_what_no_export_wrote(copied, monkeypatch):
     with monkeypatch.context() as patched:
         # Before anything is loaded.
         patched.delattr(export_command, "load")
-        assert refusal(*arguments, code=2) == (
+        assert refused("export", *arguments) == (
             f"Error: --output: {output} holds .git, which no export wrote; move it, or "
             "give another folder.\n"
         )
@@ -131,7 +123,7 @@ def test_what_another_command_writes_meanwhile_stays(copied, tmp_path, monkeypat
         return write(model, folder, **values)
 
     monkeypatch.setattr(export_command, "write_files", write_beside)
-    said = refusal(copied, "--to", "hf", "--output", out, code=2)
+    (said,) = refused("export", copied, "--to", "hf", "--output", out).splitlines()
     assert sentence.format(out=out) in said
     assert contents(out) == [name]
     assert not list(tmp_path.glob("out.tmp-*"))
@@ -139,7 +131,7 @@ def test_what_another_command_writes_meanwhile_stays(copied, tmp_path, monkeypat
 
 def test_a_saved_model_is_not_written_by_another_backend(encoder, monkeypatch):
     monkeypatch.setattr("keras.backend.backend", lambda: "jax")
-    assert refusal(encoder, "--to", "saved-model", code=2) == (
+    assert refused("export", encoder, "--to", "saved-model") == (
         "Error: --to saved-model needs TensorFlow, and KERAS_BACKEND is jax; unset KERAS_BACKEND.\n"
     )
 
@@ -150,7 +142,8 @@ def test_an_export_that_fails_leaves_nothing(encoder, tmp_path, monkeypatch):
         raise RuntimeError("midway")
 
     monkeypatch.setattr(export_command, "write_files", fail)
-    said = refusal(encoder, "--to", "hf", "--output", tmp_path / "out")
+    given = ("--to", "hf", "--output", tmp_path / "out")
+    (said,) = refused("export", encoder, *given, code=1).splitlines()
     assert said.startswith("Error: Unexpected RuntimeError: midway")
     assert list(tmp_path.iterdir()) == []
 
