@@ -16,7 +16,7 @@ from pipeline.job import estimate
 from pipeline.vocabulary.tokenizer import load_tokenizer, model_of_pieces
 from pipeline.vocabulary.wordpiece import read_wordpiece
 from schemas.task import KINDS
-from tests.commands import attempt, contents, refused, run
+from tests.commands import contents, refused, run
 from tests.exported_runs import (
     ONE_LAYER,
     SMALL_RUN,
@@ -43,13 +43,6 @@ CHECKPOINT = "checkpoints/step-00000000"
 @pytest.fixture
 def vocabulary(small):
     return (small / "vocab" / "spiece.model").read_bytes()
-
-
-def refusal(*arguments, code=1):
-    found, said = attempt("import", *arguments)
-    assert found == code, said
-    assert len(said.splitlines()) == 1
-    return said.removeprefix("Error: ").rstrip("\n")
 
 
 @pytest.mark.parametrize("source", ["hf", "google"])
@@ -168,10 +161,10 @@ def test_make_data_says_when_a_vocabulary_needs_its_normalization(small, tmp_pat
 def test_a_vocabulary_of_another_size_is_refused(models, model, tmp_path):
     other = tmp_path / "other.model"
     other.write_bytes(model)
-    said = refusal(models / "google", "--vocab", other, "--output", tmp_path / "out")
-    assert said == (
-        f"{other} has 2000 pieces and the model has 400; give the vocabulary that the "
-        "model was trained with, using --vocab if it is elsewhere."
+    flags = ("--vocab", other, "--output", tmp_path / "out")
+    assert refused("import", models / "google", *flags, code=1) == (
+        f"Error: {other} has 2000 pieces and the model has 400; give the vocabulary that the "
+        "model was trained with, using --vocab if it is elsewhere.\n"
     )
     assert not (tmp_path / "out").exists()
 
@@ -181,9 +174,10 @@ def test_other_pieces_than_those_of_the_tokenizer_are_refused(models, tmp_path):
     named = [(pieces.piece(i), pieces.score(i)) for i in range(pieces.vocab_size)]
     other = tmp_path / "other.model"
     other.write_bytes(model_of_pieces([*named[:-1], ("▁zyzzyva", -9.0)], nmt_nfkc()))
-    said = refusal(models / "hf", "--vocab", other, "--output", tmp_path / "out")
-    assert said == (
-        f"{models}/hf/tokenizer.json has other pieces than {other}; give the files of one model."
+    flags = ("--vocab", other, "--output", tmp_path / "out")
+    assert refused("import", models / "hf", *flags, code=1) == (
+        f"Error: {models}/hf/tokenizer.json has other pieces than {other}; give the files of one "
+        "model.\n"
     )
 
 
@@ -353,10 +347,10 @@ def test_a_wordpiece_vocabulary_is_of_use_with_its_model_only(chinese, tmp_path)
     (tmp_path / "alone").mkdir()
     shutil.copy(chinese / "vocab.txt", tmp_path / "alone")
     for alone in (chinese / "vocab.txt", tmp_path / "alone"):
-        said = refusal(alone, "--output", tmp_path / "out", code=2)
+        (said,) = refused("import", alone, "--output", tmp_path / "out").splitlines()
         assert "is a WordPiece vocabulary, which is useful only with its model" in said
         assert not (tmp_path / "out").exists()
-    said = refusal(chinese, "--cased", "--output", tmp_path / "out", code=2)
+    (said,) = refused("import", chinese, "--cased", "--output", tmp_path / "out").splitlines()
     assert said.endswith("for text without capital letters; leave the flag out.")
 
 
@@ -409,5 +403,6 @@ def test_tokens_that_sentencepiece_cannot_find_are_refused(models, tmp_path):
     values = json.loads((tmp_path / "hf/tokenizer.json").read_text())
     values["added_tokens"].append({"id": 400, "content": "<e1>"})
     (tmp_path / "hf/tokenizer.json").write_text(json.dumps(values))
-    said = refusal(tmp_path / "hf", "--output", tmp_path / "out")
+    given = ("import", tmp_path / "hf", "--output", tmp_path / "out")
+    (said,) = refused(*given, code=1).splitlines()
     assert "its tokenizer finds <e1> in a text before the 400 pieces of its model" in said
