@@ -11,13 +11,51 @@ import pytest
 
 from albert_tf.tasks import answers
 from albert_tf.tasks.tags import count_entities
-from tests.albert_tf.tasks.made_predictions import (
-    NUMBER,
-    generator,
-    made_answers,
-    made_chinese_answers,
-    made_null_scores,
+
+NUMBER = 2000
+WORDS = (
+    *("the", "a", "an", "The", "Rhine", "rhine", "river,", "10th", "century;", "U.S."),
+    *("Émile's", "3.5", "km²", "the.", "—", "«north»", "(of)", "Basel", "an,", "1,000"),
+    *("m-dash", "$5", "'a'", "A.D.", "über", "THE_", "end!", "x"),
 )
+PARTS = (
+    *("北", "京", "市", "大", "学", "中", "国", "的", "，", "。", "《", "》", "、"),
+    *("·", "（", "）", "NBA", "40km", "3.5", "1,000", "Henry A. Walsh", "km²", "°"),
+    *(" ", "-", "%", "(", "U.S.", "—", "Ａ．", "2018"),
+)
+
+
+def generator(seed):
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+def made_answers(*, seed=0, has_unanswerable=False, parts=WORDS, between=" "):
+    """What is said of each question and all that is right: parts of one of these,
+    in another case, with something before or after."""
+    rng, made = generator(seed), []
+
+    def some(least, most):
+        chosen = rng.integers(0, len(parts), int(rng.integers(least, most)))
+        words = [parts[number] for number in chosen]
+        # What is nothing but articles and marks is an answer to the script of SQuAD
+        # 1.1, and half of one to that of SQuAD 2.0; here it is none.
+        words.insert(int(rng.integers(len(words) + 1)), parts[int(rng.integers(4, 6))])
+        return words
+
+    for _ in range(NUMBER):
+        golds = [some(0, 6) for _ in range(rng.integers(1, 4))]
+        said = list(golds[int(rng.integers(len(golds)))])
+        first = int(rng.integers(0, 2))
+        said = said[first : len(said) - int(rng.integers(0, 2))]
+        said = some(0, 2) + said if rng.random() < 0.5 else said + some(0, 2)
+        if rng.random() < 0.1:
+            said = []
+        if has_unanswerable and rng.random() < 0.3:
+            golds = []
+        text = between.join(said)
+        text = text.upper() if rng.random() < 0.2 else text
+        made.append((text, tuple(map(between.join, golds))))
+    return made
 
 
 def close_to(value):
@@ -37,6 +75,9 @@ def test_answers_are_worth_what_the_script_of_squad_1_says():
 
 def test_answers_and_their_threshold_are_worth_what_the_script_of_squad_2_says():
     made = made_answers(seed=3, has_unanswerable=True)
+    # How much likelier no answer is, different for each question, and often right.
+    null_scores = generator(2).permutation(NUMBER) / 100 - 10
+    null_scores += [0.0 if golds else 7.005 for _, golds in made]
     assert percent(answers.exact_match, made) == close_to(14.45)
     assert percent(answers.answer_f1, made) == close_to(53.3568179043177)
     for measure, best, threshold in (
@@ -44,7 +85,7 @@ def test_answers_and_their_threshold_are_worth_what_the_script_of_squad_2_says()
         (answers.exact_match, 35.45, -3.17),
     ):
         found_threshold, worth = answers.best_null_threshold(
-            made_null_scores(made),
+            null_scores,
             [answers.best_of(measure, said, golds) for said, golds in made],
             [answers.best_of(measure, "", golds) for _, golds in made],
         )
@@ -53,7 +94,7 @@ def test_answers_and_their_threshold_are_worth_what_the_script_of_squad_2_says()
 
 
 def test_chinese_answers_are_worth_what_the_script_of_cmrc_says():
-    made = made_chinese_answers()
+    made = made_answers(seed=1, parts=PARTS, between="")
     assert percent(answers.cmrc_f1, made) == close_to(60.20031936931308)
     assert percent(answers.cmrc_exact_match, made) == close_to(8.55)
 
