@@ -246,13 +246,6 @@ def with_record(record):
     return change
 
 
-def with_length(length):
-    """The file with another length, rightly summed, in its first frame."""
-    header = length.to_bytes(8, "little")
-    start = header + masked_crc(header).to_bytes(4, "little")
-    return lambda content: start + content[12:]
-
-
 def swapped(content):
     """Two records in each other's place: right checksums, nothing damaged in itself."""
     first, second, *others = one_record.read_records(io.BytesIO(content))
@@ -299,7 +292,10 @@ def test_a_pretraining_on_a_damaged_file_ends_with_one_sentence(small, tmp_path)
     shutil.copytree(small / "data", tmp_path / "data")
     shard = next(s for s in read_manifest(tmp_path / "data").shards if s.examples)
     path = tmp_path / "data" / shard.name
-    path.write_bytes(with_length((1 << 64) - 1)(path.read_bytes()))
+    # Another length, rightly summed, in the first frame.
+    length = ((1 << 64) - 1).to_bytes(8, "little")
+    start = length + masked_crc(length).to_bytes(4, "little")
+    path.write_bytes(start + path.read_bytes()[12:])
     command = ["pretrain", "--data", tmp_path / "data", "--output", tmp_path / "run"]
     settings = ["--model", "tiny", "--steps", "2", "--warmup-steps", "1", "--quiet"]
     environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}

@@ -36,10 +36,6 @@ def names(group):
     return [file.name for file in group.files]
 
 
-def copy_of(group):
-    return group.files[0].name.split("/")[1]
-
-
 def test_each_pass_reads_all_its_shards_once_in_an_order_of_its_own():
     manifest = manifest_of([1] * 20)
     groups = first_groups(manifest, 9, seed=1, start=0)
@@ -76,7 +72,7 @@ def test_going_on_from_a_position_is_the_stream_without_its_beginning(start, siz
 
 def test_a_position_after_many_passes_is_found_at_once():
     (group,) = first_groups(manifest_of([10], [10]), 1, seed=1, start=10**15 + 13)
-    assert (copy_of(group), group.skip) == ("copy-01", 3)
+    assert (names(group)[0].split("/")[1], group.skip) == ("copy-01", 3)
 
 
 def test_no_examples_is_an_error_not_an_endless_loop():

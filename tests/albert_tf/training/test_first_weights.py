@@ -155,21 +155,6 @@ def test_another_vocabulary_is_refused(tmp_path):
 A, B, C = range(FIRST_ORDINARY_ID, FIRST_ORDINARY_ID + 3)
 
 
-def counted(*rows, vocab_size=FIRST_ORDINARY_ID + 3):
-    """Counts by token and context, contexts in the order of their ids."""
-    ids = np.array(rows)
-    counts = neighbour_counts([ids], vocab_size=vocab_size)
-    frequencies = np.bincount(ids.ravel(), minlength=vocab_size)
-    frequencies[:FIRST_ORDINARY_ID] = 0
-    order = np.argsort(-frequencies, kind="stable")[: counts.shape[1]]
-    return {
-        (token, context): round(float(counts[token, place]), 2)
-        for place, context in enumerate(order)
-        for token in range(vocab_size)
-        if counts[token, place]
-    }
-
-
 @pytest.mark.parametrize(
     ("rows", "counts"),
     [
@@ -183,7 +168,17 @@ def counted(*rows, vocab_size=FIRST_ORDINARY_ID + 3):
     ids=["near and far", "special tokens and padding", "rows that do not touch"],
 )
 def test_near_tokens_count_more_than_far_ones_on_either_side(rows, counts):
-    assert counted(*rows) == counts
+    ids, vocab_size = np.array(rows), FIRST_ORDINARY_ID + 3
+    found = neighbour_counts([ids], vocab_size=vocab_size)
+    frequencies = np.bincount(ids.ravel(), minlength=vocab_size)
+    frequencies[:FIRST_ORDINARY_ID] = 0
+    order = np.argsort(-frequencies, kind="stable")[: found.shape[1]]
+    assert counts == {
+        (token, context): round(float(found[token, place]), 2)
+        for place, context in enumerate(order)
+        for token in range(vocab_size)
+        if found[token, place]
+    }
 
 
 def test_no_more_contexts_than_are_frequent():

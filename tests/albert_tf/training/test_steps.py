@@ -124,19 +124,14 @@ def test_twenty_steps_without_padding_change_only_rounding(config, settings, con
     assert_same(found[1][1], found[0][1], tolerance=1e-4)
 
 
-def widened(batch, length):
-    """A batch whose rows end in so much more padding."""
-    names = ("input_ids", "input_mask", "segment_ids")
-    more = [(0, 0), (0, length - batch["input_ids"].shape[1])]
-    return batch | {name: np.pad(batch[name], more) for name in names}
-
-
 def test_batches_of_all_sizes_are_one_graph_and_longer_ones_another_without_padding(steps):
     plain, alone = restarted(steps), make_steps()
-    batches = [
-        micro_batched(widened(random_batch(SMALL, rows=40, length=length), width), 1)
-        for length, width in ((12, 12), (8, 12), (16, 16))
-    ]
+    names, batches = ("input_ids", "input_mask", "segment_ids"), []
+    for length, width in ((12, 12), (8, 12), (16, 16)):
+        batch = random_batch(SMALL, rows=40, length=length)
+        more = [(0, 0), (0, width - length)]
+        batch |= {name: np.pad(batch[name], more) for name in names}
+        batches.append(micro_batched(batch, 1))
     without = [unpadded(batch) for batch in batches]
     assert [batch["row_places"].shape for batch in without[:2]] == [(1, 384), (1, 256)]
     alone.compile(without[:1], should_stop=never)
