@@ -105,11 +105,8 @@ def sockets_of(session):
         with contextlib.suppress(OSError):
             if os.getsid(int(process.name)) == session:
                 opened |= {os.readlink(path) for path in (process / "fd").iterdir()}
-    lines = [
-        line.split()
-        for name in ("tcp", "tcp6")
-        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
-    ]
+    tables = (Path(f"/proc/net/{name}").read_text() for name in ("tcp", "tcp6"))
+    lines = [line.split() for table in tables for line in table.splitlines()[1:]]
     return [line[1] for line in lines if line[3] == LISTENS and f"socket:[{line[9]}]" in opened]
 
 
@@ -225,13 +222,8 @@ def test_another_user_gets_a_worker_only_of_an_open_pool(folder):
     own = ("worker", "--address", "localhost:0")
     pools = [start(folder, command) for command in (own, (*own, "--open"))]
     addresses = [pool.stderr.readline().split()[4].rstrip(";") for pool in pools]
-    asked = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", AS_NOBODY, *addresses],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=HERE,
-    )
+    command = [sys.executable, "-W", "ignore", "-c", AS_NOBODY, *addresses]
+    asked = subprocess.run(command, capture_output=True, text=True, check=False, cwd=HERE)
     for pool in pools:
         pool.terminate()
         pool.communicate()

@@ -138,12 +138,8 @@ def test_a_signal_while_modules_are_imported_is_a_sentence(number, module, how):
     code, word = SENTENCES[number]
     program = SIGNALLED_AT.replace("NUMBER", str(int(number))).replace("MODULE", module)
     program = program.replace("HOW", repr(how))
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program, "plan", "--model", "tiny", "--measure"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-W", "ignore", "-c", program, *PLAN, "--measure"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     # click begins a new line after ^C.
     said = (done.returncode, done.stdout, done.stderr.lstrip())
     assert said == (code, "", f"Error: {word}; run the same command again.\n")
@@ -190,11 +186,8 @@ def test_a_full_disk_under_the_output_is_one_sentence():
 @pytest.mark.parametrize("streams", ["<&- 2>&-", "2> /dev/full"])
 def test_a_command_works_where_nobody_hears_it(small, tmp_path, streams):
     output = tmp_path / "v"
-    code, _, _ = albert(
-        *("vocab", "--text", small / "text", "--vocab-size", 400),
-        *("--workers", 1, "--output", output),
-        streams=streams,
-    )
+    given = ("--text", small / "text", "--vocab-size", 400, "--workers", 1, "--output", output)
+    code, _, _ = albert("vocab", *given, streams=streams)
     assert code == 0
     model = (output / "spiece.model").read_bytes()
     assert model == (small / "vocab/spiece.model").read_bytes()
@@ -206,9 +199,8 @@ def test_an_error_that_nobody_hears_keeps_its_exit_code(tmp_path):
 
 
 def test_an_encoding_without_the_characters_of_the_output_is_named(small):
-    code, _, said = albert(
-        *("inspect", small / "data"), environment={"PYTHONIOENCODING": "iso8859-5"}
-    )
+    environment = {"PYTHONIOENCODING": "iso8859-5"}
+    code, _, said = albert("inspect", small / "data", environment=environment)
     assert code == 1
     *_, sentence = said.splitlines()
     assert sentence.startswith(r"Error: '\x")

@@ -24,9 +24,8 @@ LABELS = ("no", "yes", "perhaps")
 
 def save(folder, *, kind="classify", drop=(), **values):
     spec = TaskSpec(name=kind, kind=kind, labels=LABELS)
-    tensors = huggingface_tensors(
-        lively_weights(TaskModel(SMALL, kind=kind, labels=3)), SMALL, spec
-    )
+    model = TaskModel(SMALL, kind=kind, labels=3)
+    tensors = huggingface_tensors(lively_weights(model), SMALL, spec)
     kept = {name: array for name, array in tensors.items() if name not in drop}
     safetensors.numpy.save_file(kept, folder / "model.safetensors")
     record = huggingface_config(SMALL, spec) | values

@@ -90,9 +90,8 @@ def test_a_card_names_the_languages_that_are_known(trained, file, look, language
     card = card_of(trained)
     listed = "".join(f"- {each}\n" for each in languages)
     front = card.partition("# ALBERT")[0]
-    assert front.partition("- albert\n")[2] == (
-        f"language:\n{listed}---\n\n" if listed else "---\n\n"
-    )
+    expected = f"language:\n{listed}---\n\n" if listed else "---\n\n"
+    assert front.partition("- albert\n")[2] == expected
 
 
 @pytest.mark.parametrize(
@@ -119,9 +118,8 @@ def test_a_card_has_what_was_measured_of_its_weights_and_of_no_others(trained):
 def test_a_card_says_what_was_trained_on_how_long_and_on_what(trained):
     metrics = {**EVALUATION, "seconds": 5400.0}
     (trained / "metrics.jsonl").write_text(json.dumps(metrics) + "\n")
-    save_checkpoint(
-        trained, Checkpoint({}, {}, {"step": 7, "machine": "2 CPU cores"}), is_best=False
-    )
+    state = {"step": 7, "machine": "2 CPU cores"}
+    save_checkpoint(trained, Checkpoint({}, {}, state), is_best=False)
     length = round(read_json(trained / "data_manifest.json")["statistics"]["mean_length"])
     assert {
         f"| tokens trained on, about | {7 * 8 * length:,} |",

@@ -97,10 +97,8 @@ def test_a_published_checkpoint_is_read_without_its_optimizer(tmp_path):
     for path in [*tmp_path.glob("model.ckpt*"), tmp_path / "checkpoint"]:
         path.unlink()
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        variables = [
-            tf.compat.v1.get_variable(name, initializer=array)
-            for name, array in (tensors | slots).items()
-        ]
+        named = (tensors | slots).items()
+        variables = [tf.compat.v1.get_variable(name, initializer=array) for name, array in named]
         session.run([v.initializer for v in variables])
         saver = tf.compat.v1.train.Saver(variables)
         saver.save(session, str(tmp_path / "model.ckpt-best"), write_state=False)

@@ -49,10 +49,8 @@ def test_signatures_have_names_and_take_any_batch_and_length(signatures):
     assert sorted(inputs) == sorted([*IDS, "masked_lm_positions"])
     for spec in inputs.values():
         assert (spec.dtype, spec.shape.as_list()) == (tf.int32, [None, None])
-    outputs = {
-        name: sorted(signatures[name].structured_outputs)
-        for name in ("encode", "fill_mask", "sentence_order", "serving_default")
-    }
+    names = ("encode", "fill_mask", "sentence_order", "serving_default")
+    outputs = {name: sorted(signatures[name].structured_outputs) for name in names}
     assert outputs == {
         "encode": ["pooled_output", "sequence_output"],
         "fill_mask": ["logits"],
@@ -90,9 +88,8 @@ def test_a_model_without_sentence_task_has_two_signatures(tmp_path):
 
 
 def test_no_part_is_compiled_by_xla_which_a_server_may_lack(signatures):
-    assert b"_XlaMustCompile" not in b"".join(
-        path.read_bytes() for path in signatures["folder"].glob("*.pb")
-    )
+    graphs = signatures["folder"].glob("*.pb")
+    assert b"_XlaMustCompile" not in b"".join(path.read_bytes() for path in graphs)
 
 
 @pytest.mark.slow
@@ -108,9 +105,8 @@ def test_it_needs_nothing_of_this_program(signatures):
         "assert 'albert_tf' not in sys.modules\n"
         "print(out['sequence_output'].shape)\n"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-c", program]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "(1, 3, 16)"
 
 

@@ -54,9 +54,7 @@ EMPTY = {name: np.zeros_like(value).tolist() for name, value in PARSED.items()} 
 def parsed(*records, layout="compact"):
     config = make_manifest([], layout=layout).config
     batch = parse_batch(tf.constant(records), config)
-    rows = [
-        {name: values[i].numpy() for name, values in batch.items()} for i in range(len(records))
-    ]
+    rows = [{name: value[i].numpy() for name, value in batch.items()} for i in range(len(records))]
     return [{name: value.tolist() for name, value in row.items()} for row in rows]
 
 
@@ -201,9 +199,7 @@ def test_evaluation_reads_in_file_order_and_fills_up_the_last_batch(tmp_path):
     assert [len(batch) for batch in labels] == [4, 4]
     assert [label < 0 for label in labels[1]] == [False, False, True, True]
     names = [str(tmp_path / shard.name) for shard in manifest.shard_files("eval", 0)]
-    stored = [
-        parsed(record.numpy())[0]["input_ids"] for record in tf.data.TFRecordDataset(names).take(6)
-    ]
+    stored = [parsed(one.numpy())[0]["input_ids"] for one in tf.data.TFRecordDataset(names).take(6)]
     assert rows_of(batches, 2)[:6] == stored
 
 

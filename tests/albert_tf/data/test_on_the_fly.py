@@ -186,10 +186,8 @@ def test_a_schedule_changes_the_examples_between_two_steps(documents):
     for start in (2, 4):
         landmark = records.landmarks.before(start * BATCH)
         for known in (landmark, BEGINNING):
-            assert lengths(start, 3, known)[1:] == (
-                widths[start : start + 3],
-                rows[start : start + 3],
-            )
+            part = slice(start, start + 3)
+            assert lengths(start, 3, known)[1:] == (widths[part], rows[part])
 
 
 def test_a_share_to_predict_goes_by_the_steps_too():
@@ -197,9 +195,8 @@ def test_a_share_to_predict_goes_by_the_steps_too():
     train = TrainConfig(steps=11, batch_size=4, masked_lm_prob="0.6..0.1")
     (phase,) = phases_of(data, train)
     making = Making(phase, 0, batch_size=4)
-    np.testing.assert_allclose(
-        making.masked_shares(np.arange(0, 24, 4)), [0.6, 0.55, 0.5, 0.45, 0.4, 0.35]
-    )
+    shares = making.masked_shares(np.arange(0, 24, 4))
+    np.testing.assert_allclose(shares, [0.6, 0.55, 0.5, 0.45, 0.4, 0.35])
 
 
 def test_a_share_to_predict_that_falls_does_so_step_by_step(documents):

@@ -82,8 +82,4 @@ def test_beside_a_masked_token_counting_sees_what_a_model_sees():
     shown = np.array([CLS_ID, MASK_ID, MASK_ID, 7, 8, 9, SEP_ID])
     is_masked = np.array([False, True, True, False, True, False, False])
     asked = masked_tokens(Unmasked(ids, shown, is_masked, np.array([0, 7])))
-    assert [column.tolist() for column in asked] == [
-        [5, 6, 8],
-        [CLS_ID, UNKNOWN, 7],
-        [UNKNOWN, 7, 9],
-    ]
+    assert [each.tolist() for each in asked] == [[5, 6, 8], [CLS_ID, UNKNOWN, 7], [UNKNOWN, 7, 9]]

@@ -170,10 +170,8 @@ def test_what_else_is_asked_makes_no_difference(model):
 def test_questions_are_sorted_by_length_and_padded_to_few_widths():
     rows = [np.arange(20) + 5, np.arange(10) + 5]
     words = [Span(0, 1, 2), *[Span(1, 1, 2)] * 200, Span(0, 2, 3)]
-    shapes = [
-        (len(some), batch["input_ids"].shape)
-        for some, batch in batches_by_length(questions_about(rows, words), longest=40)
-    ]
+    found = batches_by_length(questions_about(rows, words), longest=40)
+    shapes = [(len(some), batch["input_ids"].shape) for some, batch in found]
     assert shapes == [(128, (128, 24)), (74, (256, 12))]
 
 
@@ -208,8 +206,5 @@ def test_the_interval_is_that_of_many_draws_of_the_words():
 def test_counting_knows_what_follows_a_word_only_at_its_last_token():
     rows = [np.array([2, 9, 3]), np.array([2, 10, 11, 12, 3])]
     questions = questions_about(rows, [Span(1, 1, 3), Span(1, 3, 4), Span(0, 1, 2)])
-    assert [column.tolist() for column in known_beside(questions)] == [
-        [10, 11, 12, 9],
-        [2, 10, 11, 2],
-        [UNKNOWN, 12, 3, 3],
-    ]
+    known = [column.tolist() for column in known_beside(questions)]
+    assert known == [[10, 11, 12, 9], [2, 10, 11, 2], [UNKNOWN, 12, 3, 3]]

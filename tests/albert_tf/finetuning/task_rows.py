@@ -40,10 +40,8 @@ YES, FIRST_OTHER = 7, 10
 
 
 def spec_of(kind):
-    has_labels = kind in ("classify", "multilabel", "tag")
-    return TaskSpec(
-        name=kind, kind=kind, labels=LABELS if has_labels else (), metrics=(METRICS[kind],)
-    )
+    labels = LABELS if kind in ("classify", "multilabel", "tag") else ()
+    return TaskSpec(name=kind, kind=kind, labels=labels, metrics=(METRICS[kind],))
 
 
 def random_rows(kind, *, number=64, seed=0, shortest=8):

@@ -113,10 +113,7 @@ def secretive(tmp_path_factory):
     """A job of one step whose held-out texts are not for everybody, and its result."""
     run = tmp_path_factory.mktemp("secretive") / "run"
     job = job_of("classify", run, steps=1, epochs=None, eval_every=1, **QUICK)
-    examples = [
-        dataclasses.replace(example, text=f"secret {example.id}")
-        for example in job.held_out.examples
-    ]
+    examples = [dataclasses.replace(one, text=f"secret {one.id}") for one in job.held_out.examples]
     job = dataclasses.replace(job, held_out=dataclasses.replace(job.held_out, examples=examples))
     with pytest.MonkeyPatch.context() as patch:
         take_light_steps(patch)
@@ -161,13 +158,9 @@ def test_what_an_earlier_attempt_left_and_cannot_be_removed_is_said(tmp_path, mo
 
 def scored(job, scale):
     """The same job with scores of another mean and deviation."""
-    rows = [
-        dataclasses.replace(row, target=7 * scale + scale * row.target) for row in job.train.rows
-    ]
-    examples = [
-        dataclasses.replace(example, score=row.target)
-        for example, row in zip(job.train.examples, rows, strict=True)
-    ]
+    rows = [dataclasses.replace(row, target=scale * (7 + row.target)) for row in job.train.rows]
+    pairs = zip(job.train.examples, rows, strict=True)
+    examples = [dataclasses.replace(example, score=row.target) for example, row in pairs]
     given = TaskRows(examples, rows)
     return dataclasses.replace(job, train=given, held_out=given)
 
@@ -208,10 +201,8 @@ def test_the_best_checkpoint_is_the_one_that_is_measured(regressed):
 
 def test_the_next_measure_decides_between_equals(tmp_path, monkeypatch):
     take_light_steps(monkeypatch)
-    measured = iter(
-        {"accuracy": first, "macro_f1": second}
-        for first, second in [(0.5, 0.2), (0.5, 0.4), (0.25, 0.9), (0.5, 0.4)]
-    )
+    scores = [(0.5, 0.2), (0.5, 0.4), (0.25, 0.9), (0.5, 0.4)]
+    measured = iter({"accuracy": first, "macro_f1": second} for first, second in scores)
     monkeypatch.setattr(evaluate, "measured", lambda *_: next(measured))
     job = job_of("classify", tmp_path / "run", steps=3, epochs=None, eval_every=1, **QUICK)
     trained(measured_by(job, "accuracy", "macro_f1"))
@@ -290,14 +281,8 @@ def test_what_is_trained_in_bfloat16_is_chosen_by_what_it_is_in_float32(tmp_path
 def test_the_size_of_a_micro_batch_does_not_show(tmp_path):
     found = []
     for size in (4, 32):
-        job = job_of(
-            "tag",
-            tmp_path / str(size),
-            batch_size=32,
-            micro_batch_size=size,
-            head_dropout=0.0,
-            epochs=2,
-        )
+        sizes = {"batch_size": 32, "micro_batch_size": size, "epochs": 2}
+        job = job_of("tag", tmp_path / str(size), head_dropout=0.0, **sizes)
         trained(job)
         found.append(read_tuned(job.run, which="latest").weights)
     for path, weight in found[0].items():

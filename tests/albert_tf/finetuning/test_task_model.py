@@ -48,10 +48,7 @@ def test_a_row_does_not_show_what_else_is_in_its_batch(kind):
 def test_what_a_model_says_does_not_depend_on_which_targets_are_known(kind):
     model, spec = task_model(kind)
     rows = random_rows(kind, number=6).rows
-    some = [
-        dataclasses.replace(row, target=None) if number % 2 else row
-        for number, row in enumerate(rows)
-    ]
+    some = [dataclasses.replace(row, target=None) if n % 2 else row for n, row in enumerate(rows)]
 
     def compute(batch):
         return np.asarray(model(batch))

@@ -74,10 +74,8 @@ def test_every_head_looks_most_at_its_offset_in_every_layer(config, layer):
         rows = model.encoder(ids, ones, zeros, every_layer=True)[layer - 1]
     attentions = [n for n in model.encoder.sublayers if n.endswith("attention")]
     weights = model.encoder.sublayers[attentions[min(layer, len(attentions) - 1)]]
-    queries, keys = (
-        np.reshape(part(rows), (LENGTH, config.num_attention_heads, -1))
-        for part in (weights.query, weights.key)
-    )
+    heads = (LENGTH, config.num_attention_heads, -1)
+    queries, keys = (np.reshape(part(rows), heads) for part in (weights.query, weights.key))
     powers = np.exp(np.einsum("iad,jad->aij", queries, keys) / np.sqrt(queries.shape[-1]))
     attention = powers / powers.sum(axis=-1, keepdims=True)
     inside = np.arange(2, LENGTH - 2)

@@ -231,14 +231,9 @@ def assert_same(ours, theirs, *, tolerance):
 
 def test_gradients_are_the_same_when_layers_are_computed_again():
     """With dropout too: it draws the same masks again."""
-    config = dataclasses.replace(
-        SMALL,
-        sharing="none",
-        num_hidden_layers=2,
-        layer_consistency_weight=1.0,
-        hidden_dropout_prob=0.2,
-        attention_probs_dropout_prob=0.2,
-    )
+    shape = {"sharing": "none", "num_hidden_layers": 2, "layer_consistency_weight": 1.0}
+    rates = {"hidden_dropout_prob": 0.2, "attention_probs_dropout_prob": 0.2}
+    config = dataclasses.replace(SMALL, **shape, **rates)
     plain, again = (first_moments(config, recompute=recompute) for recompute in (False, True))
     assert_same(again, plain, tolerance=1e-5)
 

@@ -70,10 +70,8 @@ def test_gradients_are_those_of_transformers(changes):
         )
     weights = model.weights_by_path
     ours = tape.gradient(loss, [weight.value for weight in weights.values()])
-    ours = {
-        path: tf.convert_to_tensor(gradient).numpy()
-        for path, gradient in zip(weights, ours, strict=True)
-    }
+    named = zip(weights, ours, strict=True)
+    ours = {path: tf.convert_to_tensor(gradient).numpy() for path, gradient in named}
     theirs = huggingface_model(config, lively_weights(model))
     *_, mlm_loss, sentence_loss = huggingface_losses(theirs, batch)
     (mlm_loss + sentence_loss).backward()

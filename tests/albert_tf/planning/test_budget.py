@@ -319,10 +319,8 @@ def test_what_a_run_compiles_is_no_time_to_train_in():
     quick, slow = FakeMachine(), FakeMachine()
     timed = slow.timed
     slow.timed = lambda *given, **more: timed(*given, **more)._replace(compiling=503.0)
-    spent = [
-        found.chosen.steps * found.chosen.step_seconds
-        for found, _ in (choice_of(machine, 36_000, models=MODELS[:1]) for machine in (quick, slow))
-    ]
+    chosen = [choice_of(machine, 36_000, models=MODELS[:1])[0].chosen for machine in (quick, slow)]
+    spent = [each.steps * each.step_seconds for each in chosen]
     assert spent[0] - spent[1] == pytest.approx(3.6 * 500, rel=0.02)
 
 
@@ -399,10 +397,7 @@ def test_the_fewest_steps_are_those_that_leave_what_is_done(schedule, warmup, ma
 def test_steps_ahead_cost_what_their_examples_do(settings, parts):
     config = TrainConfig(steps=2000, warmup_steps=200, **settings)
     model = ModelConfig()
-    costs = [
-        training_flops(model, length=length, predictions=predictions)
-        for _, length, predictions in parts
-    ]
+    costs = [training_flops(model, length=length, predictions=few) for _, length, few in parts]
     whole = sum(share * cost for (share, *_), cost in zip(parts, costs, strict=True))
     # A twentieth of the steps is done, at the first cost.
     expected = (whole - 0.05 * costs[0]) / (0.95 * costs[0])

@@ -156,12 +156,8 @@ def test_settings_that_differ_between_runs_come_first_and_are_marked(tmp_path):
 def test_several_runs_share_their_plots(tmp_path):
     found = section(write_records(tmp_path / "one"), write_records(tmp_path / "two"))
     assert (found.title, found.runs) == ("2 runs", ("one", "two"))
-    assert [(c.run, c.is_held_out) for c in found.plots[0].curves] == [
-        (0, False),
-        (0, True),
-        (1, False),
-        (1, True),
-    ]
+    drawn = [(curve.run, curve.is_held_out) for curve in found.plots[0].curves]
+    assert drawn == [(0, False), (0, True), (1, False), (1, True)]
 
 
 def test_losses_of_other_shares_of_masked_tokens_are_in_plots_of_their_own(tmp_path):

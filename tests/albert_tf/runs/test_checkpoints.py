@@ -40,9 +40,8 @@ def test_what_is_saved_is_loaded(tmp_path):
     expected = checkpoint(7)
     assert loaded.state == expected.state
     np.testing.assert_array_equal(loaded.weights["a/kernel"], expected.weights["a/kernel"])
-    np.testing.assert_array_equal(
-        loaded.optimizer_state["a/kernel/m"], expected.optimizer_state["a/kernel/m"]
-    )
+    moments, theirs = loaded.optimizer_state, expected.optimizer_state
+    np.testing.assert_array_equal(moments["a/kernel/m"], theirs["a/kernel/m"])
     assert lines == []
 
 

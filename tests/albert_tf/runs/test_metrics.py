@@ -47,11 +47,8 @@ def test_resuming_cuts_lines_and_tensorboard_back_to_the_step(tmp_path):
     log = write(tmp_path, line(3, loss=9.0), step=2)
     assert read_metrics(tmp_path) == [line(1), line(2), line(3, loss=9.0)] == log.lines
     (path,) = (tmp_path / "tensorboard").iterdir()
-    points = [
-        (value.tag, event.step)
-        for event in tf.compat.v1.train.summary_iterator(str(path))
-        for value in event.summary.value
-    ]
+    events = tf.compat.v1.train.summary_iterator(str(path))
+    points = [(value.tag, event.step) for event in events for value in event.summary.value]
     assert points == [("train/mlm_loss", step) for step in (1, 2, 3)]
 
 

@@ -64,10 +64,8 @@ def test_errors_of_tags_are_told_by_the_words_that_are_wrong():
 
 def test_errors_of_choices_are_told_by_the_text_of_the_options():
     spec = TaskSpec(name="choose", kind="choose", metrics=("accuracy",))
-    examples = [
-        TaskExample(id=str(n), place="", text="Tom?", options=("pears", "apples"), choice=1)
-        for n in range(2)
-    ]
+    given = {"text": "Tom?", "options": ("pears", "apples"), "choice": 1}
+    examples = [TaskExample(id=str(n), place="", **given) for n in range(2)]
     outputs = [np.array([2.0, 0.0]), np.array([0.0, 1.0])]
     answered = Answered(task_of(spec), examples, outputs)
     (error,) = evaluated(answered)["errors"]

@@ -50,12 +50,9 @@ def test_what_is_beside_the_model_has_intervals_too():
     baselines = {"bm25": [0, 2, 0], "tf-idf": [0, 0, 0]}
     result = evaluated(answered(RANKED, list(vectors), given), baselines=baselines)
     # Wilson's, of two of three and of all.
-    assert result["baseline_intervals"]["bm25"]["recall_at_1"] == pytest.approx(
-        (0.2077, 0.9385), abs=1e-4
-    )
-    assert result["baseline_intervals"]["tf-idf"]["recall_at_1"] == pytest.approx(
-        (0.4385, 1), abs=1e-4
-    )
+    intervals = result["baseline_intervals"]
+    assert intervals["bm25"]["recall_at_1"] == pytest.approx((0.2077, 0.9385), abs=1e-4)
+    assert intervals["tf-idf"]["recall_at_1"] == pytest.approx((0.4385, 1), abs=1e-4)
     (first, _) = measures_table(result).rows
     assert first[2:] == ("0.6667 (0.2077 to 0.9385)", "1.0000 (0.4385 to 1.0000)")
 

@@ -52,10 +52,8 @@ def test_a_run_with_other_steps_is_as_if_it_was_begun_with_them(
     monkeypatch.setattr(pretraining, "refilled", lambda *_, **__: (steps, steps))
     told, reading = [], Mock(wraps=pretraining.training_batches)
     monkeypatch.setattr(pretraining, "training_batches", reading)
-    given = {
-        "deadline": Deadline(time.monotonic() + 7.5 * 3600, told.append),
-        "progress": Console(quiet=False),
-    }
+    deadline = Deadline(time.monotonic() + 7.5 * 3600, told.append)
+    given = {"deadline": deadline, "progress": Console(quiet=False)}
     result = train(data, tmp_path / "revised", model=model, config=config, **given)
     assert (result.step, result.steps, result.finished) == (steps, steps, True)
     asked = dataclasses.replace(config, steps=steps)

@@ -51,12 +51,9 @@ def evaluations(log, *, held_out=MANY, words=None, starts_trained=False, **setti
     """The evaluations of a run, on these instead of those of its data."""
     examples = held_out.examples if held_out else None
     config = TrainConfig(steps=25, batch_size=30, eval_examples=examples, **settings)
-    run = types.SimpleNamespace(
-        data="data",
-        config=config.resolved(),
-        manifest=types.SimpleNamespace(num_examples=lambda split: 0),
-        starts_trained=starts_trained,
-    )
+    manifest = types.SimpleNamespace(num_examples=lambda split: 0)
+    given = {"data": "data", "config": config.resolved(), "manifest": manifest}
+    run = types.SimpleNamespace(**given, starts_trained=starts_trained)
     due = HeldOutEvaluations(run, None, RunState(1), log=log, progress=QUIET)
     due.held_out, due.words = held_out, words
     return due

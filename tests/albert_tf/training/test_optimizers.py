@@ -65,12 +65,8 @@ def our_steps(weight, gradients, rates, *, role, config):
         weight_then, *moments = state
         scales = optimizer.scales(rate, step=step)
         tensors = Scales(*(tf.constant(value, tf.float32) for value in scales))
-        weight_next, moments = optimizer.update(
-            weight_then,
-            tf.constant(gradient, tf.float32),
-            tuple(moments),
-            Rule(optimizer.config, tensors, role),
-        )
+        rule, given = Rule(optimizer.config, tensors, role), tf.constant(gradient, tf.float32)
+        weight_next, moments = optimizer.update(weight_then, given, tuple(moments), rule)
         state = (weight_next, *moments)
     return state
 
@@ -158,10 +154,8 @@ def test_a_matrix_of_few_directions_stays_bounded_in_bfloat16(shape, rank):
 
 def test_muon_steps_as_adamw_where_a_weight_is_no_kernel():
     for role in (Role.TABLE, Role.EXCLUDED):
-        muon, adamw = (
-            our_steps(*random_steps(), role=role, config=TrainConfig(optimizer=name, **OTHERS))
-            for name in ("muon", "adamw")
-        )
+        configs = (TrainConfig(optimizer=name, **OTHERS) for name in ("muon", "adamw"))
+        muon, adamw = (our_steps(*random_steps(), role=role, config=config) for config in configs)
         assert all(map(np.array_equal, muon, adamw))
 
 
@@ -204,12 +198,8 @@ def test_gradients_above_the_norm_are_clipped_together(clip_norm, scale):
     weights = {"a/kernel": tf.zeros([1]), "b/bias": tf.zeros([1])}
     gradients = {"a/kernel": tf.constant([3.0]), "b/bias": tf.constant([4.0])}
     optimizer = optimizer_of(TrainConfig(optimizer="adamw", clip_norm=clip_norm))
-    norm, _, state = optimizer.step(
-        weights,
-        gradients,
-        optimizer.zeros(weights, tf.zeros_like),
-        scales=optimizer.scales(1.0, step=0),
-    )
+    zeros, scales = optimizer.zeros(weights, tf.zeros_like), optimizer.scales(1.0, step=0)
+    norm, _, state = optimizer.step(weights, gradients, zeros, scales=scales)
     assert float(norm) == 5.0
     assert {path: float(value[0]) for path, value in state.items()} == pytest.approx(
         {

@@ -97,11 +97,8 @@ def test_a_finished_run_has_the_files_of_the_contract(undisturbed, data):
     events = [name for name in files if name.startswith("tensorboard/")]
     assert len(events) == 1
     checkpoint = ["model.safetensors", "optimizer.safetensors", "state.json"]
-    kept = {
-        line
-        for name in ("latest", "best")
-        for line in (run / "checkpoints" / name).read_text().split()
-    }
+    named = ((run / "checkpoints" / name).read_text() for name in ("latest", "best"))
+    kept = {line for text in named for line in text.split()}
     assert "step-00000012" in kept
     for name in kept:
         assert sorted(os.listdir(run / "checkpoints" / name)) == checkpoint
@@ -119,10 +116,7 @@ def test_metrics_have_the_keys_of_the_contract_and_the_steps_asked_for(undisturb
     masked, sentences = ("mlm_loss", "mlm_accuracy"), ("sentence_loss", "sentence_accuracy")
     sampled = [f"sampled_{name}" for name in masked]
     rates = ("learning_rate", "gradient_norm", "sequences_per_second", "seconds")
-    intervals = (
-        *("mlm_loss_error", "sentence_loss_error", "mlm_count", "sentence_count"),
-        "examples",
-    )
+    intervals = ("mlm_loss_error", "sentence_loss_error", "mlm_count", "sentence_count", "examples")
     bits = ("bits_per_character", "bits_per_character_error")
     assert {(line["split"], *line) for line in lines} == {
         ("train", "step", "split", *sentences, *sampled, *rates),
@@ -130,11 +124,8 @@ def test_metrics_have_the_keys_of_the_contract_and_the_steps_asked_for(undisturb
         ("eval", "step", "split", *masked, *sentences, *intervals, *bits, *rates),
     }
     assert [line["step"] for line in lines if "sampled_mlm_loss" in line] == list(range(1, 11))
-    steps = {
-        split: [line["step"] for line in lines if line["split"] == split]
-        for split in ("train", "eval")
-    }
-    assert steps == {"train": list(range(1, 13)), "eval": [0, 5, 10, 12]}
+    assert [line["step"] for line in lines if line["split"] == "train"] == list(range(1, 13))
+    assert [line["step"] for line in evaluations(run)] == [0, 5, 10, 12]
 
 
 def test_a_stopped_run_goes_on_as_if_nothing_had_happened(undisturbed, data, tmp_path, monkeypatch):
@@ -180,11 +171,8 @@ def test_a_run_that_has_no_time_does_a_step_at_every_call_and_ends_as_any_other(
     run, alone = tmp_path / "run", tmp_path / "alone"
     calls = [train(data, run, config=config, max_seconds=0.0) for _ in range(3)]
     # The evaluation after the last step is for the call after it.
-    assert [(call.step, call.reason) for call in calls] == [
-        (1, "max-time"),
-        (2, "max-time"),
-        (2, "finished"),
-    ]
+    ended = [(call.step, call.reason) for call in calls]
+    assert ended == [(1, "max-time"), (2, "max-time"), (2, "finished")]
     train(data, alone, config=config)
     assert final(run) == final(alone)
 
@@ -576,9 +564,7 @@ def test_a_shard_of_documents_that_was_cut_is_refused_before_anything_is_done(do
 )
 def test_settings_that_do_not_fit_the_run_are_refused(kind, settings, message, request, tmp_path):
     data = request.getfixturevalue(kind)
-    given = {
-        "model": OF_DOCUMENTS if kind == "documents" else TINY,
-        "config": dataclasses.replace(ON_THE_FLY, **settings),
-    }
+    model = OF_DOCUMENTS if kind == "documents" else TINY
+    given = {"model": model, "config": dataclasses.replace(ON_THE_FLY, **settings)}
     said = refusal(train, data, tmp_path / "run", **given, error=SettingError)
     assert said == message.format(data=data)

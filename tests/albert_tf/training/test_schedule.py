@@ -73,13 +73,8 @@ def test_the_rate_of_a_step_follows_from_its_schedule(kind):
 
 
 def test_no_rate_before_the_cooldown_depends_on_the_number_of_steps():
-    first, second = (
-        [
-            rate(step, schedule="constant-cooldown", constant_steps=30, warmup_steps=7, steps=steps)
-            for step in range(80)
-        ]
-        for steps in (100, 1000)
-    )
+    constant = {"schedule": "constant-cooldown", "constant_steps": 30, "warmup_steps": 7}
+    first, second = ([rate(n, **constant, steps=steps) for n in range(80)] for steps in (100, 1000))
     assert first == second
 
 

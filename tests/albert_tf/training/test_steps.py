@@ -221,12 +221,8 @@ def test_compiling_changes_nothing(steps):
 
 
 def test_dropout_depends_on_seed_step_and_micro_batch():
-    keys = {
-        tuple(key)
-        for seed in (1, 2)
-        for step in (0, 1)
-        for key in dropout_keys(seed, step, 0, number=2).tolist()
-    }
+    pairs = [(seed, step) for seed in (1, 2) for step in (0, 1)]
+    keys = {tuple(key) for pair in pairs for key in dropout_keys(*pair, 0, number=2).tolist()}
     assert len(keys) == 8
     config = dataclasses.replace(SHALLOW, hidden_dropout_prob=0.5)
     batch = random_batch(config)

@@ -32,19 +32,13 @@ def runs(encoder, small, tmp_path_factory):
 
 def test_programs_get_every_layer_of_both_models_and_the_figure(runs, tmp_path):
     one, two, data = runs
-    answer = json.loads(
-        run(
-            *("analyze", "layers", one, two, "--data", data, "--json", "--quiet"),
-            *("--eval-examples", 3, "--plot", tmp_path / "layers.svg"),
-        )
-    )
+    flags = ("--json", "--quiet", "--eval-examples", 3, "--plot", tmp_path / "layers.svg")
+    answer = json.loads(run("analyze", "layers", one, two, "--data", data, *flags))
     assert answer["examples"] == 3
     assert [m["model"] for m in answer["models"]] == [str(one), str(two)]
     for model, depth in zip(answer["models"], (2, 1), strict=True):
         assert [row["layer"] for row in model["layers"]] == [*range(1, depth + 1)]
-        assert list(model["layers"][0]) == [
-            *("layer", "l2_distance", "cosine_similarity", "degrees")
-        ]
+        assert list(model["layers"][0]) == ["layer", "l2_distance", "cosine_similarity", "degrees"]
     assert contents(tmp_path) == ["layers.svg"]
 
 

@@ -198,9 +198,8 @@ def test_any_text_is_measured_beside_counting_in_the_training_data(evaluated):
     assert json.loads(run(*given, "--text", task)) == found
     kept = read_evaluations(trained)
     assert [one["text"] for one in kept] == ["data", "task.jsonl:sentence"]
-    assert as_text(run_section(kept[1])).startswith(
-        f"Step 7, {found['examples']} held-out examples of"
-    )
+    shown = as_text(run_section(kept[1]))
+    assert shown.startswith(f"Step 7, {found['examples']} held-out examples of")
 
 
 def test_text_that_was_trained_on_is_not_called_held_out(trained, small):

@@ -152,10 +152,8 @@ def test_the_length_that_is_recorded_is_the_one_that_was_trained(copied, tmp_pat
     run("export", copied, "--to", "hf", "--output", tmp_path / "trained")
     (copied / "data_manifest.json").unlink()
     run("export", copied, "--to", "hf", "--output", tmp_path / "unknown")
-    lengths = [
-        json.loads((tmp_path / name / "tokenizer_config.json").read_text())["model_max_length"]
-        for name in ("trained", "unknown")
-    ]
+    files = (tmp_path / name / "tokenizer_config.json" for name in ("trained", "unknown"))
+    lengths = [json.loads(file.read_text())["model_max_length"] for file in files]
     assert lengths == [32, SMALL_RUN.max_position_embeddings]
 
 
@@ -218,10 +216,8 @@ def test_an_export_to_sentence_transformers_has_the_files_that_all_versions_read
     }
     pooling = json.loads((out / "1_Pooling/config.json").read_text())
     assert pooling["word_embedding_dimension"] == SMALL_RUN.hidden_size
-    assert [name for name, value in pooling.items() if value is True] == [
-        "include_prompt",
-        "pooling_mode_mean_tokens",
-    ]
+    pooled = [name for name, value in pooling.items() if value is True]
+    assert pooled == ["include_prompt", "pooling_mode_mean_tokens"]
     lines = tmp_path / "lines.txt"
     lines.write_text("One text.\nAnother.\n")
     vectors = []

@@ -196,9 +196,8 @@ def test_an_encoder_without_a_masked_lm_head_is_fine_tuned(tuned, table, tmp_pat
 def test_a_fine_tuned_model_is_tuned_again_with_its_head_for_the_epochs_asked_for(tuned, again):
     assert read_json(again / "eval.json")["step"] <= 4
     first, *_ = (again / "metrics.jsonl").read_text().splitlines()
-    assert json.loads(first)["accuracy"] == pytest.approx(
-        read_json(tuned / "eval.json")["metrics"]["accuracy"]
-    )
+    accuracy = read_json(tuned / "eval.json")["metrics"]["accuracy"]
+    assert json.loads(first)["accuracy"] == pytest.approx(accuracy)
 
 
 @pytest.mark.slow
@@ -266,11 +265,8 @@ def test_a_screen_shows_task_and_damaged_checkpoint_before_training(encoder, tab
         "2 labels: label 0 14, label 1 14",
     ]
     shown = said.index("The first training examples, as they will be learned:")
-    assert [line.rpartition(" -> ")[2] for line in said[shown + 1 : shown + 4]] == [
-        "label 0",
-        "label 1",
-        "label 0",
-    ]
+    labels = [line.rpartition(" -> ")[2] for line in said[shown + 1 : shown + 4]]
+    assert labels == ["label 0", "label 1", "label 0"]
 
 
 @pytest.mark.slow
@@ -288,11 +284,8 @@ def test_an_export_holds_no_text_that_was_trained_on(encoder, kind, tmp_path):
     secrets = {t[n : n + 20].encode() for t in names for n in range(len(t) - 19)}
 
     def quoted(folder):
-        return [
-            path.name
-            for path in folder.rglob("*")
-            if path.is_file() and any(map(path.read_bytes().__contains__, secrets))
-        ]
+        files = (path for path in folder.rglob("*") if path.is_file())
+        return [each.name for each in files if any(map(each.read_bytes().__contains__, secrets))]
 
     assert quoted(tmp_path / "tuned") != []  # its report has the errors
     for target in ("hf", "saved-model"):

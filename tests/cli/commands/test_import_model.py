@@ -30,12 +30,8 @@ from tests.pipeline.vocabulary.test_importing import nmt_nfkc
 from tests.runs import take_light_steps
 
 VOCABULARY = [
-    "config.json",
-    "manifest.json",
-    "spiece.model",
-    "spiece.vocab",
-    "tokenizer.json",
-    "tokenizer_config.json",
+    *("config.json", "manifest.json", "spiece.model", "spiece.vocab"),
+    *("tokenizer.json", "tokenizer_config.json"),
 ]
 CHECKPOINT = "checkpoints/step-00000000"
 
@@ -130,9 +126,8 @@ def test_an_imported_model_goes_on_with_what_it_had_learned(encoder, small, tmp_
 def test_a_vocabulary_alone_becomes_a_vocabulary(small, tmp_path):
     source = small / "vocab" / "spiece.model"
     said = run("import", source, "--output", tmp_path / "out")
-    assert said.splitlines()[-1] == (
-        f"{tmp_path}/out: 400 pieces; give it to make-data as --vocab."
-    )
+    *_, last = said.splitlines()
+    assert last == f"{tmp_path}/out: 400 pieces; give it to make-data as --vocab."
     assert contents(tmp_path / "out") == VOCABULARY
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["config"] == {"cased": False, "keep_accents": False}
@@ -253,10 +248,8 @@ def test_an_imported_classifier_is_asked_as_it_was_before(vocabulary, tmp_path):
         f"{tmp_path}/imported: 4 layers of width 16, 400 pieces; a model of classify "
         "(dull, fair, fine) for albert predict."
     )
-    ours, theirs = (
-        run("predict", tmp_path / name, "an object is mutable", "--json")
-        for name in ("imported", "tuned")
-    )
+    asked = ("an object is mutable", "--json")
+    ours, theirs = (run("predict", tmp_path / name, *asked) for name in ("imported", "tuned"))
     assert ours == theirs
 
 

@@ -110,9 +110,8 @@ def test_a_vocabulary_and_an_export_say_what_they_are(models):
     assert run("inspect", models / "vocab/spiece.model").startswith(
         f"{models}/vocab/spiece.model: a vocabulary of 400 pieces"
     )
-    assert run("inspect", models / "hf") == (
-        f"{models}/hf: an export for hf; README.md there says more.\n"
-    )
+    said = run("inspect", models / "hf")
+    assert said == f"{models}/hf: an export for hf; README.md there says more.\n"
 
 
 @pytest.mark.parametrize(

@@ -84,10 +84,8 @@ def test_documents_too_few_to_hold_any_out_are_said(small, tmp_path):
     for number in range(3):
         text = (small / "text/assert.txt").read_text("utf-8") + f"Number {number}.\n"
         (tmp_path / f"{number}.txt").write_text(text, "utf-8")
-    said = run(
-        *("make-data", "--text", f"{tmp_path}/*.txt", "--vocab", small / "vocab"),
-        *("--eval-fraction", 0.01, "--output", tmp_path / "d"),
-    )
+    given = ("--text", f"{tmp_path}/*.txt", "--vocab", small / "vocab", "--eval-fraction", 0.01)
+    said = run("make-data", *given, "--output", tmp_path / "d")
     (advice,) = (line for line in said.splitlines() if line.startswith("Only"))
     assert advice == (
         "Only 0 held-out examples of 0 documents, few to measure on; make the data again with "
@@ -173,14 +171,11 @@ def test_hashing_shows_how_far_it_is(small, tmp_path, monkeypatch):
 @pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_job_without_a_document_says_one_sentence_only(small, tmp_path, workers):
     (tmp_path / "one.txt").write_text("word\n", encoding="utf-8")
-    done = albert(
-        *("make-data", "--text", tmp_path / "one.txt", "--vocab", small / "vocab"),
-        *("--output", tmp_path / "d", "--workers", workers, "--quiet"),
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (
-        1,
-        "",
-        "Error: The inputs give no document to train on (left out: 1 x document of one word).\n",
+    given = ("--text", tmp_path / "one.txt", "--vocab", small / "vocab", "--workers", workers)
+    done = albert("make-data", *given, "--output", tmp_path / "d", "--quiet")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "Error: The inputs give no document to train on (left out: 1 x document of one word).\n"
     )
 
 
@@ -188,15 +183,12 @@ def test_a_job_without_a_document_says_one_sentence_only(small, tmp_path, worker
 def test_a_full_disk_is_said_in_one_sentence_only(small, tmp_path, workers):
     text = (small / "text/assert.txt").read_text("utf-8")
     (tmp_path / "long.txt").write_text(text * (2 * FILE_BYTES // len(text)), "utf-8")
-    done = albert(
-        *("make-data", "--text", tmp_path / "long.txt", "--vocab", small / "vocab"),
-        *("--output", tmp_path / "d", "--workers", workers, "--quiet"),
-        preexec_fn=limit_files,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (
-        1,
-        "",
-        f"Error: {tmp_path}/d/.work/split-00000.documents cannot be written: File too large.\n",
+    given = ("--text", tmp_path / "long.txt", "--vocab", small / "vocab", "--workers", workers)
+    given = (*given, "--output", tmp_path / "d", "--quiet")
+    done = albert("make-data", *given, preexec_fn=limit_files)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"Error: {tmp_path}/d/.work/split-00000.documents cannot be written: File too large.\n"
     )
     assert not (tmp_path / "d").exists()
 
@@ -205,10 +197,8 @@ def test_what_follows_from_a_setting_follows_from_the_one_that_replaces_it(small
     settings = read_json(small / "data/config.json")
     assert settings["max_seq_length"] == 32
     assert settings["max_predictions_per_seq"] is None
-    said = run(
-        *("make-data", "--config", small / "data/config.json"),
-        *("--max-seq-length", 64, "--output", tmp_path / "d"),
-    )
+    given = ("--config", small / "data/config.json", "--max-seq-length", 64)
+    said = run("make-data", *given, "--output", tmp_path / "d")
     assert "derived: --max-predictions-per-seq 10 --num-shards 8\n" in said
 
 
@@ -267,27 +257,18 @@ def test_text_vocabulary_and_data_set_may_all_be_on_storage(small, memory, tmp_p
         *("--dupe-factor", 2, "--eval-fraction", EVAL_FRACTION),
         *("--output", "memory://bucket/data"),
     )
-    said = run(*command)
-    assert said.splitlines()[-1].startswith(
-        "next: albert pretrain --data memory://bucket/data --output run"
-    )
-    made = {
-        path.removeprefix("memory://bucket/data/"): data
-        for path, data in memory.items()
-        if path.endswith(".tfrecord")
-    }
+    *_, last = run(*command).splitlines()
+    assert last.startswith("next: albert pretrain --data memory://bucket/data --output run")
+    shards = {path: data for path, data in memory.items() if path.endswith(".tfrecord")}
+    made = {path.removeprefix("memory://bucket/data/"): data for path, data in shards.items()}
     folder = small / "data"
-    assert made == {
-        name: (folder / name).read_bytes()
-        for name in contents(folder)
-        if name.endswith(".tfrecord")
-    }
+    names = [name for name in contents(folder) if name.endswith(".tfrecord")]
+    assert made == {name: (folder / name).read_bytes() for name in names}
     record = json.loads(memory["memory://bucket/data/config.json"])
     assert record["text"] == ["memory://bucket/text"]
     assert record["vocab"] == "memory://bucket/vocab"
     # What a job leaves that is killed after its manifest, before its end.
     memory["memory://bucket/data/.work/split-00000.json"] = b"{}"
-    assert run(*command).splitlines()[-1] == (
-        "memory://bucket/data is finished already; nothing to do."
-    )
+    *_, last = run(*command).splitlines()
+    assert last == "memory://bucket/data is finished already; nothing to do."
     assert not [path for path in memory if "/.work/" in path]

@@ -53,10 +53,9 @@ def test_a_file_of_settings_wins_over_a_recipe_and_flags_over_both(tmp_path, ord
 
 @pytest.fixture
 def command(small, tmp_path):
-    return (
-        *("pretrain", "--data", small / "data", "--output", tmp_path / "run"),
-        *(*LITTLE_MODEL, "--steps", 2, "--batch-size", 2, "--eval-examples", 2),
-    )
+    few = ("--steps", 2, "--batch-size", 2, "--eval-examples", 2)
+    places = ("--data", small / "data", "--output", tmp_path / "run")
+    return ("pretrain", *places, *LITTLE_MODEL, *few)
 
 
 def test_a_run_failing_before_a_checkpoint_keeps_what_it_measured(command, tmp_path, monkeypatch):
@@ -66,10 +65,8 @@ def test_a_run_failing_before_a_checkpoint_keeps_what_it_measured(command, tmp_p
     said = refused(*command, *overflowing, code=1)
     assert said.endswith(f"; what was measured is in {folder}/metrics.jsonl.\n")
     assert json.loads((folder / "config.json").read_bytes())["learning_rate"] == 9e18
-    splits = [
-        json.loads(line)["split"] for line in (folder / "metrics.jsonl").read_text().splitlines()
-    ]
-    assert splits[0] == "eval"
+    first, *_ = (folder / "metrics.jsonl").read_text().splitlines()
+    assert json.loads(first)["split"] == "eval"
     # It is no run to continue, so other settings may take its place.
     monkeypatch.setattr(pretrain, "train", lambda *_, **__: None)
     said = run(*command)

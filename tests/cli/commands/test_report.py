@@ -10,11 +10,8 @@ from tests.commands import refused, run
 from tests.runs import write_records
 
 BROWSERS = (
-    "chromium",
-    "chromium-browser",
-    "chromium-headless-shell",
-    "google-chrome",
-    "chrome-headless-shell",
+    *("chromium", "chromium-browser", "chromium-headless-shell"),
+    *("google-chrome", "chrome-headless-shell"),
 )
 
 

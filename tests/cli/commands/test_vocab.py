@@ -91,12 +91,8 @@ def test_the_next_command_is_said_last_and_quoted_for_the_shell(small, tmp_path)
         f"next: albert make-data --text {small / 'text'} --vocab '{output}' --output "
     )
     assert contents(output) == [
-        "config.json",
-        "manifest.json",
-        "spiece.model",
-        "spiece.vocab",
-        "tokenizer.json",
-        "tokenizer_config.json",
+        *("config.json", "manifest.json", "spiece.model", "spiece.vocab"),
+        *("tokenizer.json", "tokenizer_config.json"),
     ]
 
 

@@ -163,9 +163,8 @@ def test_a_kept_token_and_another_one_are_told_apart():
 
 
 def test_cells_are_spelled_for_people():
-    table = Table(
-        title="t", columns=("a", "b", "c", "d", "e"), rows=(("x", 12345, 0.25, 31441.2, None),)
-    )
+    row = ("x", 12345, 0.25, 31441.2, None)
+    table = Table(title="t", columns=tuple("abcde"), rows=(row,))
     text = page([Section(title="s", kind="Run", parts=(table,))])
     assert re.findall(r"<td>([^<]*)", text) == ["12,345", "0.2500", "31,441", "–"]
 

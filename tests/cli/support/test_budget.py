@@ -47,10 +47,8 @@ def machine(monkeypatch):
 
 
 def command_of(small, folder):
-    return (
-        *("pretrain", "--data", small / "data", "--output", folder / "run"),
-        *("--eval-examples", 2, "--batch-size", 2),
-    )
+    few = ("--eval-examples", 2, "--batch-size", 2)
+    return ("pretrain", "--data", small / "data", "--output", folder / "run", *few)
 
 
 @pytest.fixture
@@ -273,10 +271,8 @@ def test_why_the_larger_of_two_models_is_chosen_is_said(small, monkeypatch):
 
 def test_a_text_that_would_be_read_very_often_is_told(small, monkeypatch):
     take(monkeypatch, 5.0)
-    long, short = (
-        run("plan", "--data", small / "data", "--model", "tiny", "--budget", budget)
-        for budget in ("24h", "1m")
-    )
+    tiny = ("plan", "--data", small / "data", "--model", "tiny")
+    long, short = (run(*tiny, "--budget", budget) for budget in ("24h", "1m"))
     sentence = "what more than 8 times are worth depends on the text"
     assert (sentence in long, sentence in short) == (True, False)
 

@@ -220,9 +220,8 @@ def test_the_screen_before_training_shows_what_was_read(tmp_path, asked):
     path = tmp_path / "file"
     path.write_text(content)
     kind, *flags = asked.split()
-    columns = {
-        flag[2:].replace("-", "_"): name for flag, name in zip(flags[::2], flags[1::2], strict=True)
-    }
+    named = zip(flags[::2], flags[1::2], strict=True)
+    columns = {flag[2:].replace("-", "_"): name for flag, name in named}
     paths = TaskPaths(train=(str(path),), evaluation=(str(path),), test=())
     spec = with_columns(task_called(kind), columns)
     said = []
