@@ -50,9 +50,6 @@ RECORDS = "".join(map(record, range(100, 150)))
 WROTE = [f"Ada wrote {number}." for number in range(100, 150)]
 
 
-# What is cut off, or damaged, costs no more than itself.
-
-
 @pytest.mark.parametrize("pack", [lzma.compress, zstandard.compress])
 def test_a_file_of_which_only_the_first_bytes_arrived_is_damaged(tmp_path, pack):
     (tmp_path / "rows").write_bytes(pack(RECORDS.encode())[:12])
@@ -81,9 +78,6 @@ def test_a_damaged_row_group_costs_no_other(tmp_path):
     assert counts == {"damaged row group": 1}
 
 
-# What is no text, or not what it is given for, is refused in one sentence.
-
-
 def test_an_unreadable_file_is_named(tmp_path, monkeypatch):
     path = tmp_path / "novel.txt"
     path.write_text("Ada wrote.")
@@ -93,9 +87,6 @@ def test_an_unreadable_file_is_named(tmp_path, monkeypatch):
 
     monkeypatch.setattr("pathlib.Path.open", refuse)
     assert refusal(read, "books", path) == f"{path} cannot be read: Permission denied."
-
-
-# What is odd inside a text is counted, and the text kept.
 
 
 def test_lines_that_are_not_utf8_are_read_as_windows_1252_and_zero_bytes_go(tmp_path):
@@ -139,8 +130,7 @@ def read_measured(kind, path, *, documents):
         text=True,
         check=True,
     )
-    characters, megabytes = map(int, result.stdout.split())
-    return characters, megabytes
+    return map(int, result.stdout.split())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")

@@ -144,10 +144,7 @@ def test_sentences_without_a_blank_line_have_no_documents():
 
 
 def test_a_paragraph_has_single_spaces():
-    assert split_paragraphs(" He\tcame \n  late.\n\u00a0\n\n\nWhy? ")[0] == [
-        "He came late.",
-        "Why?",
-    ]
+    assert split_paragraphs(" He\tcame \n  late.\n\u00a0\n\nWhy? ")[0] == ["He came late.", "Why?"]
 
 
 def test_lines_of_scripts_without_spaces_are_joined_without_one():

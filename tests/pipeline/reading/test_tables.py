@@ -56,10 +56,7 @@ TABLES = {
         b"id,text,,\n1,Ada wrote.,,\n2,He came, late.,\n3,Ada wrote.\n",
         [ADA, MORE_CELLS, ADA],
     ),
-    "a row without the cell has no text": (
-        b"id,text\n1\n2,\n3,Ada wrote.\n",
-        [NO_TEXT, NO_TEXT, ADA],
-    ),
+    "a row without a cell has no text": (b"id,text\n1\n2,\n3,Ada wrote.", [NO_TEXT, NO_TEXT, ADA]),
     "white space around a column is not its name": (
         b"id, text , title\n1,Ada wrote.,A\n",
         [TextRow("Ada wrote.", "A")],
@@ -84,11 +81,7 @@ TABLES = {
     "code beside a name may have tabs as many as a row, where others have fewer": (
         b'name\ttext\na.py\t"x = 1\ny\t= 2"\nb.py\t"import os\n\nos.walk()"\n'
         b'c.py\t"def\tf():\nreturn\t1"\n',
-        [
-            TextRow("x = 1\ny\t= 2"),
-            TextRow("import os\n\nos.walk()"),
-            TextRow("def\tf():\nreturn\t1"),
-        ],
+        [*map(TextRow, ("x = 1\ny\t= 2", "import os\n\nos.walk()", "def\tf():\nreturn\t1"))],
     ),
     "verse beside a name may have a comma in each line": (
         b'name,text\nDawn,"Light, and\n%bdark"\nDusk,"One.\nTwo."\n' % (b"day, and\n" * 30),
@@ -97,6 +90,18 @@ TABLES = {
     "verse beside a number may have a comma in each line": (
         b'id,text\n1,"Light\n%bnight, day"\n2,So.\n' % (b"day, and\n" * 30),
         [TextRow("Light\n" + "day, and\n" * 30 + "night, day"), TextRow("So.")],
+    ),
+    "rows are rows though marks join them": (
+        b'id\ttext\n1\t"Ada wrote.\n2\tI read."\n3\t"One\nTwo."\n',
+        [TextRow('"Ada wrote.'), TextRow('I read."'), TextRow("One\nTwo.")],
+    ),
+    "rows without a number are too, unless some other surely is quoted": (
+        b'by\ttext\nAda\t"I wrote.\nBo\tI read."\nAda\t"So."\n',
+        [TextRow('"I wrote.'), TextRow('I read."'), TextRow("So.")],
+    ),
+    "as are many that two marks join": (
+        b'by,text\nAda,"I wrote.\n%bBo,I left."\n' % (b"Bo,I read.\n" * 20),
+        [TextRow('"I wrote.'), *[TextRow("I read.")] * 20, TextRow('I left."')],
     ),
     "an empty table has no rows": (b"", []),
     "a header alone has no rows": (b"id,text\n", []),
@@ -140,18 +145,9 @@ UNFIT = {
         '5,"He said "no" aloud."\n6,So.\n',
         ['He said "no" aloud.', "So."],
     ),
-    "marks after a backslash": (
-        '5,"He said \\"no\\",\nand left."\n6,So.\n',
-        ['He said "no",\nand left.', "So."],
-    ),
-    "white space after a quoted cell": (
-        '5,"Ada, she\nwrote." \n6,So.\n',
-        ["Ada, she\nwrote. ", "So."],
-    ),
-    "a quoted cell that the file cuts off": (
-        '5,"Ada wrote\nand wrote\nand',
-        ["Ada wrote\nand wrote\nand"],
-    ),
+    "marks after a backslash": ('5,"I said \\"no\\",\nso."\n6,So.\n', ['I said "no",\nso.', "So."]),
+    "a space after a quoted cell": ('5,"Ada, she\nwent." \n6,So.\n', ["Ada, she\nwent. ", "So."]),
+    "a quoted cell that the file cuts off": ('5,"Ada wrote\nand\nand', ["Ada wrote\nand\nand"]),
 }
 
 
@@ -160,25 +156,6 @@ def test_a_row_whose_marks_do_not_fit_takes_no_other_along(kind):
     rows, texts = UNFIT[kind]
     found = rows_of(f"id,text\n{rows}".encode())
     assert [row.text for row in found] == texts
-
-
-@pytest.mark.parametrize(
-    ("table", "texts"),
-    [
-        (
-            b'id\ttext\n1\t"Ada wrote.\n2\tI read."\n3\t"One\nTwo."\n',
-            ['"Ada wrote.', 'I read."', "One\nTwo."],
-        ),
-        # Without a number, unless some other row surely is quoted.
-        (b'by\ttext\nAda\t"I wrote.\nBo\tI read."\nAda\t"So."\n', ['"I wrote.', 'I read."', "So."]),
-        (
-            b'by,text\nAda,"I wrote.\n%bBo,I left."\n' % (b"Bo,I read.\n" * 20),
-            ['"I wrote.', *["I read."] * 20, 'I left."'],
-        ),
-    ],
-)
-def test_rows_are_rows_though_marks_join_them(table, texts):
-    assert [row.text for row in rows_of(table)] == texts
 
 
 def test_megabytes_of_marks_that_open_and_close_take_seconds_at_most():
@@ -318,14 +295,11 @@ def test_a_key_may_lie_in_another_or_have_a_dot():
     assert json_rows_of(lines, key="a.b") == [TextRow("one"), Dropped("no text")]
 
 
-def test_a_line_starts_a_document_by_its_sentence():
+def test_a_line_starts_a_document_by_its_sentence_as_it_is_read():
     starts = functools.partial(starts_sentence_record, key="text")
     assert starts(b'{"text": "all rights reserved ."}')
     assert not starts(b'{"text": "he nodded ."}')
     assert not starts(b'{"text": "all rights res')
-
-
-def test_a_line_starts_a_document_by_its_sentence_as_it_is_read():
     line = rb'{"text": "of this \ud83d book all rights\u0000 reserved ."}'
     assert json_rows_of(line) == [TextRow("of this ? book all rights reserved .")]
-    assert starts_sentence_record(line, key="text")
+    assert starts(line)

@@ -71,10 +71,7 @@ WRITERS = {
                 "content": "El Sr. Ruiz llegó tarde.\nNadie lo esperaba. ¿Por qué?",
                 "metadata": {"identification": {"label": "es", "prob": 0.98}},
             },
-            {
-                "content": "Hoy llueve.",
-                "metadata": {"identification": {"label": "es", "prob": 0.9}},
-            },
+            {"content": "Llueve.", "metadata": {"identification": {"label": "es", "prob": 0.9}}},
         ),
         (2, 3, 4),
     ),
@@ -99,10 +96,7 @@ WRITERS = {
         ),
         (1, 2, 3),
     ),
-    "data-00000-of-00001.arrow": (
-        arrow("雨が降った。彼は帰った。", "彼女は「なぜ？」と聞いた。"),
-        (2, 2, 3),
-    ),
+    "data.arrow": (arrow("雨が降った。彼は帰った。", "彼女は「なぜ？」と聞いた。"), (2, 2, 3)),
 }
 
 
@@ -113,7 +107,7 @@ def test_a_file_has_what_a_person_counts_in_it(name, tmp_path):
     path.write_bytes(content)
     kind = "wikipedia" if name.startswith("wiki") else "text"
     key = {"text_key": "content"} if "meta" in name else {}
-    language = {"de.txt": "de", "data-00000-of-00001.arrow": "ja"}.get(name)
+    language = {"de.txt": "de", "data.arrow": "ja"}.get(name)
     file = find(path, kind, language=language, **key)
     documents = [
         split_sentences(document, language=document.language or file.language)
