@@ -79,11 +79,7 @@ def test_an_answer_in_a_column_of_its_own_stands_where_the_next_column_says(tmp_
     rows = "Ada is Ada.,Who?,Ada,7\nAda is Ada.,Who?,Ada,7.0\nBo is.,Who?,,\n"
     content = f"context,question,answer_text,answer_start\n{rows}"
     file = read(tmp_path, content, task="answer")
-    assert [example.answers for example in file.examples] == [
-        (Answer("Ada", 7),),
-        (Answer("Ada", 7),),
-        (),
-    ]
+    assert [example.answers for example in file.examples] == [(Answer("Ada", 7),)] * 2 + [()]
     assert file.remarks == ()
 
 
@@ -195,15 +191,12 @@ def test_options_in_a_cell_are_a_list_or_an_object(tmp_path, cell):
 
 @pytest.mark.parametrize(
     "cell",
-    [
-        '"{""text"": [""Ada""], ""answer_start"": [0]}"',
-        '"[{""text"": ""Ada"", ""answer_start"": 0}]"',
-    ],
+    ['"{""text"": [""A""], ""answer_start"": [0]}"', '"[{""text"": ""A"", ""answer_start"": 0}]"'],
 )
 def test_answers_of_squad_in_a_cell_are_read(tmp_path, cell):
-    rows = f"id,context,question,answers,is_impossible\n1,Ada ran,Who?,{cell},False\n"
+    rows = f"id,context,question,answers,is_impossible\n1,A ran,Who?,{cell},False\n"
     (example,) = read(tmp_path, rows, task="answer").examples
-    assert example.answers == (Answer("Ada", 0),)
+    assert example.answers == (Answer("A", 0),)
 
 
 def test_numbers_beside_options_say_which_is_right_and_name_none(tmp_path):

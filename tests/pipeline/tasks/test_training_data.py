@@ -180,9 +180,7 @@ def test_a_label_that_one_text_alone_has_is_trained_on():
         for n in range(400)
     ]
     train, held_out = hold_out(examples)
-    assert {label for e in train for label in e.labels} == {
-        label for e in examples for label in e.labels
-    }
+    assert {one for e in train for one in e.labels} == {one for e in examples for one in e.labels}
     assert {e.labels for e in held_out} == {("common",)}
 
 
@@ -201,9 +199,7 @@ def test_too_few_examples_to_hold_some_out_are_refused():
         "4 training examples are too few to hold out a tenth of them: no label has "
         "more than 2 different texts; give some to choose by with --eval."
     )
-    same = [
-        dataclasses.replace(example, label=None, text="One passage.") for example in GOOD_AND_BAD
-    ]
+    same = [dataclasses.replace(each, label=None, text="One passage.") for each in GOOD_AND_BAD]
     with pytest.raises(AlbertError, match="there are no more than 1 different text;"):
         hold_out(same)
 
