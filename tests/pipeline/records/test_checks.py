@@ -54,6 +54,11 @@ def test_nothing_is_wrong_with_good_records():
 OUTSIDE = "has a token that the vocabulary does not have"
 MASKED = "has a masked token that is special or that the vocabulary does not have"
 PLACE = "has a masked place outside its text"
+ORDER = "has masked places that do not ascend"
+MASK, WEIGHTS = (
+    f"has {name} that are not ones followed by zeros"
+    for name in ("input_mask", "masked_lm_weights")
+)
 
 
 @pytest.mark.parametrize(
@@ -76,14 +81,8 @@ PLACE = "has a masked place outside its text"
         ({"masked_lm_positions": [0]}, PLACE),
         ({"masked_lm_positions": [-1]}, PLACE),
         ({"masked_lm_positions": [HUGE]}, PLACE),
-        (
-            {"masked_lm_positions": [2, 1], "masked_lm_ids": [7, 7]},
-            "has masked places that do not ascend",
-        ),
-        (
-            {"masked_lm_positions": [2, 2], "masked_lm_ids": [7, 7]},
-            "has masked places that do not ascend",
-        ),
+        ({"masked_lm_positions": [2, 1], "masked_lm_ids": [7, 7]}, ORDER),
+        ({"masked_lm_positions": [2, 2], "masked_lm_ids": [7, 7]}, ORDER),
         ({"masked_lm_ids": []}, "has 1 masked places and 0 labels"),
         ({"next_sentence_labels": [2]}, "has a label that is neither 0 nor 1"),
         ({"next_sentence_labels": [-1]}, "has a label that is neither 0 nor 1"),
@@ -98,14 +97,8 @@ def test_a_bad_record_has_its_problem_named(change, expected):
     [
         # A short row was once accepted by training and refused by --verify.
         ({"input_ids": TEXT["input_ids"]}, "has 6 values of input_ids, which takes 8"),
-        (
-            {"input_mask": [1, 1, 1, 0, 1, 1, 0, 0]},
-            "has input_mask that are not ones followed by zeros",
-        ),
-        (
-            {"input_mask": [HUGE, 1, 1, 1, 1, 1, 0, 0]},
-            "has input_mask that are not ones followed by zeros",
-        ),
+        ({"input_mask": [1, 1, 1, 0, 1, 1, 0, 0]}, MASK),
+        ({"input_mask": [HUGE, 1, 1, 1, 1, 1, 0, 0]}, MASK),
         ({"input_mask": [0] * 8}, "has input_ids after the end of its text"),
         ({"input_ids": [2, 7, 4, 3, 9, 3, 0, 9]}, "has input_ids after the end of its text"),
         (
@@ -116,14 +109,8 @@ def test_a_bad_record_has_its_problem_named(change, expected):
             {"token_boundary": [5, 1, 0, 1, 1, 1, 0, 0]},
             "has a token_boundary that is neither 0 nor 1",
         ),
-        (
-            {"masked_lm_weights": [float("nan"), 0.0]},
-            "has masked_lm_weights that are not ones followed by zeros",
-        ),
-        (
-            {"masked_lm_weights": [0.5, 0.0]},
-            "has masked_lm_weights that are not ones followed by zeros",
-        ),
+        ({"masked_lm_weights": [float("nan"), 0.0]}, WEIGHTS),
+        ({"masked_lm_weights": [0.5, 0.0]}, WEIGHTS),
         ({"masked_lm_positions": [2, 3]}, "has masked_lm_positions after the end of its text"),
         ({"masked_lm_positions": [-1, 0]}, PLACE),
     ],

@@ -356,10 +356,7 @@ SECOND = {
 @pytest.mark.parametrize("layout", ["compact", "padded"])
 def test_masked_tokens_are_put_back(layout):
     text = unmasked([record_of(FIRST, layout), record_of(SECOND, layout)], layout)
-    assert [row.tolist() for row in text.rows] == [
-        [CLS_ID, 10, 11, 13, SEP_ID],
-        [CLS_ID, 20, SEP_ID],
-    ]
+    assert [r.tolist() for r in text.rows] == [[CLS_ID, 10, 11, 13, SEP_ID], [CLS_ID, 20, SEP_ID]]
     assert text.shown.tolist() == [*FIRST["input_ids"], *SECOND["input_ids"]]
     assert text.is_masked.tolist() == [*map(bool, [0, 1, 0, 1, 0, 0, 1, 0])]
     assert text.offsets.tolist() == [0, 5, 8]

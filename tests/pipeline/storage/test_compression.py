@@ -19,11 +19,8 @@ from pipeline.storage.compression import (
     recognise_compression,
 )
 
-PACK = {
-    "gz": gzip.compress,
-    "xz": lzma.compress,
-    "zst": zstandard.ZstdCompressor(write_checksum=True).compress,
-}
+with_checksum = zstandard.ZstdCompressor(write_checksum=True).compress
+PACK = {"gz": gzip.compress, "xz": lzma.compress, "zst": with_checksum}
 TEXT = b"".join(b"%d: he came and she left.\n" % number for number in range(100_000))
 
 packed = functools.cache(lambda compression: PACK[compression](TEXT))
@@ -165,10 +162,7 @@ FILES = {
         (LONG, 1),
     ),
     "a file that is cut off keeps its whole streams": ([FILE[:-40]], (b"".join(TEXTS[:-1]), 1)),
-    "what stands after the last stream is counted": (
-        [STREAMS[3] + b"BZh9 is no header"],
-        (TEXTS[3], 1),
-    ),
+    "what follows the last stream is counted": ([STREAMS[3] + b"BZh9 is no header"], (TEXTS[3], 1)),
     "zeros after it are padding": ([STREAMS[3] + bytes(100)], (TEXTS[3], 0)),
 }
 

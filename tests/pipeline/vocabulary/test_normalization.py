@@ -235,10 +235,8 @@ def test_an_accented_letter_can_be_written_with_one_or_more_marks():
 
 def made_for(text, *, keep_accents=True, cased=False, language=""):
     """The normalization of a vocabulary of this text, applied to it."""
-    normalize = normalization_of_text(
-        [text], cased=cased, keep_accents=keep_accents, language=language
-    )
-    return "".join(map(normalize, text))
+    made = normalization_of_text([text], cased=cased, keep_accents=keep_accents, language=language)
+    return "".join(map(made, text))
 
 
 @pytest.mark.parametrize(

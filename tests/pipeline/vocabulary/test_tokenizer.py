@@ -177,7 +177,5 @@ def test_a_mark_between_letters_is_inside_of_their_word(pieces, words):
     ids = np.array([len(SPECIAL_TOKENS) + found.index(piece) for piece in pieces.split()])
     shown = pieces.split()
     starts = load_tokenizer(model).starts(ids).tolist()
-    joined = "".join(
-        f" {piece}" if start else piece for piece, start in zip(shown, starts, strict=True)
-    )
+    joined = "".join(f" {one}" if start else one for one, start in zip(shown, starts, strict=True))
     assert joined.split() == words

@@ -11,12 +11,8 @@ from schemas.example import SPACE
 from schemas.files import write_json
 
 JAPANESE = [
-    *(
-        "今日は港に船が着いた。",
-        "誰も手を振らなかった。",
-        "学校はPythonの入門を教える。",
-        "彼はTensorFlowで模型を訓練した。",
-    ),
+    *("今日は港に船が着いた。", "誰も手を振らなかった。"),
+    *("学校はPythonの入門を教える。", "彼はTensorFlowで模型を訓練した。"),
     *("東京 (Tokyo) は2019年に雨だった。", "Python for beginners.", "「雨だったのか？」"),
 ]
 THAI = ["วันนี้ อากาศดี มาก", "ผมไปตลาด ซื้อปลา", "ร้าน Python เปิด 9 โมง"]

@@ -99,9 +99,7 @@ def test_the_special_pieces_are_the_only_added_tokens(model):
 
 def test_the_pieces_are_those_of_the_model(model, tokenizer):
     vocab = writing.tokenizer_json(model)["model"]["vocab"]
-    assert [piece for piece, _ in vocab] == [
-        tokenizer.piece(i) for i in range(tokenizer.vocab_size)
-    ]
+    assert [p for p, _ in vocab] == [tokenizer.piece(i) for i in range(tokenizer.vocab_size)]
 
 
 def test_the_rules_for_two_characters_come_before_those_for_one(model):
