@@ -129,9 +129,7 @@ def test_what_is_left_out_is_ranked(manifest):
 
 def test_many_inputs_are_added_up_from_the_smallest(small, tmp_path, manifest):
     source = {"kind": "text", "format": "prose", "language": "en", "sha256": "f" * 64}
-    inputs = tuple(
-        source | {"name": f"{size}.txt", "bytes": size} for size in range(1, MOST_INPUTS + 3)
-    )
+    inputs = tuple(source | {"name": f"{n}.txt", "bytes": n} for n in range(1, MOST_INPUTS + 3))
     data = shutil.copytree(small / "data", tmp_path / "data")
     edit_manifest(data / MANIFEST, lambda values: values.update(inputs=inputs))
     tables = dataset_section(data, title="data", examples=0).tables

@@ -21,14 +21,12 @@ SMALL = DataConfig(max_seq_length=64).resolved(input_bytes=0)
 TRAIN = Shard(split="train", index=0, num_shards=1, copies=2)
 
 words = st.sampled_from(
-    ["the", "statement", "is", "evaluated", "(", "x", "1984", "привет", "日本語", "ก"]
+    ["the", "statement", "is", "evaluated", "(", "1984", "привет", "日本語", "ก"]
 )
 nasty_words = words | st.sampled_from(["z" * 600, "x1" * 200, "☃", "\u0301"])
 text_sentences = st.lists(words | nasty_words, max_size=12).map(" ".join)
 texts = st.lists(text_sentences, min_size=1, max_size=6).map("\n".join)
-text_documents = st.lists(texts, min_size=1, max_size=3).map(
-    lambda batch: [document(text) for text in batch]
-)
+text_documents = st.lists(texts, min_size=1, max_size=3).map(lambda batch: [*map(document, batch)])
 
 
 def document(text):
@@ -232,9 +230,7 @@ def test_neither_order_nor_duplicates_of_documents_show_in_the_files(
 
 
 def test_parts_of_one_document_in_any_shards_are_counted_as_one(tokenizer, tmp_path):
-    parts = [
-        ShardDocument(bytes(15) + bytes([n]), f"It is the statement {n}.", n == 0) for n in range(3)
-    ]
+    parts = [ShardDocument(bytes(15) + bytes([n]), f"It is number {n}.", n == 0) for n in range(3)]
     (other,) = [document("The statement is evaluated.")]
     first, second = (
         files_of(
@@ -264,14 +260,12 @@ def test_of_two_segmentations_of_the_same_text_the_order_does_not_decide(tokeniz
 
 
 @pytest.mark.parametrize("size", [1, 7])
-@pytest.mark.parametrize(
-    "limit", ["examples.examples.BATCH_ROWS", "dataset.shard.ENCODE_SENTENCES"]
-)
+@pytest.mark.parametrize("most", ["examples.examples.BATCH_ROWS", "dataset.shard.ENCODE_SENTENCES"])
 def test_what_is_done_together_does_not_show_in_the_files(
-    limit, size, tokenizer, topics, tmp_path, monkeypatch
+    most, size, tokenizer, topics, tmp_path, monkeypatch
 ):
     expected = files_of(topics[:5], tmp_path, tokenizer=tokenizer)
-    monkeypatch.setattr(f"pipeline.{limit}", size)
+    monkeypatch.setattr(f"pipeline.{most}", size)
     assert files_of(topics[:5], tmp_path, tokenizer=tokenizer) == expected
 
 

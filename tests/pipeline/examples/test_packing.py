@@ -38,23 +38,14 @@ def cut_after(places, at):
 
 # Sentences by the tokens of their words, and the ranges of sequences of 20 tokens.
 PACKED = {
-    "sentences that fill a sequence end it": (
+    "a full sequence ends with its sentence": (
         [[1] * 10, [1] * 10, [1] * 15, [1] * 5],
         [(0, 20), (20, 40)],
     ),
     "a sentence that does not fit opens the next": ([[1] * 15, [1] * 15], [(0, 15), (15, 30)]),
-    "a sentence longer than a sequence is cut where a word starts": (
-        [[3] * 8],
-        [(0, 18), (18, 24)],
-    ),
-    "the rest of a sentence that is cut opens the next": (
-        [[1] * 25, [1] * 10],
-        [(0, 20), (20, 35)],
-    ),
-    "a sentence of one word is followed by a part of one that does not fit": (
-        [[2], [1] * 30],
-        [(0, 20), (20, 32)],
-    ),
+    "a sentence longer than a sequence is cut where words start": ([[3] * 8], [(0, 18), (18, 24)]),
+    "the rest of a cut sentence opens the next": ([[1] * 25, [1] * 10], [(0, 20), (20, 35)]),
+    "one word is followed by a part of what does not fit": ([[2], [1] * 30], [(0, 20), (20, 32)]),
     "the last sequence is as long as what is left": ([[1] * 25], [(0, 20), (20, 25)]),
     "a last word alone joins its predecessor": ([[1] * 17, [2]], [(0, 19)]),
     "a last word alone takes a word from a full predecessor": ([[1] * 21], [(0, 19), (19, 21)]),

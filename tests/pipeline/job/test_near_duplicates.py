@@ -12,6 +12,7 @@ from pipeline.job.repeats import Signed
 from pipeline.reading.inputs import find_held_out, find_inputs
 from schemas.config import DataConfig
 from schemas.manifest import read_manifest
+from tests.commands import contents
 from tests.pipeline.job.jobs import run_job
 
 WORDS = 150
@@ -66,10 +67,8 @@ def run(documents, model, folder, *, choice, files=1, held_out=(), eval_fraction
 
 
 def records(output):
-    return {
-        str(path.relative_to(output)): path.read_bytes()
-        for path in sorted(output.rglob("*.tfrecord"))
-    }
+    names = (name for name in contents(output) if name.endswith(".tfrecord"))
+    return {name: (output / name).read_bytes() for name in names}
 
 
 def documents_of(manifest):

@@ -100,10 +100,7 @@ def test_what_repeats_is_found_with_few_files_open_in_parts_of_any_size(
     monkeypatch.setattr(repeats, "TOGETHER", together)
     monkeypatch.setattr(repeats, "PAIRS_TOGETHER", together)
     words = topics[0].text.split()
-    texts = [
-        " ".join([*random.Random(page // 2).choices(words, k=60), f"{page}."])
-        for page in range(PAGES)
-    ]
+    texts = [" ".join([*random.Random(n // 2).choices(words, k=60), f"{n}."]) for n in range(PAGES)]
     path = tmp_path / "pages.jsonl"
     path.write_text("".join(json.dumps({"text": f"Menu\n\n{text}"}) + "\n" for text in texts))
     job = plan_job(

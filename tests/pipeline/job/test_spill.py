@@ -37,21 +37,13 @@ def spilled(chunks, output):
     """What each shard reads of some chunks."""
     for number, chunk in enumerate(chunks):
         write_spill(chunk, number, output)
-    return {
-        shard: list(spill.read_spills(len(chunks), shard, output=output))
-        for shard in PLAN.shard_numbers()
-    }
+    return {n: list(spill.read_spills(len(chunks), n, output=output)) for n in PLAN.shard_numbers()}
 
 
 def by_shard(chunks):
     return {
-        shard: [
-            document
-            for chunk in chunks
-            for document in chunk
-            if PLAN.shard_of(document.id) == shard
-        ]
-        for shard in PLAN.shard_numbers()
+        n: [one for chunk in chunks for one in chunk if PLAN.shard_of(one.id) == n]
+        for n in PLAN.shard_numbers()
     }
 
 

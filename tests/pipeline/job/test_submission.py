@@ -72,11 +72,7 @@ def test_an_output_that_is_not_seen_for_a_while_ends_nothing(output):
 
 @pytest.mark.parametrize(
     ("runner", "mark", "left"),
-    [
-        ("FlinkRunner", "mine", "ended"),
-        ("FlinkRunner", "another", "mine"),
-        (DATAFLOW, "mine", "mine"),
-    ],
+    [("FlinkRunner", "mine", "ended"), ("FlinkRunner", "new", "mine"), (DATAFLOW, "mine", "mine")],
 )
 def test_a_job_is_ended_unless_the_output_is_that_of_another_command(output, runner, mark, left):
     end_job(output, mark, FLINK._replace(name=runner))
