@@ -88,10 +88,7 @@ def test_the_settings_of_keras_do_not_choose_the_backend(tmp_path):
     ("backend", "sentence"),
     [
         ("torch", "KERAS_BACKEND must be tensorflow or jax, not torch; correct or unset it."),
-        (
-            "no backend",
-            "KERAS_BACKEND must be tensorflow or jax, not no backend; correct or unset it.",
-        ),
+        ("none", "KERAS_BACKEND must be tensorflow or jax, not none; correct or unset it."),
         (
             "jax",
             "KERAS_BACKEND=jax needs JAX, which is not installed; "
