@@ -152,9 +152,8 @@ def test_a_killed_worker_of_an_engine_that_tries_nothing_twice_is_named(
         os.kill(children_of(pool)[-1], signal.SIGKILL)
         assert job.end() == (
             1,
-            "Error: A worker ended in the middle of its work: it was killed, or its "
-            "machine had too little memory. What is finished is kept: run the same "
-            "command again.",
+            "Error: A worker ended in the middle of its work: it was killed, or its machine had "
+            "too little memory. What is finished is kept: run the same command again.",
         )
 
 
@@ -199,9 +198,8 @@ def test_a_job_ends_with_its_command(
             job.process.send_signal(number)
             assert job.end(seconds=SECONDS_TO_END) == (
                 code,
-                "Error: The job was told to end; it does so as soon as its workers "
-                "have finished what they are at. Run the same command again: what is "
-                "finished is kept.",
+                "Error: The job was told to end; it does so as soon as its workers have finished "
+                "what they are at. Run the same command again: what is finished is kept.",
             )
         wait_until(lambda: not is_at_work(engine, folder), seconds=SECONDS)
         assert not (job.output / "manifest.json").exists()

@@ -69,9 +69,8 @@ NO_POOL = (
         (
             HEAP,
             ["FlinkRunner", "--flink_master=node7:8081"],
-            f"{MEMORY}taskmanager.memory.task.heap.size of Flink, "
-            "spark.executor.memory of Spark, or -Xmx of the job server where the "
-            "engine is in it.",
+            f"{MEMORY}taskmanager.memory.task.heap.size of Flink, spark.executor.memory of Spark, "
+            "or -Xmx of the job server where the engine is in it.",
         ),
         (
             f"{HEAP}\nCaused by: io.grpc.StatusRuntimeException: CANCELLED: client cancelled",
@@ -87,9 +86,8 @@ NO_POOL = (
         (
             NO_ROOM,
             ["FlinkRunner"],
-            "The engine has fewer free slots than the job asks for; give a smaller "
-            "--parallelism after --, or start more TaskManagers, and run the same "
-            "command again.",
+            "The engine has fewer free slots than the job asks for; give a smaller --parallelism "
+            "after --, or start more TaskManagers, and run the same command again.",
         ),
         (
             "x\nCaused by: org.apache.beam.vendor.grpc.v1p60p1.io.grpc."

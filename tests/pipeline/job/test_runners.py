@@ -35,9 +35,8 @@ SERVER = "--job_endpoint=localhost:8099"
         (
             "SparkRunner",
             ["--spark_submit_uber_jar", "--spark_rest_url=http://node7:6066"],
-            "--spark_submit_uber_jar leaves the job's jar on this machine, and a "
-            "cluster does not find it; leave it out, and give "
-            "--spark_master_url=spark://HOST:7077.",
+            "--spark_submit_uber_jar leaves the job's jar on this machine, and a cluster does not "
+            "find it; leave it out, and give --spark_master_url=spark://HOST:7077.",
         ),
         (
             "PortableRunner",

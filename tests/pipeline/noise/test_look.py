@@ -218,9 +218,8 @@ PLAIN = {
         ),
         (
             {"longest_document": 2_000_000},
-            "a document has 2,000,000 characters: if its file holds several, put blank "
-            "lines between paragraphs and <|endoftext|> between documents, or give "
-            "JSON lines",
+            "a document has 2,000,000 characters: if its file holds several, put blank lines "
+            "between paragraphs and <|endoftext|> between documents, or give JSON lines",
         ),
         (
             {"near_copy_share": 0.25},

@@ -133,9 +133,8 @@ FILE = {"name": "a.txt", "sha256": "0" * 64, "language": "en"}
             VOCAB,
             {"identity": {"inputs": [FILE]}},
             {"inputs": [FILE | {"language": "de"}]},
-            "holds a vocabulary with other settings: the files of its text, or how they are "
-            "read (such as --language), changed; give another --output, or --overwrite to "
-            "start over.",
+            "holds a vocabulary with other settings: the files of its text, or how they are read "
+            "(such as --language), changed; give another --output, or --overwrite to start over.",
         ),
     ],
 )

@@ -130,9 +130,8 @@ def test_a_number_that_the_training_file_cannot_have_is_refused(tmp_path):
     for first, number in ((0, 3), (1, 0)):
         content = f"{HEADER}a,b,c,d,{number}\n"
         assert refusal(read, tmp_path, content, task="choose", first_option=first) == (
-            f"{tmp_path}/file, line 2: the right answer {number} counts the options "
-            f"from {1 - first}, and the other files of the task count from {first}; "
-            "correct one of them."
+            f"{tmp_path}/file, line 2: the right answer {number} counts the options from "
+            f"{1 - first}, and the other files of the task count from {first}; correct one of them."
         )
 
 

@@ -115,9 +115,8 @@ def test_a_vocabulary_is_a_folder_or_a_file(tmp_path, model):
 def test_the_wordpiece_vocabulary_of_an_import_is_named(tmp_path):
     (tmp_path / "vocab.txt").write_text("[PAD]\n")
     assert refusal(read_model, tmp_path) == (
-        f"{tmp_path}/vocab.txt is not a SentencePiece model, or not a whole one (a "
-        "WordPiece vocabulary or a text file cannot be used); copy it again, or make one with "
-        "albert vocab."
+        f"{tmp_path}/vocab.txt is not a SentencePiece model, or not a whole one (a WordPiece "
+        "vocabulary or a text file cannot be used); copy it again, or make one with albert vocab."
     )
 
 
