@@ -55,10 +55,9 @@ class Job:
     def __init__(self, texts, folder, options, *, output=None):
         self.output, self._log = output or folder / "data", folder / "said"
         command = [*start.PYTHON, "-c", start.ALBERT, *arguments(texts, self.output)]
+        command = [*map(str, (*command, *options))]
         with self._log.open("w") as file:
-            self.process = subprocess.Popen(
-                [*map(str, command), *map(str, options)], cwd=HERE, stderr=file
-            )
+            self.process = subprocess.Popen(command, cwd=HERE, stderr=file)
 
     def await_shard(self):
         """Wait until the first shard is finished."""
@@ -295,15 +294,9 @@ def test_an_engine_without_memory_for_a_shard_names_shards_and_heap(small, start
     one_group = ("--num-shards", 1, "--eval-fraction", 0, "--near-duplicates", "keep")
     # Nothing but the heap is small.
     heap = ("-Xmx100m", "-XX:MaxDirectMemorySize=512m")
-    with start.flink(tmp_path) as options:
-        job = start_job(
-            (
-                *(*one_group, *options),
-                *(f"--job_server_jvm_properties={option}" for option in heap),
-            ),
-            given=(path, small / "vocab"),
-        )
-        code, said = job.end(seconds=SECONDS)
+    options = (*one_group, *start.EMBEDDED["flink"])
+    options += tuple(f"--job_server_jvm_properties={option}" for option in heap)
+    code, said = start_job(options, given=(path, small / "vocab")).end(seconds=SECONDS)
     assert (code, said) == (
         1,
         "Error: The engine ran out of memory. It holds the text of a whole shard, here "
