@@ -75,15 +75,11 @@ def files(texts, model, tmp_path_factory):
 
 
 def test_a_data_set_holds_these_files_and_no_others(files):
+    shards = [f"part-0000{number}-of-00003.tfrecord" for number in range(3)]
     assert list(files) == [
         *("README.md", "eval/copy-00/part-00000-of-00001.tfrecord", "manifest.json"),
-        *("shards/eval-00000.json", "shards/train-00000.json", "shards/train-00001.json"),
-        *("shards/train-00002.json", "spiece.model", "train/copy-00/part-00000-of-00003.tfrecord"),
-        "train/copy-00/part-00001-of-00003.tfrecord",
-        "train/copy-00/part-00002-of-00003.tfrecord",
-        "train/copy-01/part-00000-of-00003.tfrecord",
-        "train/copy-01/part-00001-of-00003.tfrecord",
-        "train/copy-01/part-00002-of-00003.tfrecord",
+        *("shards/eval-00000.json", *(f"shards/train-0000{number}.json" for number in range(3))),
+        *("spiece.model", *(f"train/copy-0{copy}/{shard}" for copy in (0, 1) for shard in shards)),
     ]
 
 
@@ -95,9 +91,7 @@ def documents(texts, model, tmp_path_factory):
 
 def test_of_examples_on_the_fly_the_documents_are_stored_once(files, documents):
     assert [name for name in documents if name.startswith("train/")] == [
-        "train/documents/part-00000-of-00003.tfrecord",
-        "train/documents/part-00001-of-00003.tfrecord",
-        "train/documents/part-00002-of-00003.tfrecord",
+        f"train/documents/part-0000{number}-of-00003.tfrecord" for number in range(3)
     ]
     held_out = "eval/copy-00/part-00000-of-00001.tfrecord"
     assert documents[held_out] == files[held_out]
@@ -177,8 +171,7 @@ def test_what_others_left_does_not_count_as_done(
         seen.append(ProgressReader(PLACE, work=job.shared_folder).poll())
         yield
 
-    inputs = find_inputs({"books": tuple(texts)})
-    job = plan_job(inputs, CONFIG, model=model, output=PLACE)
+    job = plan_job(find_inputs({"books": tuple(texts)}), CONFIG, model=model, output=PLACE)
     job = dataclasses.replace(job, shuffle=shuffle)
     make_data.make_dataset(job, shown=lambda _: shown())
     assert seen == [Progress()]
@@ -277,11 +270,10 @@ def test_what_a_job_of_other_settings_left_is_not_used(files, texts, model, tmp_
 
 
 def test_a_worker_with_other_tools_is_refused(texts, model, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        beam,
-        "tool_versions",
-        lambda config, **given: tool_versions(config, **given) | {"sentencex": "0.1"},
-    )
+    def other(config, **given):
+        return tool_versions(config, **given) | {"sentencex": "0.1"}
+
+    monkeypatch.setattr(beam, "tool_versions", other)
     said = refusal(run, texts, model, tmp_path / "d", shuffle="engine")
     assert said.startswith("A worker has sentencex 0.1, but the job was made with 1")
 
@@ -294,7 +286,6 @@ def test_text_that_is_changed_meanwhile_makes_no_data_set(
 ):
     paths = [shutil.copy(path, tmp_path) for path in texts]
     found = find_inputs({"books": tuple(paths)})
-
     before = getattr(make_data, name)
 
     def change(*given, **others):
@@ -324,7 +315,7 @@ def test_another_seed_gives_other_records_of_the_same_text(files, texts, model, 
     shard = "train/copy-00/part-00000-of-00003.tfrecord"
     assert other[shard] != files[shard]
     before, after = (json.loads(f["manifest.json"]) for f in (files, other))
-    assert before["splits"]["train"]["documents"] == (after["splits"]["train"]["documents"])
+    assert before["splits"]["train"]["documents"] == after["splits"]["train"]["documents"]
 
 
 def test_an_exact_duplicate_is_counted_and_left_out(files):
@@ -353,8 +344,7 @@ def test_nothing_in_the_manifest_depends_on_the_machine(files, texts):
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_error_in_a_worker_is_one_sentence(texts, model, tmp_path, workers):
-    given = {"books": tuple(texts)}
-    found = find_inputs(given)
+    found = find_inputs({"books": tuple(texts)})
     missing = found[3]._replace(path=str(tmp_path / "gone.txt"))
     inputs = [*found[:3], missing]
     settings = {"model": model, "config": CONFIG, "workers": workers}
@@ -426,13 +416,7 @@ from schemas.errors import AlbertError
 from tests.pipeline.job.test_make_data import run
 output, model, texts = sys.argv[1:]
 try:
-    run(
-        json.loads(texts),
-        Path(model).read_bytes(),
-        Path(output),
-        workers=2,
-        chunk_bytes=20000,
-    )
+    run(json.loads(texts), Path(model).read_bytes(), Path(output), workers=2, chunk_bytes=20000)
 except AlbertError as error:
     sys.exit(str(error))
 """
