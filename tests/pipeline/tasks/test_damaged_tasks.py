@@ -18,7 +18,9 @@ from pipeline.tasks.task_files import read_task_file
 from pipeline.tasks.training_data import check_examples, with_labels
 from schemas.errors import AlbertError
 from schemas.task import TaskRecord
+from tests.manifests import places
 from tests.pipeline.tasks.task_file import read
+from tests.pipeline.tasks.test_published import question, squad
 
 FILES = {
     "classify": [{"id": 7, "text": "Good.", "label": 1}, {"text": "Bad.", "label": 0}],
@@ -36,24 +38,7 @@ FILES = {
         "id": "high7.txt",
     },
     "c3": [[["a"], [{"question": "q", "choice": ["a", "b"], "answer": "b"}], "1-2"]],
-    "squad": {
-        "data": [
-            {
-                "paragraphs": [
-                    {
-                        "context": "It is blue.",
-                        "qas": [
-                            {
-                                "id": "1",
-                                "question": "What?",
-                                "answers": [{"text": "blue", "answer_start": 6}],
-                            }
-                        ],
-                    }
-                ]
-            }
-        ]
-    },
+    "squad": json.loads(squad(question("1", "blue", 6), passage="It is blue.")),
     "answer": [
         {
             "id": "1",
@@ -66,16 +51,6 @@ FILES = {
     "cluener": [{"id": 1, "text": "in Rome", "label": {"L": {"Rome": [[3, 6]]}}}],
 }
 OTHERS = (None, 5, -1, 2.5, True, "", "x", [], ["x"], [[]], {}, {"x": [1]}, 10**30)
-
-
-def places(value, path=()):
-    """The path to every value inside a value, itself included."""
-    yield path
-    items = value.items() if isinstance(value, dict) else ()
-    if isinstance(value, list):
-        items = enumerate(value)
-    for key, inner in items:
-        yield from places(inner, (*path, key))
 
 
 def with_value(value, path, new):
