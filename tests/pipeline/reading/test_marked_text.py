@@ -134,10 +134,7 @@ def test_what_two_people_say_is_said_twice():
             ),
             tuple(f"He came {n}." for n in range(8)),
         ),
-        (
-            "[00:00.000 --> 00:02.000]  I came\n[00:02.000 --> 00:03.000]  home.\n",
-            ("I came home.",),
-        ),
+        ("[00:00.000 --> 00:02.000]  I came\n[00:02.000 --> 00:03.000]  home.", ("I came home.",)),
     ],
 )
 def test_what_is_said_in_subtitles_is_read(text, paragraphs):

@@ -6,17 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.documents import Document
-from pipeline.reading.sentences import (
-    CHEAP_CHARACTERS,
-    LONG_SENTENCE_CHARACTERS,
-    MAX_COST_PER_CHARACTER,
-    MAX_SEGMENTED_CHARACTERS,
-    cheap_parts,
-    divide,
-    segmentation_cost,
-    split_long,
-    split_sentences,
-)
+from pipeline.reading import sentences as dividing
+from pipeline.reading.sentences import cheap_parts, divide, segmentation_cost, split_sentences
 
 LANGUAGES = ["en", "de", "ru", "el", "ar", "ja", "th", "zh", "hi", "xx"]
 
@@ -30,11 +21,6 @@ def split(text, language="en"):
     return split_sentences(Document((text,)), language=language)[0]
 
 
-def test_a_paragraph_becomes_its_sentences():
-    document = Document(("He came. She left.", "Why?"))
-    assert split_sentences(document, language="en") == [["He came.", "She left."], ["Why?"]]
-
-
 def test_segmented_paragraphs_are_sentences_already():
     document = Document(("he came . she left .", "why ?"), is_segmented=True)
     assert split_sentences(document, language="en") == [["he came . she left ."], ["why ?"]]
@@ -43,11 +29,11 @@ def test_segmented_paragraphs_are_sentences_already():
 def test_a_long_quotation_is_split_at_its_full_stops():
     speech = "I am telling you this for the last time. " * 20
     sentences = split(f'He said, "{speech.strip()}" and left.')
-    assert max(map(len, sentences)) < LONG_SENTENCE_CHARACTERS
+    assert max(map(len, sentences)) < dividing.LONG_SENTENCE_CHARACTERS
 
 
 def test_a_long_sentence_is_split_behind_closing_marks():
-    assert split_long('"Come in. (Sit down!) He said; so I did … well.') == [
+    assert dividing.split_long('"Come in. (Sit down!) He said; so I did … well.') == [
         *('"Come in.', "(Sit down!)", "He said;", "so I did …", "well.")
     ]
 
@@ -77,12 +63,12 @@ def test_the_segmenter_gets_only_text_that_is_short_or_cheap(unit, monkeypatch):
     assert "".join(parts) == text
     for part in parts:
         cost = segmentation_cost(part) / len(part)
-        assert len(part) <= CHEAP_CHARACTERS or cost <= MAX_COST_PER_CHARACTER
+        assert len(part) <= dividing.CHEAP_CHARACTERS or cost <= dividing.MAX_COST_PER_CHARACTER
 
 
 def test_the_segmenter_gets_no_paragraph_beyond_all_measure():
     parts = list(cheap_parts("word " * 500_000))
-    assert max(map(len, parts)) <= MAX_SEGMENTED_CHARACTERS
+    assert max(map(len, parts)) <= dividing.MAX_SEGMENTED_CHARACTERS
     assert "".join(parts) == "word " * 500_000
 
 
