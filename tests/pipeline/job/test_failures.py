@@ -49,7 +49,7 @@ OF_PYTHON = (
     "recent call last):\n  File x\nOSError: [Errno 28] No space left on device "
     "[while running 'MakeData/BuildGroup']\n\n\tat org.apache.beam.x"
 )
-POOL = ("--environment_type=EXTERNAL", "--environment_config=localhost:50000")
+POOL = ["FlinkRunner", "--environment_type=EXTERNAL", "--environment_config=localhost:50000"]
 NO_POOL = (
     "No workers answer at localhost:50000; start albert worker --address "
     "localhost:50000 on every machine of the cluster and run the same command again."
@@ -109,14 +109,10 @@ HERE = f"{MEMORY}--job_server_jvm_properties=-Xmx4g after --."
             "read of one shard; give --num-shards 9 and --overwrite, or more of "
             "taskmanager.memory.managed.size in Flink's config.yaml.",
         ),
-        (
-            "java.net.ConnectException: finishConnect(..) failed: Connection refused",
-            ["FlinkRunner", *POOL],
-            NO_POOL,
-        ),
+        ("java.net.ConnectException: finishConnect(..) failed: Connection refused", POOL, NO_POOL),
         (
             "x\nCaused by: java.net.ConnectException: Connection refused: /127.0.0.1:50000",
-            ["FlinkRunner", *POOL],
+            POOL,
             NO_POOL,
         ),
         (OF_PYTHON, ["FlinkRunner"], "The job failed: OSError: [Errno 28] No space left on device"),

@@ -37,7 +37,6 @@ from tests.refusals import refusal
 CONFIG = DataConfig(max_seq_length=48, dupe_factor=2, num_shards=3, eval_fraction=0.3).resolved(
     input_bytes=0
 )
-
 ON_THE_FLY = dataclasses.replace(CONFIG, examples="on-the-fly")
 
 

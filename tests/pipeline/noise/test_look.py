@@ -6,20 +6,10 @@ import numpy as np
 import pytest
 
 from pipeline.core.documents import Document
+from pipeline.noise import look as looking
 from pipeline.noise.decontamination import runs_of
 from pipeline.noise.filters import clean, line_number
-from pipeline.noise.look import (
-    LEAST_DOCUMENTS,
-    Bounds,
-    Looker,
-    bounds_for,
-    html_remnants,
-    is_list,
-    look_at,
-    look_lines,
-    misread,
-    sum_up,
-)
+from pipeline.noise.look import Bounds, bounds_for, html_remnants, is_list, look_lines, misread
 from pipeline.noise.near_copies import word_hashes
 from schemas.config import DataConfig
 
@@ -37,14 +27,14 @@ def documents(number):
 def looked_at(parts, bounds, **options):
     results = []
     for part in parts:
-        looker = Looker(bounds)
+        looker = looking.Looker(bounds)
         for number, document in part:
             looker.see(number, document)
             text = "\n".join(document.paragraphs)
             looker.see_runs(number, runs_of(word_hashes(text), text))
         results.append(looker.result())
     options.setdefault("is_held_out", lambda number: number % (5 << 36) == 0)
-    return sum_up(results, bounds, **options)
+    return looking.sum_up(results, bounds, **options)
 
 
 @pytest.mark.parametrize("bounds", [ALL, FEW, Bounds(0, 1 << 60)])
@@ -65,7 +55,7 @@ def test_a_document_that_comes_again_is_one_of_the_sample():
 
 def test_some_documents_are_looked_at_where_the_text_is_few_long_ones():
     look = looked_at([list(documents(40))], Bounds(0, 0))
-    assert look["sampled_documents"] == LEAST_DOCUMENTS
+    assert look["sampled_documents"] == looking.LEAST_DOCUMENTS
 
 
 def test_lines_of_many_documents_are_counted_by_what_the_sample_stands_for():
@@ -160,7 +150,7 @@ def test_languages_are_weighted_by_their_text():
 
 
 def test_texts_that_cannot_be_written_are_shown():
-    seen = look_at(Document(("half \ud800 &amp; cut",)))
+    seen = looking.look_at(Document(("half \ud800 &amp; cut",)))
     assert seen["html"] == "half ? &amp; cut"
 
 

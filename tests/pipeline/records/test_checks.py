@@ -55,10 +55,8 @@ OUTSIDE = "has a token that the vocabulary does not have"
 MASKED = "has a masked token that is special or that the vocabulary does not have"
 PLACE = "has a masked place outside its text"
 ORDER = "has masked places that do not ascend"
-MASK, WEIGHTS = (
-    f"has {name} that are not ones followed by zeros"
-    for name in ("input_mask", "masked_lm_weights")
-)
+ONES = "that are not ones followed by zeros"
+MASK, WEIGHTS = f"has input_mask {ONES}", f"has masked_lm_weights {ONES}"
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,8 @@ import numpy as np
 import pytest
 
 from pipeline.dataset.shard import Shard, write_shard
-from pipeline.records.reading import (
-    BATCH_RECORDS,
-    REMEDY,
-    CorruptRecord,
-    read_copy,
-    read_shard,
-    read_unmasked,
-    unmasked,
-)
+from pipeline.records import reading
+from pipeline.records.reading import CorruptRecord, read_copy, read_shard, read_unmasked, unmasked
 from pipeline.records.tfrecord import frame, masked_crc
 from schemas.config import DataConfig
 from schemas.example import CLS_ID, MASK_ID, SEP_ID
@@ -164,13 +157,13 @@ def test_a_well_framed_record_that_is_no_example(tmp_path, record, problem):
 
 
 def test_numbers_go_on_from_one_chunk_to_the_next(tmp_path):
-    number = BATCH_RECORDS + 6
-    content = bytearray(WHOLE * BATCH_RECORDS)
+    number = reading.BATCH_RECORDS + 6
+    content = bytearray(WHOLE * reading.BATCH_RECORDS)
     content[FRAME * number + 20] ^= 1
-    found = read(tmp_path, content, examples=4 * BATCH_RECORDS)
+    found = read(tmp_path, content, examples=4 * reading.BATCH_RECORDS)
     sentence = f"record {number}, at byte {FRAME * number}, does not match its checksum"
     assert found.pop(number) == sentence
-    assert found == [n % 4 for n in range(4 * BATCH_RECORDS) if n != number]
+    assert found == [n % 4 for n in range(4 * reading.BATCH_RECORDS) if n != number]
 
 
 COPIES = 10
@@ -383,4 +376,4 @@ def test_a_corrupt_record_is_named(tmp_path):
     path.write_bytes(path.read_bytes()[:-1])
     said = refusal(lambda: list(read_unmasked(tmp_path, read_manifest(tmp_path), split="eval")))
     assert said.startswith(f"{path}: record 2, at byte ")
-    assert said.endswith(f"the file ends in it; {REMEDY}.")
+    assert said.endswith(f"the file ends in it; {reading.REMEDY}.")

@@ -35,17 +35,9 @@ def claim(folder, footprint=VOCAB, *, identity=IDENTITY, overwrite=False):
 @pytest.mark.parametrize("goes_on", [False, True])
 def test_what_goes_on_elsewhere_keeps_its_folder(tmp_path, goes_on):
     folder = tmp_path / "data"
-    with (
-        pytest.raises(KeyboardInterrupt),
-        output_folder.claim(
-            folder,
-            MAKE_DATA,
-            settings={},
-            identity=IDENTITY,
-            overwrite=False,
-            goes_on_elsewhere=goes_on,
-        ),
-    ):
+    given = {"settings": {}, "identity": IDENTITY, "overwrite": False}
+    claimed = output_folder.claim(folder, MAKE_DATA, **given, goes_on_elsewhere=goes_on)
+    with pytest.raises(KeyboardInterrupt), claimed:
         raise KeyboardInterrupt
     assert (folder / "config.json").exists() == goes_on
 
@@ -279,9 +271,7 @@ def test_whether_a_data_set_is_finished_takes_one_listing(memory, monkeypatch):
     write_data_set(memory)
     looked = []
     listed = remote.list_entries
-    monkeypatch.setattr(
-        remote, "list_entries", lambda folder: looked.append(folder) or listed(folder)
-    )
+    monkeypatch.setattr(remote, "list_entries", lambda path: looked.append(path) or listed(path))
     assert is_whole_dataset("memory://out/data") is True
     assert looked == ["memory://out/data"]
 

@@ -7,14 +7,8 @@ import sentencepiece
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.vocabulary.normalization import (
-    albert_normalization,
-    changed_letters,
-    composed_sequences,
-    normalization_of_text,
-    normalize_character,
-    rules_tsv,
-)
+from pipeline.vocabulary import normalization
+from pipeline.vocabulary.normalization import composed_sequences, normalization_of_text, rules_tsv
 
 LINES = [
     "  The Quick\tBrown\u00a0Fox\u2003jumps \u2028 over\r\nthe lazy dog. ",
@@ -58,7 +52,7 @@ def preprocess_text(text):
 @functools.cache
 def albert_rules(*, cased=False, keep_accents=False):
     """The rules of ALBERT's own normalization, which take a second to make."""
-    return rules_tsv(albert_normalization(cased=cased, keep_accents=keep_accents))
+    return rules_tsv(normalization.albert_normalization(cased=cased, keep_accents=keep_accents))
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +196,7 @@ def test_rules_are_hexadecimal_code_points_between_tabs():
     ],
 )
 def test_what_one_character_becomes(character, expected):
-    became = normalize_character(character, cased=False, keep_accents=False)
+    became = normalization.normalize_character(character, cased=False, keep_accents=False)
     assert became == expected
 
 
@@ -300,5 +294,5 @@ def test_text_without_such_characters_has_the_rules_of_albert(keep_accents):
 )
 def test_the_share_of_letters_that_become_others_without_their_marks(text, percent):
     for form in ("NFC", "NFD"):
-        share = changed_letters([unicodedata.normalize(form, text)])
+        share = normalization.changed_letters([unicodedata.normalize(form, text)])
         assert round(100 * share, 1) == percent

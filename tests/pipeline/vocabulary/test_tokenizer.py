@@ -4,15 +4,9 @@ import sentencepiece
 
 from pipeline.core.protobuf import number_field
 from pipeline.vocabulary import tokenizer as vocabulary
-from pipeline.vocabulary.tokenizer import (
-    SPACE,
-    load_tokenizer,
-    model_of_pieces,
-    read_model,
-    starts_word,
-)
+from pipeline.vocabulary.tokenizer import load_tokenizer, model_of_pieces, read_model, starts_word
 from schemas.errors import AlbertError
-from schemas.example import SPECIAL_TOKENS
+from schemas.example import SPACE, SPECIAL_TOKENS
 from tests.refusals import refusal
 
 # What the published code calls punctuation: all of ASCII's but ' < = >.

@@ -45,10 +45,7 @@ def words(tokenizer, text):
     "text",
     [
         *(t for t in JAPANESE if not t.isascii()),
-        "東京 大阪　京都",
-        "船 が Python ( 2 )。",
-        "。",
-        "1914",
+        *("東京 大阪　京都", "船 が Python ( 2 )。", "。", "1914"),
     ],
 )
 def test_no_token_is_a_space_alone(japanese, text):

@@ -22,15 +22,8 @@ LOWER, CASED = {"do_lower_case": True}, {"do_lower_case": False}
 
 
 def added(content, number, **flags):
-    token = {
-        "content": content,
-        "single_word": False,
-        "lstrip": False,
-        "rstrip": False,
-        "normalized": False,
-        "special": False,
-    }
-    return {"id": number, **token, **flags}
+    names = ("single_word", "lstrip", "rstrip", "normalized", "special")
+    return {"id": number, "content": content, **dict.fromkeys(names, False), **flags}
 
 
 def tokenizer_json(*, tokens=(), model=(), **normalizer):
