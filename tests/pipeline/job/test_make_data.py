@@ -25,18 +25,15 @@ from pipeline.job.repeats import Read
 from pipeline.job.resume import Progress, ProgressReader
 from pipeline.reading.inputs import find_inputs
 from pipeline.storage.files import join, write_whole
-from schemas.config import DataConfig
 from schemas.errors import AlbertError
 from schemas.files import json_text, read_json
 from schemas.layout import chunk_file, sidecar_file
 from schemas.manifest import read_manifest
-from tests.pipeline.job.jobs import failing, run_job
+from tests.pipeline.job.jobs import config_of, failing, run_job
 from tests.processes import LONG, await_end_of, children_of, ended, needs_proc
 from tests.refusals import refusal
 
-CONFIG = DataConfig(max_seq_length=48, dupe_factor=2, num_shards=3, eval_fraction=0.3).resolved(
-    input_bytes=0
-)
+CONFIG = config_of(max_seq_length=48, dupe_factor=2, num_shards=3, eval_fraction=0.3)
 ON_THE_FLY = dataclasses.replace(CONFIG, examples="on-the-fly")
 
 

@@ -10,22 +10,16 @@ from pipeline.job.make_data import read_chunk
 from pipeline.job.plan import plan_job
 from pipeline.job.repeats import Signed
 from pipeline.reading.inputs import find_held_out, find_inputs
-from schemas.config import DataConfig
 from schemas.manifest import read_manifest
 from tests.commands import contents
-from tests.pipeline.job.jobs import run_job
+from tests.pipeline.job.jobs import config_of, run_job
 
 WORDS = 150
 
 
 def config(near_duplicates, *, eval_fraction=0.3):
-    return DataConfig(
-        max_seq_length=48,
-        dupe_factor=1,
-        num_shards=3,
-        eval_fraction=eval_fraction,
-        near_duplicates=near_duplicates,
-    ).resolved(input_bytes=0)
+    given = {"near_duplicates": near_duplicates, "eval_fraction": eval_fraction}
+    return config_of(max_seq_length=48, dupe_factor=1, num_shards=3, **given)
 
 
 @pytest.fixture(scope="module")
