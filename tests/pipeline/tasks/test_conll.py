@@ -41,17 +41,6 @@ def test_an_entity_of_iob2_that_begins_with_i_is_read_and_counted(tmp_path):
     assert file.counts == {NO_BEGINNING: 1}
 
 
-def test_another_column_of_tags_goes_by_its_number(tmp_path):
-    content = "EU NNP B-NP B-ORG\nrejects VBZ B-VP O\n"
-    file = read(tmp_path, content, task="tag", label="2")
-    assert file.examples[0].tags == ("NNP", "VBZ")
-
-
-def test_no_other_white_space_divides_columns(tmp_path):
-    file = read(tmp_path, "a\u00a0b O\n\u3000 B-P\n", task="tag")
-    assert file.examples[0].words == ("a\u00a0b", "\u3000")
-
-
 @pytest.mark.parametrize(
     ("label", "expected"), [(None, ("ADP", "DET", "NOUN")), ("deprel", ("a", "b", "c"))]
 )
@@ -95,13 +84,6 @@ def test_words_alone_have_no_tags(tmp_path):
         )._replace(columns=file.columns)
 
 
-def test_numbers_before_the_words_of_each_sentence_are_no_words(tmp_path):
-    file = "#\thttp://example.org\n1\tAda\tB-PER\tO\n2\tran\tO\tO\n\n1\tNo\tO\tO\n"
-    examples = read(tmp_path, file, task="tag", label="3").examples
-    assert [example.words for example in examples] == [("Ada", "ran"), ("No",)]
-    assert examples[0].tags == ("B-PER", "O")
-
-
 @pytest.mark.parametrize("spans", ['[[4, 12, "LOC"]]', '[{"start": 4, "end": 12, "label": "LOC"}]'])
 def test_marked_characters_become_tags_of_words(tmp_path, spans):
     record = '{"text": "in  New York.", "label": %s}\n{"text": "no", "label": []}\n'
@@ -126,7 +108,7 @@ def test_tags_are_put_into_the_scheme_of_a_model(tmp_path, labels, tags):
     assert read_task_file(str(path), spec).examples[0].tags == tags
 
 
-# Column files as they are found, and the words and tags that they give.
+# Column files, the words and tags that they give, and the columns that a person names.
 RAN = "Ada/B-P ran/O"
 WORLD = {
     # As CoNLL-2003 has it: four columns, the tag in the last.
@@ -220,6 +202,12 @@ WORLD = {
         ["Ada/B-P [1]/O", "Bo Li/B-P ran/O home/O"],
     ),
     "CSV with spaces": ("text;tags\nAda ran;B-P O\nBo;O\nAnn;O\n", [RAN, "Bo/O", "Ann/O"]),
+    "another column": ("EU N B-NP B-ORG\nran V B-VP O\n", ["EU/N ran/V"], {"label": "2"}),
+    "white space of other kinds": ("a\u00a0b O\n\u3000 B-P\n", ["a\u00a0b/O \u3000/B-P"]),
+    "numbers before the words of each sentence": (
+        "#\thttp://a.b\n1\tAda\tB-P\tO\n2\tran\tO\tO\n\n1\tNo\tO\tO\n",
+        *([RAN, "No/O"], {"label": "3"}),
+    ),
     "suffixes": ("Ada P-B\nAnn P-I\nBo P-B\nran O\n", ["Ada/B-P Ann/I-P Bo/B-P ran/O"]),
     "underscores": ("Ada B_P\nAnn E_P\nran O\n", ["Ada/B-P Ann/I-P ran/O"]),
     "entities of one type": ("Ada B\nAnn I\nran O\n", ["Ada/B-entity Ann/I-entity ran/O"]),
@@ -229,8 +217,8 @@ WORLD = {
 
 @pytest.mark.parametrize("kind", WORLD)
 def test_column_files_of_the_world_give_their_words_and_tags(tmp_path, kind):
-    content, expected = WORLD[kind]
-    examples = read(tmp_path, content, task="tag").examples
+    content, expected, *columns = WORLD[kind]
+    examples = read(tmp_path, content, task="tag", **dict(*columns)).examples
     tagged = [zip(e.words, e.tags, strict=True) for e in examples]
     assert [" ".join(map("/".join, pairs)) for pairs in tagged] == expected
 

@@ -22,31 +22,22 @@ from tests.manifests import places
 from tests.pipeline.tasks.task_file import read
 from tests.pipeline.tasks.test_published import question, squad
 
+ANSWERS = {"text": ["blue"], "answer_start": [6]}
 FILES = {
     "classify": [{"id": 7, "text": "Good.", "label": 1}, {"text": "Bad.", "label": 0}],
     "multilabel": [{"text": "Go.", "labels": ["rude", "loud"]}],
-    "regress": [
-        {"sentence1": "One.", "sentence2": "Two.", "score": 2.5},
-        {"sentence1": "One.", "sentence2": "Two.", "score": 1},
-    ],
+    "regress": [{"sentence1": "One.", "sentence2": "Two.", "score": score} for score in (2.5, 1)],
     "choose": [{"article": "a", "question": "q", "options": ["a", "b"], "answer": "B"}],
     "race": {
+        "id": "7",
+        "article": "a",
+        "questions": ["q"],
+        "options": [["a", "b"]],
         "answers": ["B"],
-        "options": [["red", "blue"]],
-        "questions": ["Which?"],
-        "article": "It is blue.",
-        "id": "high7.txt",
     },
     "c3": [[["a"], [{"question": "q", "choice": ["a", "b"], "answer": "b"}], "1-2"]],
     "squad": json.loads(squad(question("1", "blue", 6), passage="It is blue.")),
-    "answer": [
-        {
-            "id": "1",
-            "context": "It is blue.",
-            "question": "What?",
-            "answers": {"text": ["blue"], "answer_start": [6]},
-        }
-    ],
+    "answer": [{"id": "1", "context": "It is blue.", "question": "What?", "answers": ANSWERS}],
     "tag": [{"tokens": ["Ada", "ran"], "tags": ["B-P", "O"]}],
     "cluener": [{"id": 1, "text": "in Rome", "label": {"L": {"Rome": [[3, 6]]}}}],
 }

@@ -58,16 +58,11 @@ def test_an_empty_option_of_race_is_one(tmp_path):
 
 
 def test_c3_gives_the_answer_as_a_text_and_two_to_four_options(tmp_path):
-    content = [
-        [
-            ["女：你好。", "男：好。"],
-            [
-                {"question": "谁？", "choice": ["女", "男", "他"], "answer": "男"},
-                {"question": "几？", "choice": ["一", "一"], "answer": "一"},
-            ],
-            "1-2",
-        ]
+    asked = [
+        {"question": "谁？", "choice": ["女", "男", "他"], "answer": "男"},
+        {"question": "几？", "choice": ["一", "一"], "answer": "一"},
     ]
+    content = [[["女：你好。", "男：好。"], asked, "1-2"]]
     file = read(tmp_path, json.dumps(content, indent=1), task="c3")
     first, second = file.examples
     assert (first.id, first.text, first.text_pair) == ("1-2-0", "女：你好。\n男：好。", "谁？")
@@ -227,8 +222,7 @@ def test_a_question_of_squad_2_without_an_answer_is_impossible(tmp_path):
     file = read(tmp_path, squad(question("1", "1843", 45), impossible), task="squad2")
     assert answers(file) == [(Answer("1843", 45),), ()]
     assert [example.is_impossible for example in file.examples] == [False, True]
-    assert file.examples[0].text == PASSAGE
-    assert file.examples[0].text_pair == "When?"
+    assert (file.examples[0].text, file.examples[0].text_pair) == (PASSAGE, "When?")
 
 
 def test_the_plausible_answers_of_an_impossible_question_are_none(tmp_path):
@@ -238,12 +232,8 @@ def test_the_plausible_answers_of_an_impossible_question_are_none(tmp_path):
 
 
 def test_the_flat_form_of_hugging_face_is_read(tmp_path):
-    record = {
-        "id": "1",
-        "context": PASSAGE,
-        "question": "When?",
-        "answers": {"text": ["1843", "in 1843"], "answer_start": [45, 42]},
-    }
+    found = {"text": ["1843", "in 1843"], "answer_start": [45, 42]}
+    record = {"id": "1", "context": PASSAGE, "question": "When?", "answers": found}
     for content in (json.dumps({"data": [record]}), json.dumps(record)):
         (example,) = read(tmp_path, content, task="answer").examples
         assert example.answers == (Answer("1843", 45), Answer("in 1843", 42))
@@ -251,16 +241,9 @@ def test_the_flat_form_of_hugging_face_is_read(tmp_path):
 
 
 def test_cmrc_in_its_own_form_gives_answers_without_their_places(tmp_path):
-    content = json.dumps(
-        [
-            {
-                "context_id": "DEV_0",
-                "context_text": PASSAGE,
-                "qas": [{"query_id": "DEV_0_0", "query_text": "When?", "answers": ["1843"]}],
-            }
-        ]
-    )
-    file = read(tmp_path, content, task="cmrc")
+    asked = {"query_id": "DEV_0_0", "query_text": "When?", "answers": ["1843"]}
+    content = [{"context_id": "DEV_0", "context_text": PASSAGE, "qas": [asked]}]
+    file = read(tmp_path, json.dumps(content), task="cmrc")
     assert answers(file) == [(Answer("1843", 45),)]
     assert file.counts == {}
 
