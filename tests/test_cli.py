@@ -14,14 +14,11 @@ from tests.commands import attempt, make_data, run
 from tests.exported_runs import SMALL_RUN, write_run
 from tests.processes import albert
 
-# Settings from files
-
 
 def test_the_written_config_makes_the_same_data_again(small, tmp_path):
     run("make-data", "--config", small / "data/config.json", "--output", tmp_path / "d")
-    assert (tmp_path / "d/manifest.json").read_bytes() == (
-        small / "data/manifest.json"
-    ).read_bytes()
+    made, given = (folder / "manifest.json" for folder in (tmp_path / "d", small / "data"))
+    assert made.read_bytes() == given.read_bytes()
 
 
 def test_a_flag_goes_before_the_file_and_the_file_before_the_default(small, tmp_path):
@@ -33,18 +30,12 @@ def test_a_flag_goes_before_the_file_and_the_file_before_the_default(small, tmp_
     assert config["short_seq_prob"] == 0.1
 
 
-# Finished, repeated, locked
-
-
 def test_overwrite_replaces_what_the_command_wrote_and_quiet_says_nothing(small, tmp_path):
     shutil.copytree(small / "data", tmp_path / "d")
     flags = ("--seed", 7, "--overwrite", "--quiet")
     assert make_data(small, *flags, output=tmp_path / "d") == (0, "")
     manifest = json.loads((tmp_path / "d/manifest.json").read_bytes())
     assert manifest["config"]["seed"] == 7
-
-
-# What is said
 
 
 def test_an_unexpected_error_is_one_sentence_too(small, tmp_path, monkeypatch):
@@ -70,16 +61,9 @@ def test_ctrl_c_ends_a_job_with_130_and_no_data_set(small, tmp_path):
         "from cli.main import cli\n"
         "cli(sys.argv[1:])\n"
     )
-    done = subprocess.run(
-        [
-            *(sys.executable, "-W", "ignore", "-c", program, "make-data"),
-            *("--text", small / "text", "--vocab", small / "vocab"),
-            *("--output", tmp_path / "d"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = (sys.executable, "-W", "ignore", "-c", program, "make-data")
+    given = ("--text", small / "text", "--vocab", small / "vocab", "--output", tmp_path / "d")
+    done = subprocess.run([*command, *given], capture_output=True, text=True, check=False)
     assert done.returncode == 130
     assert done.stderr.splitlines()[-1].startswith("Error: Interrupted")
     assert not (tmp_path / "d/manifest.json").exists()
