@@ -51,7 +51,6 @@ def parse(record):
 
 
 def segments(row):
-    """The two segments of a row as written."""
     ids = row["restored"]
     middle = ids.index(SEP_ID)
     return ids[1:middle], ids[middle + 1 : -1]

@@ -124,7 +124,6 @@ def test_of_nothing_to_train_on_only_the_own_files_go(small, tmp_path, mark, is_
 
 
 def planned(small, output):
-    """A job from text to data set."""
     given = {"text": (str(small / "text"),)}
     config = DataConfig(max_seq_length=32).resolved(input_bytes=0)
     model = (small / "vocab" / SPM_MODEL).read_bytes()

@@ -45,7 +45,6 @@ OTHERS = (None, 5, -1, 2.5, True, "", "x", [], ["x"], [[]], {}, {"x": [1]}, 10**
 
 
 def with_value(value, path, new):
-    """A copy with another value at a place."""
     if not path:
         return new
     value = copy.deepcopy(value)
