@@ -22,10 +22,14 @@ needs_proc = pytest.mark.skipif(
 
 def albert(*arguments, **settings):
     """A command that has ended, with all that it and its workers wrote."""
-    return subprocess.run(
-        [*ALBERT, *map(str, arguments)],
-        **{"capture_output": True, "text": True, "check": False, **settings},
-    )
+    return run_python("from cli.main import cli; cli()", *arguments, **settings)
+
+
+def run_python(program, *arguments, **settings):
+    """A program that has ended, with all that it wrote."""
+    command = (sys.executable, "-W", "ignore", "-c", program, *map(str, arguments))
+    settings = {"capture_output": True, "text": True, "check": False, **settings}
+    return subprocess.run(command, **settings)
 
 
 def ended(process):

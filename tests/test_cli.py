@@ -4,15 +4,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.commands import attempt, make_data, run
 from tests.exported_runs import SMALL_RUN, write_run
-from tests.processes import albert
+from tests.processes import albert, run_python
 
 
 def test_the_written_config_makes_the_same_data_again(small, tmp_path):
@@ -61,9 +59,8 @@ def test_ctrl_c_ends_a_job_with_130_and_no_data_set(small, tmp_path):
         "from cli.main import cli\n"
         "cli(sys.argv[1:])\n"
     )
-    command = (sys.executable, "-W", "ignore", "-c", program, "make-data")
     given = ("--text", small / "text", "--vocab", small / "vocab", "--output", tmp_path / "d")
-    done = subprocess.run([*command, *given], capture_output=True, text=True, check=False)
+    done = run_python(program, "make-data", *given)
     assert done.returncode == 130
     assert done.stderr.splitlines()[-1].startswith("Error: Interrupted")
     assert not (tmp_path / "d/manifest.json").exists()

@@ -1,14 +1,15 @@
 """What is imported when, and what is installed."""
 
 import os
-import subprocess
-import sys
-from importlib.metadata import packages_distributions
+from importlib.metadata import packages_distributions, version
+from pathlib import Path
 
 import pytest
 
+from tests.processes import run_python
 from tests.training_data import write_dataset
 
+ROOT = Path(__file__).parent.parent
 COMMAND = (
     "from cli.main import cli\n"
     "try: cli({0})\n"
@@ -46,12 +47,7 @@ COMMAND = (
 )
 def test_what_takes_long_is_imported_where_it_is_needed(small, statement, unwanted):
     program = f"import sys\n{statement}\nprint()\nprint(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program, small / "data"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_python(program, small / "data", check=True)
     assert set(unwanted.split()) & set(done.stdout.splitlines()[-1].split()) == set()
 
 
@@ -64,18 +60,22 @@ def test_the_distribution_holds_exactly_four_packages():
     assert sorted(names) == ["albert_tf", "cli", "pipeline", "schemas"]
 
 
+def test_the_image_of_the_workers_has_the_tested_version_of_beam():
+    beam = version("apache-beam")
+    dockerfile, constraints = (
+        (ROOT / name).read_text(encoding="utf-8").splitlines()
+        for name in ("Dockerfile", "constraints.txt")
+    )
+    assert f"ARG BEAM={beam}" in dockerfile
+    assert f"apache-beam=={beam}" in constraints
+
+
 def test_the_settings_of_keras_do_not_choose_the_backend(tmp_path):
     (tmp_path / ".keras").mkdir()
     (tmp_path / ".keras" / "keras.json").write_text('{"backend": "torch"}')
     kept = {k: v for k, v in os.environ.items() if not k.startswith("KERAS_")}
     program = "import albert_tf, os; print(os.environ['KERAS_BACKEND'])"
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=kept | {"HOME": str(tmp_path)},
-    )
+    done = run_python(program, check=True, env=kept | {"HOME": str(tmp_path)})
     assert done.stdout == "tensorflow\n"
 
 
@@ -102,13 +102,9 @@ def test_a_backend_that_is_none_or_not_installed_is_refused_in_one_sentence(
         "cli()"
     )
     write_dataset(tmp_path / "data")
-    arguments = ["--data", str(tmp_path / "data"), "--output", str(tmp_path / "run")]
-    done = subprocess.run(
-        [sys.executable, "-c", program, "pretrain", *arguments],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"KERAS_BACKEND": backend},
-    )
+    arguments = ("--data", tmp_path / "data", "--output", tmp_path / "run")
+    environment = os.environ | {"KERAS_BACKEND": backend}
+    done = run_python(program, "pretrain", *arguments, env=environment)
     assert (done.returncode, done.stderr) == (2, f"Error: {sentence}\n")
     assert not (tmp_path / "run").exists()
 
@@ -117,9 +113,6 @@ def test_onnxruntime_reports_to_nobody_and_keeps_nothing(tmp_path):
     pytest.importorskip("onnxruntime")
     program = "import albert_tf, onnxruntime; print(onnxruntime.get_available_providers())"
     environment = {key: value for key, value in os.environ.items() if "TELEMETRY" not in key}
-    subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program],
-        env={**environment, "TMPDIR": str(tmp_path), "HOME": str(tmp_path)},
-        check=True,
-    )
+    environment |= {"TMPDIR": str(tmp_path), "HOME": str(tmp_path)}
+    run_python(program, check=True, env=environment)
     assert list(tmp_path.iterdir()) == []

@@ -3,8 +3,6 @@
 import errno
 import json
 import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from hypothesis import strategies as st
 from schemas import files
 from schemas.errors import AlbertError
 from tests.commands import contents
+from tests.processes import run_python
 from tests.refusals import refusal
 
 
@@ -51,7 +50,7 @@ with whole_file(Path(sys.argv[1])) as file:
 
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="every file of this system has a name")
 def test_a_killed_process_leaves_nothing_behind(tmp_path):
-    subprocess.run([sys.executable, "-c", KILLED, tmp_path / "part"], check=False)
+    run_python(KILLED, tmp_path / "part")
     assert names_in(tmp_path) == []
 
 
@@ -281,7 +280,7 @@ def killed_while_writing(folder):
         "    (half / 'new').write_text('half')\n"
         "    os.kill(os.getpid(), 9)\n"
     )
-    subprocess.run([sys.executable, "-c", code, str(folder)], check=False)
+    run_python(code, folder)
     return [path for path in folder.parent.iterdir() if path != folder]
 
 

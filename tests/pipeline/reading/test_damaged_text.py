@@ -6,7 +6,6 @@ is in the table of bad input (`tests.bad_input`).
 
 import json
 import lzma
-import subprocess
 import sys
 
 import pyarrow as pa
@@ -18,6 +17,7 @@ from pipeline.core.documents import ReadingCounts
 from pipeline.reading.inputs import find_inputs
 from pipeline.reading.read import plan_chunks, read_chunk
 from schemas.errors import AlbertError
+from tests.processes import run_python
 from tests.refusals import refusal
 
 
@@ -124,12 +124,7 @@ def read_measured(kind, path, *, documents):
         "status = Path('/proc/self/status').read_text()\n"
         "print(int(re.search(r'VmHWM:\\s*(\\d+)', status)[1]) // 1024)\n"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", program, kind, str(path), str(documents)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    result = run_python(program, kind, path, documents, check=True)
     return map(int, result.stdout.split())
 
 

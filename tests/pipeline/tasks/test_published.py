@@ -98,12 +98,8 @@ def test_options_have_the_order_of_their_names(tmp_path, columns, expected):
 @pytest.mark.parametrize(
     ("answers", "first"),
     [
-        ("1" * 15 + "2" * 15, 1),
-        ("1" * 14 + "2" * 15, 0),
-        ("0" + "1" * 15 + "2" * 15, 0),
-        ("122", 0),
-        ("123", 1),
-        ("ABC", None),
+        *(("1" * 15 + "2" * 15, 1), ("1" * 14 + "2" * 15, 0), ("0" + "1" * 15 + "2" * 15, 0)),
+        *(("122", 0), ("123", 1), ("ABC", None)),
     ],
 )
 def test_options_are_counted_from_1_where_of_many_none_is_0(tmp_path, answers, first):

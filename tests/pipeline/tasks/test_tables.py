@@ -325,12 +325,8 @@ def test_a_blank_line_in_a_table_of_one_column_is_an_empty_cell(tmp_path, task):
     content = 'text\n\nHe came.\n"So\n\n it is."\n\n\nAnd she.\n\n'
     examples = read(tmp_path, content, task=task, is_labelled=False).examples
     assert [(example.id, example.place[-6:], example.text) for example in examples] == [
-        ("0", "line 2", ""),
-        ("1", "line 3", "He came."),
-        ("2", "line 4", "So\n\n it is."),
-        ("3", "line 7", ""),
-        ("4", "line 8", ""),
-        ("5", "line 9", "And she."),
+        *(("0", "line 2", ""), ("1", "line 3", "He came."), ("2", "line 4", "So\n\n it is.")),
+        *(("3", "line 7", ""), ("4", "line 8", ""), ("5", "line 9", "And she.")),
     ]
 
 
