@@ -78,8 +78,8 @@ WRITERS = {
     "wiki40b.jsonl": (
         jsonl(
             "\n_START_ARTICLE_\nAda Lovelace\n_START_SECTION_\nLife\n_START_PARAGRAPH_\nAda "
-            "Lovelace was born in London in the winter of 1815._NEWLINE_She wrote the first program "
-            "ever published. It ran on a machine that nobody had built.",
+            "Lovelace was born in London in the winter of 1815._NEWLINE_She wrote the first "
+            "program ever published. It ran on a machine that nobody had built.",
             wikidata_id="Q1",
             version_id="1",
         ),
