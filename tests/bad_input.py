@@ -39,6 +39,7 @@ EVALUATE = "evaluate run --data data"
 LAYERS = "analyze layers --data data run"
 EXPORT = "export run --to hf --output out"
 IMPORT = "import hf --output out"
+FINETUNE = "finetune run --output out --train train --task"
 WITH_VOCAB = "make-data --text text --output out --vocab"
 DATA = f"{WITH_VOCAB} vocab"
 ZIP = b"PK\x03\x04" + bytes(26)
@@ -178,11 +179,13 @@ def found(command: str, says: str, make: Make = lambda: None) -> Case:
 
 def text_file(path: str, content: bytes | str, says: str, flag: str = "--text") -> Case:
     """A file of this content is no text to train a vocabulary on."""
-    command = f"vocab --output out {flag} {path}"
-    return found(command, says, file(path, content))
+    return found(f"vocab --output out {flag} {path}", says, file(path, content))
 
 
-TEXT_CASES = [
+THESIS = all_of(folder("out"), file("out/thesis.txt", b"mine"))
+OTHER_VOCABULARY = in_manifest(lambda m: m["vocabulary"].update(sha256="0" * 64))
+CASES = [
+    # Texts.
     typed("vocab --output out", "--books or --text"),
     typed(f"{TEXTS} none.txt", "does not exist"),
     typed(f"{TEXTS} empty", "has no files", folder("empty")),
@@ -236,9 +239,7 @@ TEXT_CASES = [
     found(
         DATA.replace("--text text", "--wikipedia talk.xml"), "to train on", file("talk.xml", TALK)
     ),
-]
-
-SETTING_CASES = [
+    # Settings.
     typed("vocab --text text", "Missing option '--output'"),
     typed(f"{TEXTS} text --vocabulary-size 8000", "you mean '--vocab-size'?"),
     typed(f"{TEXTS} text --vocab-size many", "a valid integer"),
@@ -324,10 +325,7 @@ SETTING_CASES = [
     typed("make-data --text text --output out", "Missing option '--vocab'"),
     typed("make-data --text text --vocab vocab", "folder to write"),
     typed(f"{DATA} --examples on-the-fly --dupe-factor 5", "on-the-fly stores none"),
-]
-
-THESIS = all_of(folder("out"), file("out/thesis.txt", b"mine"))
-OUTPUT_CASES = [
+    # Where it is written.
     typed(f"{TEXTS} text", "holds other files", THESIS),
     typed(f"{TEXTS} text --overwrite", "holds other files", THESIS),
     typed(f"{TEXTS} text", "is a file", file("out", b"mine")),
@@ -384,16 +382,12 @@ OUTPUT_CASES = [
         folder("a.html"),
     ),
     typed("analyze layers run --data data --plot layers.gif", ".svg or .png"),
-]
-
-VOCABULARY_CASES = [
+    # Vocabularies.
     typed(f"{WITH_VOCAB} none", "does not exist"),
     found(f"{WITH_VOCAB} vocab.txt", "a SentencePiece model", file("vocab.txt", b"[PAD]\n[UNK]\n")),
     found(f"{WITH_VOCAB} other.model", "and is <unk>", foreign_vocabulary),
     found(DATA, "a SentencePiece model", cut_off("vocab/spiece.model", 400)),
-]
-
-DATA_CASES = [
+    # Data sets.
     found("inspect text", "a finished data set"),
     *(
         typed(f"inspect {given}", f"{given.split()[-2]} is for {of}; leave it out.")
@@ -435,9 +429,7 @@ DATA_CASES = [
         "data/train/copy-00/part-00000-of-00008.tfrecord is missing",
         without(FIRST_SHARD),
     ),
-]
-
-TRAINING_CASES = [
+    # Training.
     typed("pretrain --data none --output out", "does not exist"),
     typed(f"{PRETRAIN} --model huge", "file, not huge"),
     typed(f"{PRETRAIN} --set width=3", "its value, FIELD=VALUE"),
@@ -486,10 +478,7 @@ TRAINING_CASES = [
     typed("plan --budget 1h", "--budget plans for a data set; name it with --data."),
     typed("plan --data data --max-seq-length 64", "follows from --data"),
     typed("plan --max-seq-length 1024", "512, not 1024"),
-]
-
-OTHER_VOCABULARY = in_manifest(lambda m: m["vocabulary"].update(sha256="0" * 64))
-RUN_CASES = [
+    # Runs.
     found("evaluate text --data data", "nor an export"),
     found(EVALUATE, "no checkpoint yet", without("run/checkpoints")),
     found(
@@ -557,9 +546,7 @@ RUN_CASES = [
     ),
     found("report run", "no metrics yet", without("run/metrics.jsonl")),
     found("report run", "dict, not list", with_values("run/config.json", identity=[1])),
-]
-
-IMPORT_CASES = [
+    # Models of others.
     typed("import none --output out", "does not exist"),
     typed("import run --output out", "a run already"),
     found(IMPORT, "to read them", without("hf/config.json")),
@@ -588,9 +575,7 @@ IMPORT_CASES = [
         ),
     ),
     found("import text --output out", "no SentencePiece model"),
-]
-
-QUESTION_CASES = [
+    # Questions to a model.
     found('fill-mask text "A [MASK]."', "nor an export"),
     found('fill-mask vocab "A [MASK]."', "Face or google-research/albert"),
     found(f'fill-mask run "{"(" * 30}[MASK]{")" * 30}"', "model reads 32"),
@@ -647,10 +632,7 @@ QUESTION_CASES = [
     found('order run "" "Then she left."', "passage is empty"),
     typed('order run "She came."', "Missing argument 'SECOND'"),
     found('order run "A." "B."', "task is nsp", with_values("run/model.json", sentence_task="nsp")),
-]
-
-FINETUNE = "finetune run --output out --train train --task"
-TASK_CASES = [
+    # Tasks.
     found(f"{FINETUNE} classify", "an Excel workbook", file("train", WORKBOOK)),
     typed(f"{FINETUNE} classify", "is the text", file("train", "a,b,label\nGood.,x,1\n")),
     found(
@@ -707,19 +689,6 @@ TASK_CASES = [
     found('predict run "Good."', "a fine-tuned model"),
 ]
 
-CASES = [
-    *TEXT_CASES,
-    *SETTING_CASES,
-    *OUTPUT_CASES,
-    *VOCABULARY_CASES,
-    *DATA_CASES,
-    *TRAINING_CASES,
-    *RUN_CASES,
-    *IMPORT_CASES,
-    *QUESTION_CASES,
-    *TASK_CASES,
-]
-
 
 def end(case: Case, whole: Path, folder: Path) -> Ending:
     """Run a case in a folder with a copy of the whole things."""
@@ -731,8 +700,7 @@ def end(case: Case, whole: Path, folder: Path) -> Ending:
         after = state(Path())
         if isinstance(held, io.IOBase):
             held.close()
-    changed = before.items() ^ after.items()
-    return Ending(code, said, sorted({name for name, _ in changed}))
+    return Ending(code, said, sorted({name for name, _ in before.items() ^ after.items()}))
 
 
 def words(command: str) -> list[str]:
