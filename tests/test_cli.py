@@ -32,8 +32,7 @@ def test_overwrite_replaces_what_the_command_wrote_and_quiet_says_nothing(small,
     shutil.copytree(small / "data", tmp_path / "d")
     flags = ("--seed", 7, "--overwrite", "--quiet")
     assert make_data(small, *flags, output=tmp_path / "d") == (0, "")
-    manifest = json.loads((tmp_path / "d/manifest.json").read_bytes())
-    assert manifest["config"]["seed"] == 7
+    assert json.loads((tmp_path / "d/manifest.json").read_bytes())["config"]["seed"] == 7
 
 
 def test_an_unexpected_error_is_one_sentence_too(small, tmp_path, monkeypatch):

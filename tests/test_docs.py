@@ -31,8 +31,7 @@ COMMANDS = dict(GENERATOR.commands(cli, "albert"))
 
 @pytest.mark.parametrize("path", GENERATOR.PAGES, ids=lambda path: path.name)
 def test_generated_pages_are_up_to_date(path):
-    written = path.read_text(encoding="utf-8")
-    assert written == GENERATOR.PAGES[path](), "run make docs"
+    assert path.read_text(encoding="utf-8") == GENERATOR.PAGES[path](), "run make docs"
 
 
 @pytest.mark.parametrize("path", sorted(set(COMMANDS) - {"albert"}))

@@ -51,8 +51,7 @@ def report(run):
 
 
 def measure(run, data):
-    scope = evaluation.Scope(examples=1)
-    evaluation.evaluate(read_trained(run), data=data, scope=scope)
+    evaluation.evaluate(read_trained(run), data=data, scope=evaluation.Scope(examples=1))
 
 
 def values(**changes):

@@ -108,8 +108,7 @@ def test_a_config_survives_json(config_class):
 
 @pytest.mark.parametrize("config_class", CONFIGS)
 def test_every_setting_has_a_help_text(config_class):
-    helps = [field.metadata["help"] for field in dataclasses.fields(config_class)]
-    assert all(helps)
+    assert all(field.metadata["help"] for field in dataclasses.fields(config_class))
 
 
 @pytest.mark.parametrize(

@@ -90,8 +90,7 @@ def test_a_folder_without_a_manifest_is_refused(memory, tmp_path):
 
 
 def test_inspect_shows_a_data_set_on_storage_from_a_part_of_it(stored, small, tmp_path):
-    said = run("inspect", PLACE, "--examples", 1)
-    line, _, rest = said.partition("\n")
+    line, _, rest = run("inspect", PLACE, "--examples", 1).partition("\n")
     (folder,) = (tmp_path / "cache/albert").iterdir()
     assert line.startswith(f"{PLACE}: ")
     assert line.endswith(f" to {folder}, where it is kept.")

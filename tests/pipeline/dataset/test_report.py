@@ -93,8 +93,7 @@ def test_statistics_stand_beside_what_is_wanted(
 def test_labels_are_named_by_the_sentence_task(manifest, task, labels):
     config = dataclasses.replace(manifest.config, sentence_task=task)
     shown = plots(dataclasses.replace(manifest, config=config), SAMPLE)
-    found = [p.labels for p in shown if p.title == "Label of the sentence task"]
-    assert found == labels
+    assert [p.labels for p in shown if p.title == "Label of the sentence task"] == labels
 
 
 def test_masked_pieces_are_counted_by_example(manifest):

@@ -388,13 +388,11 @@ def test_spans_recounted_from_the_files_are_those_of_the_sidecar(corpus, tokeniz
 def test_span_lengths_in_the_files_are_those_of_the_paper(corpus, tokenizer):
     spans = recounted_spans(corpus, tokenizer)
     assert spans.sum() > 100_000
-    expected = np.array([6, 3, 2]) / 11
-    assert spans[1:] / spans.sum() == pytest.approx(expected, rel=0.01)
+    assert spans[1:] / spans.sum() == pytest.approx(np.array([6, 3, 2]) / 11, rel=0.01)
 
 
 def test_15_percent_of_the_pieces_in_the_files_are_masked(corpus):
-    share = len(corpus["masked"]) / len(corpus["ids"])
-    assert share == pytest.approx(0.15, abs=0.002)
+    assert len(corpus["masked"]) / len(corpus["ids"]) == pytest.approx(0.15, abs=0.002)
 
 
 def test_masked_pieces_in_the_files_are_80_10_10_percent_mask_kept_random(corpus):

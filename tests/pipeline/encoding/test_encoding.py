@@ -71,8 +71,7 @@ def test_an_example_is_a_row_between_cls_and_sep(tokenizer, kind):
     assert (row.target, row.cut_tokens) == (target, cut)
     ids = list(row.sequences[0].token_ids)
     first = ids.index(SEP_ID) + 1
-    segments = [0] * first + [1] * (len(ids) - first)
-    assert list(row.sequences[0].segment_ids) == segments
+    assert list(row.sequences[0].segment_ids) == [0] * first + [1] * (len(ids) - first)
     assert row.length == len(ids)
 
 
@@ -151,8 +150,7 @@ def test_a_question_without_an_answer_has_no_place_in_any_window(tokenizer):
 
 
 def test_an_answer_that_is_not_in_the_passage_is_unknown(tokenizer):
-    rows = windows_of(tokenizer, Answer("Ada", -1))
-    assert {row.target for row in rows} == {None}
+    assert {row.target for row in windows_of(tokenizer, Answer("Ada", -1))} == {None}
 
 
 def test_an_answer_inside_a_token_gives_way_to_one_that_is_whole(tokenizer):
@@ -203,8 +201,7 @@ def test_a_sentence_that_is_too_long_becomes_several_rows_of_whole_words(tokeniz
 
 
 def test_no_space_stands_between_words_that_are_written_without(tokenizer):
-    chinese = example("", words=("\u4e2d", "\u56fd", "list"))
-    (row,) = rows_of(tokenizer, "tag", chinese)
+    (row,) = rows_of(tokenizer, "tag", example("", words=("\u4e2d", "\u56fd", "list")))
     assert pieces(tokenizer, row) == "[CLS] ▁ <unk> <unk> ▁list [SEP]"
     assert row.word_starts == (1, 3, 4)
 

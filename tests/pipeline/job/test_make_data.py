@@ -184,8 +184,7 @@ def test_an_engine_joins_of_a_chunk_only_its_documents_and_counts(texts, model, 
     assert read == Read(0, read.counts)
     assert read.counts["documents"] == 30
     assert len(json.dumps(read.counts)) < 500
-    look = read_json(job.shared_file(chunk_file(0, "look")))
-    assert look["documents"] == 30
+    assert read_json(job.shared_file(chunk_file(0, "look")))["documents"] == 30
 
 
 @pytest.fixture
@@ -259,8 +258,7 @@ def test_a_split_whose_documents_are_gone_is_read_again(files, texts, model, tmp
 
 
 def test_what_a_job_of_other_settings_left_is_not_used(files, texts, model, tmp_path):
-    other = dataclasses.replace(CONFIG, seed=7)
-    run(texts, model, tmp_path / "d", config=other)
+    run(texts, model, tmp_path / "d", config=dataclasses.replace(CONFIG, seed=7))
     (tmp_path / "d/manifest.json").unlink()
     assert run(texts, model, tmp_path / "d") == files
 

@@ -122,8 +122,7 @@ def test_near_copies_are_the_text_of_documents_that_nearly_equal_another(bounds)
             for place in places:
                 changed[place] = str(draws.random())
             texts.append((n + 10 * len(texts), Document((" ".join(changed),))))
-    look = looked_at([texts], bounds)
-    assert look["near_copy_share"] == pytest.approx(20 / 70, abs=0.01)
+    assert looked_at([texts], bounds)["near_copy_share"] == pytest.approx(20 / 70, abs=0.01)
     gone = {number for number, _ in texts[40:50]}
     assert looked_at([texts], bounds, gone=gone)["near_copy_share"] == 0
 
@@ -171,8 +170,7 @@ def test_lines_that_were_joined_are_a_share_of_all_lines():
     verse = Document(("He came late.", "Why?"), lines=5)
     listed = Document(("One.", "Two.", "Three."), lines=3)
     page = Document(("A page.", "Its end."))
-    look = looked_at([enumerate([verse, listed, page])], ALL)
-    assert look["joined_share"] == 0.3
+    assert looked_at([enumerate([verse, listed, page])], ALL)["joined_share"] == 0.3
 
 
 def test_lines_that_were_taken_out_were_not_joined():

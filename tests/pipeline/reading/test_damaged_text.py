@@ -124,8 +124,7 @@ def read_measured(kind, path, *, documents):
         "status = Path('/proc/self/status').read_text()\n"
         "print(int(re.search(r'VmHWM:\\s*(\\d+)', status)[1]) // 1024)\n"
     )
-    result = run_python(program, kind, path, documents, check=True)
-    return map(int, result.stdout.split())
+    return map(int, run_python(program, kind, path, documents, check=True).stdout.split())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
@@ -144,8 +143,7 @@ def test_a_line_without_end_takes_bounded_memory(tmp_path, kind):
 def test_a_table_that_names_one_huge_text_many_times_takes_bounded_memory(tmp_path):
     text = pa.array(["he came and she left " * 100_000])
     rows = pa.DictionaryArray.from_arrays(pa.array([0] * 256, pa.int32()), text)
-    table = pa.table({"text": rows})
-    pq.write_table(table, tmp_path / "rows.parquet", store_schema=False)
+    pq.write_table(pa.table({"text": rows}), tmp_path / "rows.parquet", store_schema=False)
     assert (tmp_path / "rows.parquet").stat().st_size < 200_000
     characters, megabytes = read_measured("text", tmp_path / "rows.parquet", documents=3)
     assert characters > 3 * 2_000_000

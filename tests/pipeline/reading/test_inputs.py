@@ -404,8 +404,7 @@ def test_a_file_with_two_spellings_is_read_once(tmp_path, monkeypatch):
     files = find("books", *spellings)
     assert len(files) == 1
     assert find("books", *reversed(spellings)) == files
-    given = {"books": ("novel.txt",), "text": ("./novel.txt",)}
-    assert len(find_inputs(given)) == 2
+    assert len(find_inputs({"books": ("novel.txt",), "text": ("./novel.txt",)})) == 2
 
 
 def test_a_format_is_forced_only_where_it_can_be(tmp_path):

@@ -44,8 +44,7 @@ def test_a_file_is_read_as_written_beside_it(path):
     kind = path.name.partition("-")[0]
     key, form = TEXT_KEYS.get(path.name), INPUT_FORMATS.get(path.name)
     file = find(path, kind, text_key=key, input_format=form)
-    expected = path.with_name(path.name + ".documents").read_text()
-    assert written(read_file(file)) == expected
+    assert written(read_file(file)) == path.with_name(path.name + ".documents").read_text()
 
 
 def page(number):
@@ -172,8 +171,7 @@ def test_row_groups_never_show(tmp_path, kind, documents, dropped):
 def test_a_row_of_parquet_is_as_long_as_its_bytes(tmp_path, monkeypatch):
     monkeypatch.setattr("pipeline.reading.text_rows.MAX_RECORD_BYTES", 10)
     pq.write_table(pa.table({"text": ["écrit", "écrivaient"]}), tmp_path / "rows")
-    file = find(tmp_path / "rows")
-    first, second = read_file(file)
+    first, second = read_file(find(tmp_path / "rows"))
     assert (first.paragraphs, second) == (("écrit",), TOO_LONG)
 
 
@@ -291,8 +289,7 @@ def test_what_is_left_out_of_a_file_is_counted(tmp_path):
     page = f"<page><revision><text>{prose}\n\n* A list\n</text></revision></page>"
     for text in (article, record, page):
         (tmp_path / "file").write_text(text)
-        files = [find(tmp_path / "file", "wikipedia")]
-        _, counts = read(files, chunk_bytes=1 << 30)
+        _, counts = read([find(tmp_path / "file", "wikipedia")], chunk_bytes=1 << 30)
         dropped = Counter({"paragraph that is not prose": 1})
         assert counts == ReadingCounts(documents=1, dropped=dropped)
 
@@ -307,8 +304,7 @@ def test_pieces_of_a_document_go_with_the_whole(tmp_path):
     path = tmp_path / "long.txt"
     sentences = [f"He counted {n} sacks." for n in range(4500)]
     path.write_text("\n\n".join(sentences))
-    files = [find(path, "books")]
-    (split,) = plan_chunks(files)
+    (split,) = plan_chunks([find(path, "books")])
     parts = list(read_chunk(split, counts=ReadingCounts()))
     assert "\n".join(part.text for part in parts).split("\n") == sentences
     assert [len(part.text.split("\n")) for part in parts] == [1500, 1500, 1500]
@@ -363,8 +359,7 @@ def test_any_bytes_are_read_to_their_end_or_refused(
     with suppress(AlbertError):
         read([described], chunk_bytes=chunk_bytes)
     with suppress(AlbertError):
-        files = [find(path, kind, input_format=input_format)]
-        read(files, chunk_bytes=chunk_bytes)
+        read([find(path, kind, input_format=input_format)], chunk_bytes=chunk_bytes)
 
 
 @pytest.mark.parametrize(
@@ -379,6 +374,5 @@ def test_what_is_refused_is_read_as_a_person_says(tmp_path, name, text_key, inpu
         path.write_text({"md": "# Ada\n\nAda wrote.\n"}.get(name[-2:], TABLE))
     with pytest.raises(AlbertError):
         find(path)
-    file = find(path, text_key=text_key, input_format=input_format)
-    (document,) = read_file(file)
+    (document,) = read_file(find(path, text_key=text_key, input_format=input_format))
     assert document.paragraphs == ("# Ada", "Ada wrote.")

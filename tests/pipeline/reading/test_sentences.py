@@ -81,8 +81,7 @@ def test_a_novel_in_one_paragraph_is_segmented_whole():
 
 
 def test_a_paragraph_that_costs_too_much_is_cut_where_a_sentence_ends():
-    text = "“She came. " * 1000
-    assert all(part.endswith(". ") for part in cheap_parts(text))
+    assert all(part.endswith(". ") for part in cheap_parts("“She came. " * 1000))
 
 
 def test_an_unclosed_quotation_costs_a_search_to_the_end():

@@ -136,8 +136,7 @@ UNFIT = {
 @pytest.mark.parametrize("kind", UNFIT)
 def test_a_row_whose_marks_do_not_fit_takes_no_other_along(kind):
     rows, texts = UNFIT[kind]
-    found = rows_of(f"id,text\n{rows}".encode())
-    assert [row.text for row in found] == texts
+    assert [row.text for row in rows_of(f"id,text\n{rows}".encode())] == texts
 
 
 def test_megabytes_of_marks_that_open_and_close_take_seconds_at_most():
@@ -212,8 +211,7 @@ def test_marks_that_do_not_fit_together_are_text_between_tabs(table, expected):
 def test_what_goes_on_after_the_first_rows_may_be_quoted():
     table = b'id\ttext\n1\tAda wrote.\n2\t"One paragraph.\nAnother'
     assert find_quoting(table, is_whole=False) == "doubled"
-    longer = table + b"\t3\n4\tAda wrote.\n"
-    assert find_quoting(longer, is_whole=False) == "none"
+    assert find_quoting(table + b"\t3\n4\tAda wrote.\n", is_whole=False) == "none"
 
 
 SPARK = r"""id,text
@@ -255,9 +253,7 @@ PANDAS = r"""id,text
 )
 def test_what_stands_for_a_mark_in_a_cell_is_seen_in_the_first_rows(table, texts):
     data = table.encode()
-    quoting = find_quoting(data, is_whole=True)
-    rows = rows_of(data, quoting=quoting)
-    assert [row.text for row in rows] == texts
+    assert [row.text for row in rows_of(data, quoting=find_quoting(data, is_whole=True))] == texts
 
 
 def test_a_record_that_is_too_long_costs_no_other(monkeypatch):

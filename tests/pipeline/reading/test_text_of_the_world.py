@@ -264,8 +264,7 @@ def test_a_long_document_is_shown_by_its_first_sentences(tmp_path):
 def test_a_row_of_csv_that_never_ends_is_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr("pipeline.reading.quoted_rows._MAX_CELLS", 1 << 12)
     cells = '"a\n",' * (1 << 13)
-    path = written(tmp_path, "a.csv", f"id,text\n1,One.\n{cells}")
-    assert read(path)[1] == [["One."]]
+    assert read(written(tmp_path, "a.csv", f"id,text\n1,One.\n{cells}"))[1] == [["One."]]
 
 
 PAGES = "".join(f"He came home on day {n}. It was late\nand cold.\n\n" for n in range(3000))
@@ -582,8 +581,7 @@ def test_prose_that_looks_like_something_else_is_read_where_a_person_says_so(
     path = written(tmp_path, "a.txt", content)
     assert refusal(find, path, kind=kind) == f"{path} {says}"
     said = says.partition("--input-format ")[2].partition(" ")[0]
-    file = find(path, kind=kind, input_format=said)
-    (document,) = documents_of(file)
+    (document,) = documents_of(find(path, kind=kind, input_format=said))
     assert " ".join(document.paragraphs).split() == content.split()
 
 
@@ -733,8 +731,7 @@ def test_lines_that_run_over_the_pages_are_no_text(head, foot, tmp_path):
 
 def test_titles_with_numbers_on_pages_that_end_with_their_sentences_are_text(tmp_path):
     cantos = [f"Canto {n}\n\nIt was night {n},\nand {'so ' * n}it went.\n" for n in range(1, 6)]
-    path = written(tmp_path, "a.txt", "\x0c".join(cantos))
-    (paragraphs,) = read(path)[1]
+    (paragraphs,) = read(written(tmp_path, "a.txt", "\x0c".join(cantos)))[1]
     assert paragraphs[::2] == [f"Canto {n}" for n in range(1, 6)]
     assert paragraphs[1::2] == [f"It was night {n}, and {'so ' * n}it went." for n in range(1, 6)]
 
@@ -753,8 +750,7 @@ def test_a_name_that_is_no_utf8_is_that_of_a_text(tmp_path):
 
 def test_an_epigraph_before_a_long_line_is_no_json(tmp_path):
     content = '"All is well."\n' + "It was late and he came. " * 50 + "C:\\mill is a folder."
-    path = written(tmp_path, "a.txt", content)
-    assert read(path)[1][0][0] == '"All is well."'
+    assert read(written(tmp_path, "a.txt", content))[1][0][0] == '"All is well."'
 
 
 def test_a_day_in_german_is_one_sentence_whatever_the_language_is_said_to_be(tmp_path):

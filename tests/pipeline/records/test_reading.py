@@ -190,8 +190,7 @@ def write_documents(documents, folder, *, tokenizer, config):
     shard = Shard(split=TRAIN, index=0, num_shards=1, copies=1, is_documents=True)
     sidecar = write_shard(documents, shard, tokenizer=tokenizer, config=config, output=folder)
     files = [ShardFile(**file) for file in sidecar["files"]]
-    size = tokenizer.vocab_size
-    return manifest_of(files, config, sha256="", vocab_size=size), sidecar
+    return manifest_of(files, config, sha256="", vocab_size=tokenizer.vocab_size), sidecar
 
 
 def epoch_of(folder, manifest, epoch):
@@ -268,8 +267,7 @@ def test_a_shard_of_documents_that_is_damaged_is_refused(shard_of_three, tmp_pat
 def test_documents_of_a_larger_vocabulary_are_refused(shard_of_three, tmp_path):
     manifest, _ = shard_of_three
     other = dataclasses.replace(manifest, vocabulary=manifest.vocabulary | {"size": 99})
-    problem = "has a token that the vocabulary does not have"
-    assert only_problem(tmp_path, other) == problem
+    assert only_problem(tmp_path, other) == "has a token that the vocabulary does not have"
 
 
 def altered(records, kind, rng):

@@ -91,8 +91,7 @@ def test_a_checksum_that_does_not_fit_costs_no_text(compression, trailer):
 
 @each_compression
 def test_what_stands_after_the_last_stream_is_counted(compression):
-    data = PACK[compression](b"one ") + b"no stream"
-    assert unpack(data, compression) == (b"one ", 1)
+    assert unpack(PACK[compression](b"one ") + b"no stream", compression) == (b"one ", 1)
 
 
 def test_frames_of_zst_that_hold_no_text_are_passed_over():
@@ -126,8 +125,7 @@ def test_a_bomb_comes_out_in_small_blocks(compression):
 def test_a_window_of_two_gigabytes_is_read():
     parameters = zstandard.ZstdCompressionParameters(window_log=31, enable_ldm=True)
     packer = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
-    data = packer.compress(b"long") + packer.flush()
-    assert unpack(data, "zst") == (b"long", 0)
+    assert unpack(packer.compress(b"long") + packer.flush(), "zst") == (b"long", 0)
 
 
 # Files of many streams of bz2.

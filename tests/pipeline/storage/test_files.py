@@ -137,8 +137,7 @@ def test_a_remote_book_takes_one_look_and_a_worker_reads_it_with_one_request(mem
     text = "It was late, and the men knew.\n\n" * 30_000
     memory["memory://shelf/book.txt"] = text.encode()
     (split,) = plan_chunks(find_inputs({"text": ("memory://shelf/",)}))
-    looks = [asked[name, "/shelf/book.txt"] for name in ("cat_file", "info")]
-    assert looks == [1, 0]
+    assert [asked[name, "/shelf/book.txt"] for name in ("cat_file", "info")] == [1, 0]
     # A worker is another process.
     files._entries.clear()
     asked.clear()

@@ -179,8 +179,7 @@ def test_ranges_read_each_document_whole_and_once(tmp_path_factory, text, cuts):
     path.write_bytes(text)
     edges = [0, *sorted(int(cut * len(text)) for cut in cuts), len(text)]
     edges = sorted(set(edges)) if text else [0, 0]
-    parts = read_parts(path, edges)
-    check_whole(parts, text)
+    check_whole(read_parts(path, edges), text)
 
 
 @given(st.lists(st.sampled_from(b"D a\n"), max_size=60).map(bytes), st.data())
@@ -193,8 +192,7 @@ def test_streams_may_cut_documents_anywhere(tmp_path_factory, text, data):
     path.write_bytes(b"".join(streams))
     size = path.stat().st_size
     ranges = sorted({0, size, *data.draw(st.sets(st.integers(0, size), max_size=5))})
-    parts = read_parts(path, ranges)
-    check_whole(parts, text)
+    check_whole(read_parts(path, ranges), text)
 
 
 @pytest.mark.parametrize("cut", range(16))

@@ -100,5 +100,4 @@ def test_entities_of_column_files_are_those_that_were_written(tmp_path, name):
     examples = read_task_file(str(tmp_path / "file"), spec).examples
     assert [list(e.words) for e in examples] == [words for words, _ in SENTENCES]
     assert [list(e.tags) for e in examples] == [_iob2(*each) for each in SENTENCES]
-    begun = Counter(t[2:] for e in examples for t in e.tags if t[0] == "B")
-    assert begun == ENTITIES
+    assert Counter(t[2:] for e in examples for t in e.tags if t[0] == "B") == ENTITIES

@@ -63,8 +63,7 @@ def test_c3_gives_the_answer_as_a_text_and_two_to_four_options(tmp_path):
         {"question": "几？", "choice": ["一", "一"], "answer": "一"},
     ]
     content = [[["女：你好。", "男：好。"], asked, "1-2"]]
-    file = read(tmp_path, json.dumps(content, indent=1), task="c3")
-    first, second = file.examples
+    first, second = read(tmp_path, json.dumps(content, indent=1), task="c3").examples
     assert (first.id, first.text, first.text_pair) == ("1-2-0", "女：你好。\n男：好。", "谁？")
     assert (first.options, first.choice) == (("女", "男", "他"), 1)
     assert (second.options, second.choice) == (("一", "一"), 0)
@@ -112,8 +111,7 @@ def test_other_files_count_options_as_the_training_file_does(tmp_path):
     assert train.columns.first_option == 1
     # In none of its rows the last option is right.
     content = f"{HEADER}a,b,c,d,1\na,b,c,d,2\n"
-    columns = dataclasses.asdict(train.columns)
-    file = read(tmp_path, content, task="choose", **columns)
+    file = read(tmp_path, content, task="choose", **dataclasses.asdict(train.columns))
     assert [example.choice for example in file.examples] == [0, 1]
 
 

@@ -83,8 +83,7 @@ def test_a_file_that_is_not_utf8_is_read_as_every_other_text(tmp_path):
 
 def test_a_row_of_csv_is_told_by_its_line(tmp_path):
     content = 'text,label\n"One\ntwo",1\nThree,\n'
-    file = read(tmp_path, content)
-    assert file.examples[0].place == f"{tmp_path}/file, line 2"
+    assert read(tmp_path, content).examples[0].place == f"{tmp_path}/file, line 2"
 
 
 def test_the_second_text_is_not_taken_for_the_first(tmp_path):
@@ -264,8 +263,7 @@ def test_a_row_that_annotators_did_not_agree_on_is_left_out_and_counted(tmp_path
 
 
 def test_a_missing_number_is_no_label_and_the_word_nan_is_one(tmp_path):
-    missing = in_parquet(tmp_path, text=["a", "b"], label=[1.0, math.nan])
-    file = read(tmp_path, missing)
+    file = read(tmp_path, in_parquet(tmp_path, text=["a", "b"], label=[1.0, math.nan]))
     assert labelled(file) == [("a", "1")]
     assert file.counts == {"row without a label, left out": 1}
     # The code of Min Nan.
@@ -351,8 +349,7 @@ def test_marks_of_a_text_between_tabs_stay(tmp_path, text):
     ],
 )
 def test_between_tabs_are_cells_and_lines_unless_marks_surely_hold_them(tmp_path, table, texts):
-    examples = read(tmp_path, table).examples
-    assert [example.text for example in examples][:2] == texts
+    assert [example.text for example in read(tmp_path, table).examples][:2] == texts
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,7 @@ def test_entities_have_a_label_for_their_first_and_their_other_words():
 
 
 def test_parts_of_speech_are_measured_by_the_word():
-    examples = texts(("a b", ("NOUN", "VERB")), field="tags")
-    task = with_labels(task_called("tag"), examples)
+    task = with_labels(task_called("tag"), texts(("a b", ("NOUN", "VERB")), field="tags"))
     assert (task.labels, task.metrics) == (("NOUN", "VERB"), ("accuracy",))
 
 
@@ -170,15 +169,8 @@ def test_a_tenth_of_each_label_is_held_out_by_the_text_alone():
 
 
 def test_a_label_that_one_text_alone_has_is_trained_on():
-    examples = [
-        TaskExample(
-            id=str(n),
-            place="",
-            text=f"text {n}",
-            labels=("common", f"rare {n}") if n % 2 else ("common",),
-        )
-        for n in range(400)
-    ]
+    labels = (("common", f"rare {n}") if n % 2 else ("common",) for n in range(400))
+    examples = texts(*((f"text {n}", each) for n, each in enumerate(labels)), field="labels")
     train, held_out = hold_out(examples)
     assert {one for e in train for one in e.labels} == {one for e in examples for one in e.labels}
     assert {e.labels for e in held_out} == {("common",)}

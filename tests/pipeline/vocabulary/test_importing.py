@@ -140,8 +140,7 @@ def test_an_import_goes_by_the_files_around_a_model_with_its_rules(bare, tmp_pat
     if config is not None:
         (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
     rules = {"cased": None, "keep_accents": None}
-    taken = take_vocabulary(tmp_path, None, rules)
-    assert taken.tokenizer.normalize("\u00c9D") == text
+    assert take_vocabulary(tmp_path, None, rules).tokenizer.normalize("\u00c9D") == text
 
 
 def test_pieces_tell_what_their_text_was_like(sentences, model, bare):
@@ -168,8 +167,7 @@ def test_a_model_without_its_normalization_is_noticed(model):
 def test_a_vocabulary_of_text_with_few_accents_misses_nothing(text):
     config = VocabConfig(vocab_size=35, keep_accents=True)
     sentences = [f"{text} {n}" for n in range(200)]
-    made = train_vocabulary(sentences, config)
-    assert normalization_warning(made, vocab="v") == ""
+    assert normalization_warning(train_vocabulary(sentences, config), vocab="v") == ""
 
 
 # Reading them from folders.

@@ -77,8 +77,7 @@ def test_keys_follow_from_document_place_and_seed():
 @pytest.mark.parametrize("size", [100, 1_000_000])
 def test_neither_the_splits_nor_the_order_of_the_files_show_in_a_sample(files, size):
     expected = sample_files(files, chunk_bytes=1 << 24, size=size)
-    backwards = files[::-1]
-    assert sample_files(backwards, chunk_bytes=1 << 16, size=size) == expected
+    assert sample_files(files[::-1], chunk_bytes=1 << 16, size=size) == expected
 
 
 def test_a_duplicate_of_a_file_does_not_show_in_a_sample(files):
@@ -100,8 +99,7 @@ def test_a_small_sample_is_a_part_of_a_large_one(files):
 
 def test_one_sentence_in_a_hundred_is_held_out_and_never_trained_on(files):
     train, held_out = sample_files(files, chunk_bytes=1 << 24, size=1_000_000)
-    share = len(held_out) / (len(train) + len(held_out))
-    assert share == pytest.approx(0.01, abs=0.005)
+    assert len(held_out) / (len(train) + len(held_out)) == pytest.approx(0.01, abs=0.005)
     assert not set(dict(train)) & set(dict(held_out))
 
 

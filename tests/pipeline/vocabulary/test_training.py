@@ -166,8 +166,7 @@ def test_the_log_of_sentencepiece_tells_how_much_is_done(log, share):
 def test_progress_is_told_while_a_vocabulary_is_trained(sentences, monkeypatch):
     monkeypatch.setattr(sampling, "LOOK_SECONDS", 0.01)
     shares = []
-    config = VocabConfig(vocab_size=400)
-    train_vocabulary(sentences, config, on_progress=shares.append)
+    train_vocabulary(sentences, VocabConfig(vocab_size=400), on_progress=shares.append)
     assert shares == sorted(shares)
     assert shares[0] == 0.0 < shares[-1] <= 1.0
 

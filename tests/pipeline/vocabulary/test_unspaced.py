@@ -19,8 +19,7 @@ THAI = ["วันนี้ อากาศดี มาก", "ผมไปต�
 
 
 def vocabulary(texts, size):
-    sentences = texts * 50
-    return train_vocabulary(sentences, VocabConfig(vocab_size=size))
+    return train_vocabulary(texts * 50, VocabConfig(vocab_size=size))
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +65,7 @@ def test_no_token_is_a_space_alone(japanese, text):
     ],
 )
 def test_a_change_of_script_begins_a_word(japanese, text, word):
-    found = words(load_tokenizer(japanese), text)
-    assert word in [each.replace("+", "") for each in found]
+    assert word in [each.replace("+", "") for each in words(load_tokenizer(japanese), text)]
 
 
 def test_a_text_of_other_scripts_begins_with_a_space(japanese):

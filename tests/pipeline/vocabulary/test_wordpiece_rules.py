@@ -81,8 +81,7 @@ def test_added_tokens_are_found_before_anything_is_done(tmp_path):
     vocabulary = wordpiece(tmp_path, config=LOWER, tokenizer=values)
     assert vocabulary.vocab_size == len(PIECES) + 1
     found = vocabulary.encode_with_offsets("Café <e1>Cafe")
-    shown = [vocabulary.piece(token) for token in found.ids]
-    assert shown == ["cafe", "<e1>", "Cafe"]
+    assert [vocabulary.piece(token) for token in found.ids] == ["cafe", "<e1>", "Cafe"]
     assert (found.starts, found.ends) == ([0, 5, 9], [4, 9, 13])
 
 

@@ -131,8 +131,7 @@ def test_autotokenizer_gives_the_ids_of_sentencepiece_but_for_exact_ties(
 @pytest.mark.slow
 def test_autotokenizer_builds_pairs_as_make_data_does(folder):
     transformers = pytest.importorskip("transformers")
-    loaded = transformers.AutoTokenizer.from_pretrained(folder)
-    pair = loaded("one [MASK]", "two")
+    pair = transformers.AutoTokenizer.from_pretrained(folder)("one [MASK]", "two")
     assert [pair["input_ids"][0], pair["input_ids"][-1]] == [2, 3]
     assert pair["input_ids"].count(3) == 2
     assert 4 in pair["input_ids"]

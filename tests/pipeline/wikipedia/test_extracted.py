@@ -182,5 +182,4 @@ BOOK = "Karl Corino: Robert Musil. Eine Biographie. Rowohlt, Reinbek 2003, Neuau
     ],
 )
 def test_what_follows_an_apparatus_that_is_none_or_has_ended_is_text(lines, kept):
-    found = article_document([SENTENCE, *lines], title="").paragraphs
-    assert found == (SENTENCE, *kept)
+    assert article_document([SENTENCE, *lines], title="").paragraphs == (SENTENCE, *kept)
