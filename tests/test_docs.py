@@ -18,14 +18,9 @@ PAGES = [
 ]
 
 
-def load_generator():
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs/generate.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-GENERATOR = load_generator()
+SPEC = importlib.util.spec_from_file_location("generate", ROOT / "docs/generate.py")
+GENERATOR = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(GENERATOR)
 COMMANDS = dict(GENERATOR.commands(cli, "albert"))
 
 

@@ -4,14 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.draws import draws
-from pipeline.examples.pairs import (
-    Pairs,
-    assemble,
-    other_segments,
-    ranges,
-    sentence_order_pairs,
-    split_points,
-)
+from pipeline.examples import pairs as paired
+from pipeline.examples.pairs import Pairs, assemble, sentence_order_pairs
 from schemas.example import CLS_ID as CLS
 from schemas.example import SEP_ID as SEP
 
@@ -28,7 +22,7 @@ def many_keys(count):
 
 def split_many(start, end, *, sentence_starts, may_cut, count=100_000):
     """The places at which a range is split, each with its share."""
-    places = split_points(
+    places = paired.split_points(
         np.full(count, start),
         np.full(count, end),
         sentence_starts=np.array(sentence_starts),
@@ -105,7 +99,7 @@ DOCUMENTS = np.array([0, 10, 30, 35])
 
 def other_places(document, length, *, room=35, may_cut=None, count=30_000):
     """Where the text from elsewhere starts and ends, each with its share."""
-    starts, ends = other_segments(
+    starts, ends = paired.other_segments(
         np.full(count, document),
         np.full(count, length),
         room=np.full(count, room),
@@ -151,6 +145,6 @@ def test_another_segment_is_cut_at_a_word_where_no_sentence_has_room():
 def test_ranges_are_the_numbers_of_each_range(pairs):
     starts = np.array([start for start, _ in pairs], np.int64)
     lengths = np.array([length for _, length in pairs], np.int64)
-    assert ranges(starts, lengths).tolist() == [
+    assert paired.ranges(starts, lengths).tolist() == [
         number for start, length in pairs for number in range(start, start + length)
     ]

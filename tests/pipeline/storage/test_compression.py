@@ -11,13 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.documents import DAMAGED, ReadingCounts
-from pipeline.storage.compression import (
-    BLOCK_BYTES,
-    decompress,
-    is_multistream,
-    read_streams,
-    recognise_compression,
-)
+from pipeline.storage import compression as unpacking
+from pipeline.storage.compression import BLOCK_BYTES, decompress, is_multistream, read_streams
 
 with_checksum = zstandard.ZstdCompressor(write_checksum=True).compress
 PACK = {"gz": gzip.compress, "xz": lzma.compress, "zst": with_checksum}
@@ -41,7 +36,7 @@ def unpack(data, compression, *, block_bytes=50_000):
     ],
 )
 def test_compression_is_told_by_the_first_bytes(data, compression):
-    assert recognise_compression(data) == compression
+    assert unpacking.recognise_compression(data) == compression
 
 
 @each_compression
@@ -99,7 +94,7 @@ def test_frames_of_zst_that_hold_no_text_are_passed_over():
     skippable = b"\x5f\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"note"
     data = PACK["zst"](b"one ") + skippable + PACK["zst"](b"two") + skippable
     assert unpack(data, "zst") == (b"one two", 0)
-    assert recognise_compression(skippable + data) == "zst"
+    assert unpacking.recognise_compression(skippable + data) == "zst"
 
 
 @each_compression
