@@ -84,9 +84,7 @@ NATIVE_LOG = re.compile(r"^(?:\d{4}-\d\d-\d\d |[IWEF]\d{4} |WARNING: All log)", 
     ],
     ids=lambda arguments: arguments[0],
 )
-def test_what_tensorflow_logs_while_it_is_loaded_reaches_nobody(
-    arguments, small, tmp_path, monkeypatch
-):
+def test_what_tensorflow_logs_as_it_loads_reaches_nobody(arguments, small, tmp_path, monkeypatch):
     # A level that is set is kept, and JAX, once a test imports it, sets one.
     monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
     write_run(tmp_path / "run", SMALL_RUN, small)

@@ -99,9 +99,7 @@ def test_a_job_is_far_smaller_than_dataflow_allows(job):
     assert job.proto_pipeline.ByteSize() < 1_000_000
 
 
-def test_the_documented_command_checks_a_job_without_touching_the_storage(
-    small, tmp_path, monkeypatch
-):
+def test_the_documented_command_checks_a_job_without_touching_storage(small, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "vocab").symlink_to(small / "vocab")
     text = "".join(path.read_text() for path in sorted((small / "text").iterdir()))

@@ -91,9 +91,7 @@ def test_the_settings_of_keras_do_not_choose_the_backend(tmp_path):
         ),
     ],
 )
-def test_a_backend_that_is_none_or_not_installed_is_refused_in_one_sentence(
-    tmp_path, backend, sentence
-):
+def test_a_backend_that_is_none_or_not_installed_is_one_sentence(tmp_path, backend, sentence):
     program = (
         "import sys, importlib.util\n"
         "find = importlib.util.find_spec\n"

@@ -142,9 +142,7 @@ def test_a_worker_that_is_killed_costs_no_byte(request, start_job, tmp_path, exp
     assert_same(job.output, expected)
 
 
-def test_a_killed_worker_of_an_engine_that_tries_nothing_twice_is_named(
-    flink_server, start_job, tmp_path
-):
+def test_a_killed_worker_of_an_engine_that_tries_once_is_named(flink_server, start_job, tmp_path):
     with start.pool_process(tmp_path) as (there, pool):
         job = start_job((*flink_server, *there))
         job.await_shard()
@@ -185,9 +183,7 @@ def test_an_executor_that_is_killed_costs_no_byte(spark_cluster, start_job, pool
     ("engine", "number", "code"),
     [("flink_cluster", signal.SIGINT, 130), ("spark_cluster", signal.SIGTERM, 143)],
 )
-def test_a_job_ends_with_its_command(
-    request, start_job, tmp_path, expected, *, engine, number, code
-):
+def test_a_job_ends_with_its_command(request, start_job, tmp_path, expected, engine, number, code):
     folder, options = request.getfixturevalue(engine)
     with start.pool_process(tmp_path) as (there, pool):
         job = start_job((*options, *there))

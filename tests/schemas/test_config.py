@@ -207,9 +207,7 @@ def test_settings_of_fine_tuning_that_contradict_each_other_are_refused(values, 
     ("eval_examples", "held_out", "first", "others"),
     [(5000, 10_000, 200, 5000), (5000, 300, 200, 300), (50, 10_000, 50, 50)],
 )
-def test_before_the_first_step_an_evaluation_is_on_a_few_examples_and_never_on_more(
-    eval_examples, held_out, first, others
-):
+def test_a_first_evaluation_is_on_few_examples_never_more(eval_examples, held_out, first, others):
     config = TrainConfig(eval_examples=eval_examples).resolved()
     found = [
         config.evaluated_examples(held_out=held_out, is_trained=is_trained)

@@ -79,9 +79,7 @@ def test_the_facts_are_those_of_the_manifest(small, manifest):
         ),
     ],
 )
-def test_statistics_stand_beside_what_is_wanted(
-    manifest, title, statistics, labels, values, wanted
-):
+def test_statistics_stand_beside_those_wanted(manifest, title, statistics, labels, values, wanted):
     shown = plot(with_statistics(manifest, **statistics), title)
     assert (shown.labels, shown.values) == (labels, values)
     assert not wanted or shown.wanted == pytest.approx(wanted)

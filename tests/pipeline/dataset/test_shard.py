@@ -194,9 +194,7 @@ def test_a_document_ends_once_in_each_copy(task, topics, tokenizer):
 
 @settings(max_examples=25)
 @given(documents=text_documents, config=any_settings)
-def test_rows_have_two_segments_and_whole_words_masked_in_the_spans_counted(
-    documents, config, tokenizer
-):
+def test_rows_are_two_segments_with_whole_words_masked_as_counted(documents, config, tokenizer):
     _, copies = copies_of(documents, tokenizer=tokenizer, config=config)
     for _, rows, counts in copies:
         recounted = Counter()
@@ -219,9 +217,7 @@ def test_rows_have_two_segments_and_whole_words_masked_in_the_spans_counted(
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(documents=text_documents, data=st.data())
-def test_neither_order_nor_duplicates_of_documents_show_in_the_files(
-    documents, data, tokenizer, tmp_path
-):
+def test_neither_order_nor_duplicates_of_documents_show(documents, data, tokenizer, tmp_path):
     again = data.draw(st.permutations(documents + documents[:2]))
     _, files = files_of(documents, tmp_path, tokenizer=tokenizer)
     _, files_again = files_of(again, tmp_path, tokenizer=tokenizer)
@@ -260,9 +256,7 @@ def test_of_two_segmentations_of_the_same_text_the_order_does_not_decide(tokeniz
 
 @pytest.mark.parametrize("size", [1, 7])
 @pytest.mark.parametrize("most", ["examples.examples.BATCH_ROWS", "dataset.shard.ENCODE_SENTENCES"])
-def test_what_is_done_together_does_not_show_in_the_files(
-    most, size, tokenizer, topics, tmp_path, monkeypatch
-):
+def test_what_is_done_together_does_not_show(most, size, tokenizer, topics, tmp_path, monkeypatch):
     expected = files_of(topics[:5], tmp_path, tokenizer=tokenizer)
     monkeypatch.setattr(f"pipeline.{most}", size)
     assert files_of(topics[:5], tmp_path, tokenizer=tokenizer) == expected

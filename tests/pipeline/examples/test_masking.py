@@ -113,9 +113,7 @@ def chosen_spans(words, *, key, left, max_ngram):
 @pytest.mark.parametrize(("rounds", "tries"), [(8, 24), (1, 1)])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batch=batches, share=shares, max_ngram=max_ngrams)
-def test_spans_of_a_batch_are_those_chosen_row_by_row(
-    batch, share, max_ngram, rounds, tries, monkeypatch
-):
+def test_spans_are_those_chosen_row_by_row(batch, share, max_ngram, rounds, tries, monkeypatch):
     monkeypatch.setattr(masking, "ROUNDS", rounds)
     monkeypatch.setattr(masking, "TRIES", tries)
     rows, keys = rows_of(batch), keys_of(batch)

@@ -113,9 +113,7 @@ def test_of_examples_on_the_fly_the_documents_are_stored_once(files, documents):
         *("documents, all of these", "documents, the engine's shuffle"),
     ],
 )
-def test_the_bytes_are_the_same_however_the_job_is_run(
-    request, texts, model, tmp_path, config, settings
-):
+def test_bytes_are_the_same_however_a_job_is_run(request, texts, model, tmp_path, config, settings):
     expected = request.getfixturevalue("files" if config is CONFIG else "documents")
     settings = dict(settings)
     if settings.pop("is_shuffled", False):
@@ -149,9 +147,7 @@ def test_a_remote_data_set_has_the_bytes_of_a_local_one(
 
 
 @pytest.mark.parametrize("shuffle", ["engine", "files"])
-def test_what_others_left_does_not_count_as_done(
-    texts, model, memory, tmp_path, monkeypatch, shuffle
-):
+def test_what_others_left_counts_as_undone(texts, model, memory, tmp_path, monkeypatch, shuffle):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     mark = {"fingerprint": "x", "text_bytes": 7, "counts": {"documents": 1}}
     for place in (PLACE, chunks_folder(PLACE)):
@@ -201,9 +197,7 @@ def made(monkeypatch):
     return made
 
 
-def test_an_interrupted_job_is_finished_from_what_is_there(
-    files, texts, model, tmp_path, monkeypatch, made
-):
+def test_an_interrupted_job_is_finished_later(files, texts, model, tmp_path, monkeypatch, made):
     note = make_data.write_shard
 
     def stop_at_the_second(documents, shard, **settings):
@@ -229,9 +223,7 @@ def test_an_interrupted_job_is_finished_from_what_is_there(
     ["train/copy-01/part-00001-of-00003.tfrecord", "eval/copy-00/part-00000-of-00001.tfrecord"],
 )
 @pytest.mark.parametrize("damage", ["missing", "short"])
-def test_a_shard_that_lacks_a_file_is_made_again_and_it_alone(
-    files, texts, model, tmp_path, made, name, damage
-):
+def test_only_a_damaged_shard_is_made_again(files, texts, model, tmp_path, made, name, damage):
     write(files, tmp_path / "d")
     if damage == "missing":
         (tmp_path / "d" / name).unlink()
@@ -241,9 +233,7 @@ def test_a_shard_that_lacks_a_file_is_made_again_and_it_alone(
     assert made == [(name.split("/")[0], int(name.split("-")[2]))]
 
 
-def test_a_remote_shard_that_lacks_a_file_is_made_again_and_it_alone(
-    files, texts, model, made, memory
-):
+def test_only_a_damaged_remote_shard_is_made_again(files, texts, model, made, memory):
     memory.update({f"{PLACE}/{name}": data for name, data in files.items()})
     del memory[f"{PLACE}/train/copy-01/part-00001-of-00003.tfrecord"]
     assert run_remote(texts, model, memory) == files
@@ -275,9 +265,7 @@ def test_a_worker_with_other_tools_is_refused(texts, model, tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("shuffle", "name"), [("files", "read_texts"), ("engine", "read_texts"), ("files", "add_up")]
 )
-def test_text_that_is_changed_meanwhile_makes_no_data_set(
-    texts, model, tmp_path, monkeypatch, shuffle, name
-):
+def test_text_that_changes_makes_no_data_set(texts, model, tmp_path, monkeypatch, shuffle, name):
     paths = [shutil.copy(path, tmp_path) for path in texts]
     found = find_inputs({"books": tuple(paths)})
     before = getattr(make_data, name)
@@ -348,9 +336,7 @@ def test_an_error_in_a_worker_is_one_sentence(texts, model, tmp_path, workers):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_it_works_outside_the_main_thread_and_leaves_hooks_as_they_were(
-    files, texts, model, tmp_path, workers
-):
+def test_in_another_thread_it_works_and_leaves_hooks_alone(files, texts, model, tmp_path, workers):
     def hooks():
         signals = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
         return (
@@ -390,9 +376,7 @@ def test_holding_out_every_document_names_the_fraction(model, tmp_path):
     )
 
 
-def test_a_worker_that_ends_before_it_began_ends_the_job_with_one_sentence(
-    texts, model, tmp_path, monkeypatch
-):
+def test_a_worker_that_never_began_ends_the_job_in_a_sentence(texts, model, tmp_path, monkeypatch):
     false = ["-c", "raise SystemExit('no room for Beam')"]
     monkeypatch.setattr(worker_processes, "_COMMAND", false)
     assert refusal(run, texts, model, tmp_path / "d", workers=2) == (
@@ -439,9 +423,7 @@ def wait_for_workers(job):
 
 
 @needs_proc
-def test_a_killed_worker_ends_the_job_with_one_sentence_and_nothing_is_lost(
-    files, texts, model, tmp_path
-):
+def test_a_killed_worker_ends_a_job_in_a_sentence_and_costs_nothing(files, texts, model, tmp_path):
     """In the background too, where a shell lets jobs ignore Ctrl-C."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     job = start(texts, model, tmp_path / "d")
@@ -457,9 +439,7 @@ def test_a_killed_worker_ends_the_job_with_one_sentence_and_nothing_is_lost(
 
 @needs_proc
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_the_workers_of_a_job_that_is_killed_or_interrupted_end_with_it(
-    texts, model, tmp_path, number
-):
+def test_workers_of_a_job_that_is_killed_or_interrupted_end_with_it(texts, model, tmp_path, number):
     job = start(texts, model, tmp_path / "d")
     workers = wait_for_workers(job)
     job.send_signal(number)

@@ -36,9 +36,7 @@ def write_spill(documents, chunk, output):
 @given(
     chunks=st.lists(documents, max_size=3), size=st.just(spill.BLOCK_BYTES) | st.integers(1, 200)
 )
-def test_every_shard_reads_its_documents_of_all_chunks_in_one_block_or_several(
-    chunks, size, tmp_path_factory
-):
+def test_every_shard_reads_its_documents_of_chunks_in_any_blocks(chunks, size, tmp_path_factory):
     output = tmp_path_factory.mktemp("spill")
     with mock.patch.object(spill, "BLOCK_BYTES", size):
         for number, chunk in enumerate(chunks):

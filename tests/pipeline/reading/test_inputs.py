@@ -455,9 +455,7 @@ def test_each_format_is_said_with_what_it_implies(tmp_path):
         (SENTENCES, {}, "one sentence a line, a blank line between documents"),
     ],
 )
-def test_the_language_is_said_with_what_named_it_where_it_matters(
-    tmp_path, content, settings, expected
-):
+def test_a_language_is_said_with_what_named_it_if_it_matters(tmp_path, content, settings, expected):
     (tmp_path / "file").write_text(content)
     (described,) = describe_inputs(find("text", tmp_path / "file", **settings))
     assert described.endswith(expected)

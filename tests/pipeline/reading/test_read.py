@@ -248,9 +248,7 @@ IN_ENGLISH = "Die Feier begann im 19.\nJahrhundert in Berlin.\nViele kamen."
         ({"lang": "en"}, "de", IN_GERMAN),
     ],
 )
-def test_a_record_is_segmented_in_the_language_that_it_names(
-    tmp_path, name, fields, language, expected
-):
+def test_a_record_is_segmented_in_the_language_it_names(tmp_path, name, fields, language, expected):
     # Another record of the file names another language.
     records = [fields | {"text": GERMAN}, {**fields, "text": "", "lang": "fr"}]
     records = [dict.fromkeys(("lang", *fields), "") | record for record in records]

@@ -109,9 +109,7 @@ def numbered(lengths):
 
 
 @given(long_documents, st.integers(1, 50))
-def test_every_sentence_is_in_one_part_in_order_and_no_part_is_empty_or_twice_the_limit(
-    lengths, maximum
-):
+def test_every_sentence_is_in_one_part_in_order_none_empty_or_twice_the_limit(lengths, maximum):
     parts = divide(numbered(lengths), maximum=maximum)
     sentences = [sentence for part in parts for sentence in part]
     assert sentences == [str(number) for number in range(sum(lengths))]

@@ -57,9 +57,7 @@ def written(folder, name, content):
         ("He came home\nlate.", 1),
     ],
 )
-def test_a_line_feed_in_a_record_ends_a_paragraph_unless_lines_are_wrapped(
-    text, paragraphs, tmp_path
-):
+def test_a_line_feed_in_a_record_ends_a_paragraph_unless_it_only_wraps(text, paragraphs, tmp_path):
     lines = written(tmp_path, "a.jsonl", json.dumps({"text": text}))
     pq.write_table(pa.table({"text": [text]}), tmp_path / "a.parquet")
     for path in (lines, tmp_path / "a.parquet"):
@@ -200,9 +198,7 @@ def test_a_format_is_recognised_and_read_as_it_was_meant(kind, tmp_path):
         ("안녕하세요 세계".encode("iso2022_kr") * 2, None, "ISO-2022-KR"),
     ],
 )
-def test_an_encoding_that_would_be_read_wrongly_is_refused_by_name(
-    content, language, said, tmp_path
-):
+def test_an_encoding_that_would_mislead_is_refused_by_name(content, language, said, tmp_path):
     with pytest.raises(AlbertError, match=said):
         read(written(tmp_path, "a.txt", content), language=language)
 
@@ -575,9 +571,7 @@ def test_text_for_a_program_is_refused_by_its_name(content, says, tmp_path):
         ),
     ],
 )
-def test_prose_that_looks_like_something_else_is_read_where_a_person_says_so(
-    kind, content, says, tmp_path
-):
+def test_prose_that_seems_no_prose_is_read_where_a_person_says_so(kind, content, says, tmp_path):
     path = written(tmp_path, "a.txt", content)
     assert refusal(find, path, kind=kind) == f"{path} {says}"
     said = says.partition("--input-format ")[2].partition(" ")[0]
@@ -630,9 +624,7 @@ def test_prose_that_looks_like_something_else_is_read_where_a_person_says_so(
         ("A.{n}: He came home. /", "/"),
     ],
 )
-def test_a_mark_that_is_no_word_in_most_lines_is_said_and_read_where_a_person_says_so(
-    lines, mark, tmp_path
-):
+def test_a_mark_in_most_lines_is_said_and_read_where_a_person_says_so(lines, mark, tmp_path):
     path = written(tmp_path, "a.txt", "\n".join(lines.format(n=n) for n in range(1, 12)))
     said = refusal(find, path)
     assert "has marks that are no words" in said or "a token in each line" in said

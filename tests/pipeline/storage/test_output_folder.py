@@ -130,9 +130,7 @@ FILE = {"name": "a.txt", "sha256": "0" * 64, "language": "en"}
         ),
     ],
 )
-def test_other_settings_are_refused_with_what_else_can_be_done(
-    tmp_path, footprint, record, identity, says
-):
+def test_other_settings_are_refused_with_a_way_out(tmp_path, footprint, record, identity, says):
     write_json(tmp_path / "config.json", record)
     given = (output_folder.compare, tmp_path, footprint)
     assert refusal(*given, identity=identity, error=SettingError) == f"{tmp_path} {says}"

@@ -234,9 +234,7 @@ def test_words_and_tags_are_found_in_their_columns(tmp_path, kind):
         ("b-per", "-", "B-per", "b-per as B-per"),
     ],
 )
-def test_tags_in_another_form_are_those_of_entities_which_is_said(
-    tmp_path, tag, outside, expected, said
-):
+def test_tags_of_another_form_are_said_to_be_of_entities(tmp_path, tag, outside, expected, said):
     file = read(tmp_path, f"Ada {tag}\nran {outside}\n", task="tag")
     assert file.examples[0].tags == (expected, "O")
     assert file.remarks[-1] == f"tags are read as those of entities: {said}"
@@ -414,9 +412,7 @@ def test_options_in_any_columns_are_named(tmp_path):
 @pytest.mark.parametrize(
     ("label", "choice"), [("choice2", 1), ("choice1", 0), ("blue", 1), (1, 1), ("A", 0)]
 )
-def test_an_option_is_called_by_its_column_its_text_its_number_or_its_letter(
-    tmp_path, label, choice
-):
+def test_an_option_is_called_by_its_column_text_number_or_letter(tmp_path, label, choice):
     row = {"premise": "g", "choice1": "red", "choice2": "blue", "label": label}
     (example,) = read(tmp_path, lines([row]), task="choose").examples
     assert example.choice == choice

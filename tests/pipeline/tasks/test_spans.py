@@ -61,9 +61,7 @@ CLUENER = "B-ORG" + " I-ORG" * 5 + " O" * 8
         ([{"start": 1, "end": 4, "label": "P", "text": "New"}], "B-P O O", tags.MOVED),
     ],
 )
-def test_a_span_that_is_not_tagged_as_it_stands_is_counted_by_its_reason(
-    tmp_path, spans, found, reason
-):
+def test_a_span_that_is_tagged_otherwise_is_counted_by_its_reason(tmp_path, spans, found, reason):
     records = [{"text": "New Yo-Yos ran", "label": spans}]
     # Of ten more rows each fits.
     records += [{"text": "New Yo-Yos ran", "label": [[0, 3, "P"]]}] * 10
@@ -88,9 +86,7 @@ def test_names_may_be_marked_without_their_ending_unless_most_are(tmp_path, geni
 @pytest.mark.parametrize(
     ("spans", "rows"), [([[0, 1, "A"], [1, 2, "A"]], 2), ([[0, 1, "A"], [2, 4, "A"]], 30)]
 )
-def test_names_of_one_character_are_names_where_they_are_few_or_another_ends_a_text(
-    tmp_path, spans, rows
-):
+def test_names_of_one_character_are_names_if_few_or_another_ends_a_text(tmp_path, spans, rows):
     file = read(tmp_path, json.dumps([{"text": "中美会谈", "spans": spans}] * rows), task="tag")
     assert len(file.examples) == rows
 

@@ -161,9 +161,7 @@ def test_accented_rules_compose_voiced_half_width_kana(accented):
         (True, True, "E\u0301lève Größe Й", "Élève Größe Й"),
     ],
 )
-def test_capitals_and_marks_are_kept_or_dropped_as_asked(
-    normalizer, cased, keep_accents, text, expected
-):
+def test_case_and_marks_are_kept_or_go_as_asked(normalizer, cased, keep_accents, text, expected):
     assert normalizer(cased=cased, keep_accents=keep_accents)(text) == expected
 
 

@@ -117,9 +117,7 @@ def test_a_field_that_holds_a_number_is_no_message():
 
 
 @pytest.mark.slow
-def test_autotokenizer_gives_the_ids_of_sentencepiece_but_for_exact_ties(
-    folder, tokenizer, sentences
-):
+def test_autotokenizer_gives_the_ids_of_sentencepiece_but_for_ties(folder, tokenizer, sentences):
     transformers = pytest.importorskip("transformers")
     loaded = transformers.AutoTokenizer.from_pretrained(folder)
     texts = [line for line in LINES if "[MASK]" not in line and "<pad>" not in line]
