@@ -15,9 +15,7 @@ LONG = 120
 
 ALBERT = (sys.executable, "-W", "ignore", "-c", "from cli.main import cli; cli()")
 
-needs_proc = pytest.mark.skipif(
-    not Path("/proc/self/task").exists(), reason="needs the lists of /proc"
-)
+needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
 
 
 def albert(*arguments, **settings):

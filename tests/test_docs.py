@@ -11,11 +11,7 @@ from cli.main import cli
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("cli", "pipeline", "albert_tf", "schemas")
-PAGES = [
-    "README.md",
-    "CONTRIBUTING.md",
-    *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))),
-]
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{p.name}" for p in ROOT.glob("docs/*.md"))]
 
 
 SPEC = importlib.util.spec_from_file_location("generate", ROOT / "docs/generate.py")

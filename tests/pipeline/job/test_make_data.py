@@ -385,8 +385,6 @@ def test_a_worker_that_never_began_ends_the_job_in_a_sentence(texts, model, tmp_
     )
 
 
-# Killed from outside
-
 PROGRAM = """
 import json, sys
 from pathlib import Path

@@ -183,8 +183,6 @@ def test_lines_that_were_taken_out_were_not_joined():
     assert looked_at([enumerate([left, verse])], ALL)["joined_share"] == 0.333333
 
 
-# What a person reads of a look.
-
 PLAIN = {
     "scripts": {"Latin": 1.0},
     "languages": {"en": 1.0},
@@ -223,8 +221,6 @@ def test_what_is_unusual_in_a_text_has_a_line(look, line):
     # Nor is anything said of the text of an older data set, which has no look.
     assert list(look_lines(PLAIN, prose)) == list(look_lines({}, prose)) == []
 
-
-# Signs of noise, in every language.
 
 TEXTS = (
     "L'été, où ça coûte 5 € — «déjà vu» à la maison.",

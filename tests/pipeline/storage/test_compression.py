@@ -123,8 +123,6 @@ def test_a_window_of_two_gigabytes_is_read():
     assert unpack(packer.compress(b"long") + packer.flush(), "zst") == (b"long", 0)
 
 
-# Files of many streams of bz2.
-
 TEXTS = [b"stream %d: " % number + b"text " * number for number in range(30)]
 STREAMS = [bz2.compress(text) for text in TEXTS]
 FILE = b"".join(STREAMS)

@@ -140,8 +140,6 @@ def test_a_few_zero_bytes_are_not_utf16():
     refuse_escaped(b"A no\0vel, by \0one.", path="novel.txt")
 
 
-# Documents of ranges of a file.
-
 LONG = b"x" * (2 * lines.LINE_PREFIX_BYTES)
 line = st.sampled_from([b"D", b"Done", b"a", b"", b"D" + LONG, LONG, b"a\r", b"D\r"])
 texts = st.lists(line).map(b"\n".join)

@@ -165,9 +165,6 @@ def test_a_vocabulary_of_text_with_few_accents_misses_nothing(text):
     assert normalization_warning(train_vocabulary(sentences, config), vocab="v") == ""
 
 
-# Reading them from folders.
-
-
 def write_tokenizer(folder, *, kinds=(), **settings):
     """`tokenizer.json` with these steps of normalization, and its settings."""
     charsmap = base64.b64encode(nmt_nfkc()).decode()

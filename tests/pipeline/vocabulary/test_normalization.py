@@ -196,9 +196,6 @@ def test_an_accented_letter_can_be_written_with_one_or_more_marks():
     assert composed_sequences("e") == set()
 
 
-# What a text needs beyond ALBERT's own normalization.
-
-
 def made_for(text, *, keep_accents=True, cased=False, language=""):
     """The normalization of a vocabulary of this text, applied to it."""
     made = normalization_of_text([text], cased=cased, keep_accents=keep_accents, language=language)
