@@ -123,10 +123,7 @@ UNFIT = {
         ['"Ada said', "She left,\nlate.", "No."],
     ),
     "a quotation at the beginning": ('5,"No" she said.\n6,So.\n', ['"No" she said.', "So."]),
-    "marks that are not doubled": (
-        '5,"He said "no" aloud."\n6,So.\n',
-        ['He said "no" aloud.', "So."],
-    ),
+    "marks that are not doubled": ('5,"He said "no" now."\n6,So.\n', ['He said "no" now.', "So."]),
     "marks after a backslash": ('5,"I said \\"no\\",\nso."\n6,So.\n', ['I said "no",\nso.', "So."]),
     "a space after a quoted cell": ('5,"Ada, she\nwent." \n6,So.\n', ["Ada, she\nwent. ", "So."]),
     "a quoted cell that the file cuts off": ('5,"Ada wrote\nand\nand', ["Ada wrote\nand\nand"]),

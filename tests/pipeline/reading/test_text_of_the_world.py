@@ -137,9 +137,7 @@ MEANT = {
         *("marked", [["Ada wrote. She died."], ["Bob wrote."]]),
     ),
     "a book of Aozora": (
-        "a.txt",
-        AOZORA,
-        "aozora",
+        *("a.txt", AOZORA, "aozora"),
         [["川の話", "見本作者", "一", "山道を三人兄弟が行く。"]],
     ),
     "readings in brackets": (

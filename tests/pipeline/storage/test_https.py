@@ -61,10 +61,7 @@ def site(tmp_path):
 
 def test_files_of_a_web_server_are_found_and_read(site):
     address, _ = site
-    assert files.find_files(f"{address}/wiki/*.txt") == [
-        f"{address}/wiki/a.txt",
-        f"{address}/wiki/b.txt",
-    ]
+    assert files.find_files(f"{address}/wiki/*.txt") == [f"{address}/wiki/{n}.txt" for n in "ab"]
     (found,) = find_inputs({"text": (f"{address}/wiki/a.txt",)})
     assert (found.bytes, found.format) == (len(TEXT), "prose")
     assert files.read_whole(f"{address}/wiki/b.txt") == TEXT.upper()

@@ -45,13 +45,7 @@ def test_an_entity_of_iob2_that_begins_with_i_is_read_and_counted(tmp_path):
     ("label", "expected"), [(None, ("ADP", "DET", "NOUN")), ("deprel", ("a", "b", "c"))]
 )
 def test_conll_u_has_names_for_its_columns(tmp_path, label, expected):
-    rows = (
-        "1-2 du _ _ _",
-        "1 de ADP IN a",
-        "2 le DET DT b",
-        "2.1 left VERB VB x",
-        "3 roi NOUN NN c",
-    )
+    rows = ("1-2 du _ _ _", "1 de ADP IN a", "2 le DET DT b", "2.1 du VERB VB x", "3 roi NOUN NN c")
     row = "{0}\t{1}\t{1}\t{2}\t{3}\t_\t0\t{4}\t_\t_"
     lines = (row.format(*each.split()) for each in rows)
     content = "# text = du roi\n" + "\n".join(lines) + "\n\n"

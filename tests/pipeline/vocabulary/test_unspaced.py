@@ -54,18 +54,14 @@ def test_no_token_is_a_space_alone(japanese, text):
 
 
 @pytest.mark.parametrize(
-    ("text", "word"),
+    "text",
     [
-        *(
-            ("学校はPythonの入門", "python"),
-            ("彼は、Pythonで", "python"),
-            ("入門（Python）を", "python"),
-        ),
-        *(("Pythonの入門", "python"), ("学校は Python の入門", "python")),
+        *("学校はPythonの入門", "彼は、Pythonで", "入門（Python）を"),
+        *("Pythonの入門", "学校は Python の入門"),
     ],
 )
-def test_a_change_of_script_begins_a_word(japanese, text, word):
-    assert word in [each.replace("+", "") for each in words(load_tokenizer(japanese), text)]
+def test_a_change_of_script_begins_a_word(japanese, text):
+    assert "python" in [each.replace("+", "") for each in words(load_tokenizer(japanese), text)]
 
 
 def test_a_text_of_other_scripts_begins_with_a_space(japanese):

@@ -3,7 +3,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipeline.core.documents import Dropped
@@ -49,7 +49,6 @@ def read_range(path, start, end):
 
 @given(st.lists(st.sampled_from(LINES), max_size=12), st.data())
 @example([*LINES[6:7], SENTENCE, "<doc is", SENTENCE, "</doc>"], None)
-@settings(deadline=None)
 def test_articles_are_the_same_wherever_a_file_is_cut(lines, data):
     content = "".join(f"{line}\n" for line in lines).encode()
     last = max(1, len(content) - 1)
