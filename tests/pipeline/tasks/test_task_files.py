@@ -16,10 +16,8 @@ SQUAD, SQUAD2 = (f"train-v{n}.json dev-v{n}.json" for n in ("1.1", "2.0"))
 FOLDERS = {
     "mrpc": ("train.tsv", "dev.tsv", "", "dev_ids.tsv msr_paraphrase_train.txt"),
     "mnli": (
-        "train.tsv",
-        "dev_matched.tsv dev_mismatched.tsv",
-        "test_matched.tsv test_mismatched.tsv",
-        "README.txt",
+        *("train.tsv", "dev_matched.tsv dev_mismatched.tsv"),
+        *("test_matched.tsv test_mismatched.tsv", "README.txt"),
     ),
     "squad": (*SQUAD.split(), "", SQUAD2),
     "squad2": (*SQUAD2.split(), "", SQUAD),
