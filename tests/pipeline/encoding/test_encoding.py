@@ -39,9 +39,7 @@ ROWS = {
     "a pair of which the longer text loses its end": (
         "classify",
         example("the " * 20, text_pair="list " * 3, label="a"),
-        "▁the " * 6 + "[SEP] " + "▁list " * 3 + "[SEP]",
-        0,
-        14,
+        *("▁the " * 6 + "[SEP] " + "▁list " * 3 + "[SEP]", 0, 14),
     ),
     "nothing": ("classify", example(""), "[SEP]", None, 0),
     "labels": ("multilabel", example("", labels=("c", "a")), "[SEP]", (1, 0, 1), 0),
@@ -49,16 +47,12 @@ ROWS = {
     "an option in the place of a blank": (
         "choose",
         example("the", text_pair="the _ is", options=("set", "list"), choice=0),
-        "▁the [SEP] ▁the ▁set ▁is [SEP]",
-        0,
-        0,
+        *("▁the [SEP] ▁the ▁set ▁is [SEP]", 0, 0),
     ),
     "the end of a question and its option, beside a cut article": (
         "choose",
         example("the " * 30, text_pair="is " * 20, options=("set", "a"), choice=1),
-        "▁the " * 5 + "[SEP] " + "▁is " * 3 + "▁set [SEP]",
-        1,
-        2 * (25 + 17),
+        *("▁the " * 5 + "[SEP] " + "▁is " * 3 + "▁set [SEP]", 1, 2 * (25 + 17)),
     ),
 }
 

@@ -24,17 +24,8 @@ from tests.training_data import encode as record_of
 from tests.training_data import make_manifest, write_dataset
 
 MANIFEST = make_manifest([])
-RECORDS = [
-    encode(
-        {
-            "input_ids": [2, 10 + n, 3, 11, 3],
-            "masked_lm_positions": [1],
-            "masked_lm_ids": [12],
-            "next_sentence_labels": [0],
-        }
-    )
-    for n in range(4)
-]
+MASKED = {"masked_lm_positions": [1], "masked_lm_ids": [12], "next_sentence_labels": [0]}
+RECORDS = [encode({"input_ids": [2, 10 + n, 3, 11, 3]} | MASKED) for n in range(4)]
 WHOLE = b"".join(map(frame, RECORDS))
 FRAME = len(WHOLE) // 4
 

@@ -79,7 +79,6 @@ def test_well_formed_text_leaves_no_markup(parts: list[str]) -> None:
 
 
 @given(st.lists(st.lists(words, min_size=6).map(" ".join), min_size=1))
-@settings(max_examples=50, deadline=None)
 def test_plain_prose_is_untouched(paragraphs: list[str]) -> None:
     assert strip_wikitext("\n\n".join(paragraphs)) == paragraphs
 
