@@ -1,4 +1,5 @@
 import hashlib
+import itertools
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -156,11 +157,8 @@ def test_what_does_not_follow_is_text_of_another_document(documents, config, tok
     pieces, copies = copies_of(documents, tokenizer=tokenizer, config=config)
     encoded = {
         key: "".join(map(chr, pieces.ids[start:end]))
-        for key, start, end in zip(
-            pieces.document_keys,
-            pieces.document_starts[:-1],
-            pieces.document_starts[1:],
-            strict=True,
+        for key, (start, end) in zip(
+            pieces.document_keys, itertools.pairwise(pieces.document_starts), strict=True
         )
     }
     for sequences, rows, _ in copies:
@@ -280,12 +278,8 @@ def test_the_copies_of_a_shard_differ(tokenizer, topics, tmp_path):
 
 
 def test_a_sidecar_describes_its_shard(tokenizer, tmp_path):
-    documents = [
-        document("The statement is evaluated.\nThen it ends."),
-        document("The statement is evaluated.\nThen it ends."),
-        document("the"),
-        document("\n\u0301\n"),
-    ]
+    text = "The statement is evaluated.\nThen it ends."
+    documents = [document(each) for each in (text, text, "the", "\n\u0301\n")]
     shard = Shard(split="eval", index=1, num_shards=3, copies=1)
     config = DataConfig(max_seq_length=64, short_seq_prob=0.0).resolved(input_bytes=0)
     sidecar, (content,) = files_of(

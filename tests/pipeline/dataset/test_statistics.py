@@ -29,16 +29,8 @@ def batch_of(rows, masked, *, labels, is_short, is_end):
     """A batch of which only this is counted."""
     zeros = np.zeros(len(labels), np.int64)
     keys = zeros.astype(np.uint64)
-    sequences = Sequences(
-        chain=zeros,
-        start=zeros,
-        end=zeros,
-        number=zeros,
-        is_short=is_short != 0,
-        is_end=is_end != 0,
-        is_put_back=zeros != 0,
-        keys=keys,
-    )
+    flags = {"is_short": is_short != 0, "is_end": is_end != 0, "is_put_back": zeros != 0}
+    sequences = Sequences(chain=zeros, start=zeros, end=zeros, number=zeros, keys=keys, **flags)
     pairs = Pairs(zeros, zeros, zeros, zeros, labels, keys)
     return ExampleBatch(sequences, pairs, rows, masked)
 

@@ -88,14 +88,11 @@ def test_a_predecessor_that_takes_the_last_word_becomes_the_end_of_the_document(
 
 
 def test_a_sequence_that_is_put_back_in_part_is_followed_by_what_was_put_back():
+    def next_start(start, end, keys):
+        return np.where(start == 0, 12, end)
+
     places = packing.cutting_places(np.array([30]), np.ones(30, bool))
-    sequences = pack_one(
-        places,
-        max_tokens=20,
-        short_seq_prob=0.0,
-        key=1,
-        next_start=lambda start, end, keys: np.where(start == 0, 12, end),
-    )
+    sequences = pack_one(places, max_tokens=20, short_seq_prob=0.0, key=1, next_start=next_start)
     assert [sequence[:2] for sequence in sequences] == [(0, 20), (12, 30)]
 
 

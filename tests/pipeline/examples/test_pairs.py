@@ -51,14 +51,8 @@ def test_a_sequence_that_begins_inside_a_sentence_is_split_where_that_ends():
 
 def test_a_pair_in_order_has_label_0_and_a_swapped_one_label_1():
     pairs = sentence_order_pairs(*(np.full(100, n) for n in (3, 5, 9)), keys=many_keys(100))
-    rows = zip(
-        pairs.labels.tolist(),
-        pairs.a_start.tolist(),
-        pairs.a_end.tolist(),
-        pairs.b_start.tolist(),
-        pairs.b_end.tolist(),
-        strict=True,
-    )
+    columns = (pairs.labels, pairs.a_start, pairs.a_end, pairs.b_start, pairs.b_end)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
     assert set(rows) == {(0, 3, 5, 5, 9), (1, 5, 9, 3, 5)}
 
 

@@ -161,14 +161,8 @@ def test_a_long_document_goes_with_all_its_parts(documents, model, tmp_path):
 
 def test_text_to_be_held_out_takes_its_near_copies_out_of_training(documents, model, tmp_path):
     own, copies = documents[:20], documents[20:]
-    _, manifest = run(
-        own + copies[:1],
-        model,
-        tmp_path / "a",
-        choice="hold-out",
-        held_out=[*copies, own[15]],
-        eval_fraction=0,
-    )
+    given = {"held_out": [*copies, own[15]], "eval_fraction": 0}
+    _, manifest = run(own + copies[:1], model, tmp_path / "a", choice="hold-out", **given)
     # The ten that were copied, one copy, and one that is held out as it is.
     assert manifest.dropped == {"document with held-out text": 12}
     assert manifest.splits["eval"]["documents"] == 12

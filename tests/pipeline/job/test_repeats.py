@@ -94,13 +94,10 @@ def test_what_repeats_is_found_with_few_files_open_in_parts_of_any_size(
     texts = [" ".join([*random.Random(n // 2).choices(words, k=60), f"{n}."]) for n in range(PAGES)]
     path = tmp_path / "pages.jsonl"
     path.write_text("".join(json.dumps({"text": f"Menu\n\n{text}"}) + "\n" for text in texts))
-    job = plan_job(
-        find_inputs({"text": (str(path),)}),
-        config_of(max_line_repeats=2, near_duplicates="drop", eval_fraction=0.3),
-        model=model,
-        output=tmp_path / "data",
-        chunk_bytes=path.stat().st_size // chunks,
-    )
+    found = find_inputs({"text": (str(path),)})
+    config = config_of(max_line_repeats=2, near_duplicates="drop", eval_fraction=0.3)
+    settings = {"output": tmp_path / "data", "chunk_bytes": path.stat().st_size // chunks}
+    job = plan_job(found, config, model=model, **settings)
     assert len(job.chunks) >= chunks
     for step, brought_together in (
         (repeats.write_lines, repeats.find_repeated),
@@ -120,12 +117,9 @@ def test_what_repeats_is_found_with_few_files_open_in_parts_of_any_size(
 def test_memory_does_not_grow_with_the_documents_of_a_chunk(model, tmp_path, monkeypatch):
     monkeypatch.setattr(repeats, "TOGETHER", 100)
     (tmp_path / "a.txt").write_text("One line.\n")
-    job = plan_job(
-        find_inputs({"text": (str(tmp_path / "a.txt"),)}),
-        config_of(near_duplicates="hold-out", eval_fraction=0.5),
-        model=model,
-        output=tmp_path / "data",
-    )
+    found = find_inputs({"text": (str(tmp_path / "a.txt"),)})
+    config = config_of(near_duplicates="hold-out", eval_fraction=0.5)
+    job = plan_job(found, config, model=model, output=tmp_path / "data")
     # The first is held out, and the last has its runs of words.
     first, last = 1, (1 << 64) - 1
     sketch = np.arange(200, dtype=np.uint32)

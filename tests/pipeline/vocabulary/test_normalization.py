@@ -36,6 +36,7 @@ ASSIGNED = [
     for code in range(1, sys.maxunicode + 1)
     if unicodedata.category(chr(code)) not in ("Cn", "Co", "Cs")
 ]
+PLAIN = {"add_dummy_prefix": False, "escape_whitespaces": False}
 # nmt_nfkc keeps the C1 controls, which no text means; here all controls are dropped.
 C1 = {chr(code) for code in range(0x80, 0xA0)} - {"\x85"}
 
@@ -75,9 +76,7 @@ def normalizer_of(tmp_path):
         path = tmp_path / "rules.tsv"
         rules = normalization_of_text(texts, cased=False, keep_accents=True, language=language)
         path.write_text(rules_tsv(rules))
-        return sentencepiece.SentencePieceNormalizer(
-            rule_tsv=str(path), add_dummy_prefix=False, escape_whitespaces=False
-        ).Normalize
+        return sentencepiece.SentencePieceNormalizer(rule_tsv=str(path), **PLAIN).Normalize
 
     return make
 
@@ -89,13 +88,8 @@ def normalizer(tmp_path_factory):
     def make(*, cased, keep_accents):
         path = tmp_path_factory.mktemp("rules") / "rules.tsv"
         path.write_text(albert_rules(cased=cased, keep_accents=keep_accents))
-        made = sentencepiece.SentencePieceNormalizer(
-            rule_tsv=str(path),
-            add_dummy_prefix=False,
-            escape_whitespaces=False,
-            remove_extra_whitespaces=True,
-        )
-        return made.Normalize
+        settings = PLAIN | {"rule_tsv": str(path), "remove_extra_whitespaces": True}
+        return sentencepiece.SentencePieceNormalizer(**settings).Normalize
 
     return make
 

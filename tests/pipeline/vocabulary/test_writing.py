@@ -26,12 +26,8 @@ def test_the_card_counts_pieces_words_and_the_unknown(tokenizer):
 
 
 def test_the_card_of_no_sentences_is_empty(tokenizer):
-    assert writing.vocabulary_card(tokenizer, []) == {
-        "held_out_sentences": 0,
-        "unknown_rate": 0.0,
-        "pieces_per_word": 0.0,
-        "characters_per_piece": 0.0,
-    }
+    rates = dict.fromkeys(("unknown_rate", "pieces_per_word", "characters_per_piece"), 0.0)
+    assert writing.vocabulary_card(tokenizer, []) == {"held_out_sentences": 0, **rates}
 
 
 def test_the_listing_has_each_piece_with_its_score(model, tokenizer):
