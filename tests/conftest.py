@@ -131,9 +131,7 @@ def small(tmp_path_factory):
 def documents(small, tmp_path_factory):
     """The data set of `small`, its examples made on the fly; to be read."""
     flags = ("--eval-fraction", EVAL_FRACTION, "--examples", "on-the-fly")
-    return shared(
-        tmp_path_factory, "documents", lambda output: make_data(small, *flags, output=output)
-    )
+    return shared(tmp_path_factory, "documents", lambda path: make_data(small, *flags, output=path))
 
 
 @pytest.fixture(scope="session")

@@ -9,12 +9,7 @@ from albert_tf.convert.external import GOOGLE, renamed, whole_model
 from albert_tf.model.parameters import whole_layers
 
 # Fields of its AlbertConfig, beside those that it reads and does nothing with.
-OTHER_FIELDS = {
-    "net_structure_type": 0,
-    "gap_size": 0,
-    "num_memory_blocks": 0,
-    "down_scale_factor": 1,
-}
+OTHERS = {"net_structure_type": 0, "gap_size": 0, "num_memory_blocks": 0, "down_scale_factor": 1}
 
 
 def google_tensors(weights, config):
@@ -28,7 +23,7 @@ def google_values(config):
     values = dataclasses.asdict(whole_layers(config))
     for name in ("sharing", "layer_norm_eps"):
         del values[name]
-    return values | OTHER_FIELDS | {"sentence_task": config.sentence_task}
+    return values | OTHERS | {"sentence_task": config.sentence_task}
 
 
 def save_google(folder, weights, config):

@@ -15,17 +15,19 @@ LONG = 120
 
 ALBERT = (sys.executable, "-W", "ignore", "-c", "from cli.main import cli; cli()")
 
-needs_proc = pytest.mark.skipif(
-    not Path("/proc/self/task").exists(), reason="needs the lists of /proc"
-)
+needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
 
 
 def albert(*arguments, **settings):
     """A command that has ended, with all that it and its workers wrote."""
-    return subprocess.run(
-        [*ALBERT, *map(str, arguments)],
-        **{"capture_output": True, "text": True, "check": False, **settings},
-    )
+    return run_python("from cli.main import cli; cli()", *arguments, **settings)
+
+
+def run_python(program, *arguments, **settings):
+    """A program that has ended, with all that it wrote."""
+    command = (sys.executable, "-W", "ignore", "-c", program, *map(str, arguments))
+    settings = {"capture_output": True, "text": True, "check": False, **settings}
+    return subprocess.run(command, **settings)
 
 
 def ended(process):

@@ -4,24 +4,19 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.commands import attempt, make_data, run
 from tests.exported_runs import SMALL_RUN, write_run
-from tests.processes import albert
-
-# Settings from files
+from tests.processes import albert, run_python
 
 
 def test_the_written_config_makes_the_same_data_again(small, tmp_path):
     run("make-data", "--config", small / "data/config.json", "--output", tmp_path / "d")
-    assert (tmp_path / "d/manifest.json").read_bytes() == (
-        small / "data/manifest.json"
-    ).read_bytes()
+    made, given = (folder / "manifest.json" for folder in (tmp_path / "d", small / "data"))
+    assert made.read_bytes() == given.read_bytes()
 
 
 def test_a_flag_goes_before_the_file_and_the_file_before_the_default(small, tmp_path):
@@ -33,18 +28,11 @@ def test_a_flag_goes_before_the_file_and_the_file_before_the_default(small, tmp_
     assert config["short_seq_prob"] == 0.1
 
 
-# Finished, repeated, locked
-
-
 def test_overwrite_replaces_what_the_command_wrote_and_quiet_says_nothing(small, tmp_path):
     shutil.copytree(small / "data", tmp_path / "d")
     flags = ("--seed", 7, "--overwrite", "--quiet")
     assert make_data(small, *flags, output=tmp_path / "d") == ""
-    manifest = json.loads((tmp_path / "d/manifest.json").read_bytes())
-    assert manifest["config"]["seed"] == 7
-
-
-# What is said
+    assert json.loads((tmp_path / "d/manifest.json").read_bytes())["config"]["seed"] == 7
 
 
 def test_an_unexpected_error_is_one_sentence_too(small, tmp_path, monkeypatch):
@@ -70,16 +58,8 @@ def test_ctrl_c_ends_a_job_with_130_and_no_data_set(small, tmp_path):
         "from cli.main import cli\n"
         "cli(sys.argv[1:])\n"
     )
-    done = subprocess.run(
-        [
-            *(sys.executable, "-W", "ignore", "-c", program, "make-data"),
-            *("--text", small / "text", "--vocab", small / "vocab"),
-            *("--output", tmp_path / "d"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    given = ("--text", small / "text", "--vocab", small / "vocab", "--output", tmp_path / "d")
+    done = run_python(program, "make-data", *given)
     assert done.returncode == 130
     assert done.stderr.splitlines()[-1].startswith("Error: Interrupted")
     assert not (tmp_path / "d/manifest.json").exists()
@@ -104,9 +84,7 @@ NATIVE_LOG = re.compile(r"^(?:\d{4}-\d\d-\d\d |[IWEF]\d{4} |WARNING: All log)", 
     ],
     ids=lambda arguments: arguments[0],
 )
-def test_what_tensorflow_logs_while_it_is_loaded_reaches_nobody(
-    arguments, small, tmp_path, monkeypatch
-):
+def test_what_tensorflow_logs_as_it_loads_reaches_nobody(arguments, small, tmp_path, monkeypatch):
     # A level that is set is kept, and JAX, once a test imports it, sets one.
     monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
     write_run(tmp_path / "run", SMALL_RUN, small)

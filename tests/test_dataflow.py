@@ -10,7 +10,6 @@ import pytest
 from pipeline.job.make_data import dry_run
 from pipeline.job.plan import plan_job
 from pipeline.job.runners import choose_runner
-from pipeline.reading.formats import KINDS
 from pipeline.reading.inputs import find_inputs
 from schemas.config import DataConfig
 from schemas.errors import AlbertError, SettingError
@@ -36,13 +35,17 @@ def _dataflow():
 
 
 @pytest.fixture(scope="module")
-def job(small, model):
-    """The job that Dataflow would get for the texts of a folder."""
-    files = find_inputs(dict.fromkeys(KINDS, ()) | {"text": (str(small / "text"),)})
-    job = plan_job(
-        files, DataConfig().resolved(input_bytes=0), model=model, output="gs://my-bucket/data"
-    )
-    return dry_run(job, choose_runner("DataflowRunner", OPTIONS)).job
+def planned(small, model):
+    """A job for the texts of a folder."""
+    files = find_inputs({"text": (str(small / "text"),)})
+    config = DataConfig().resolved(input_bytes=0)
+    return plan_job(files, config, model=model, output="gs://my-bucket/data")
+
+
+@pytest.fixture(scope="module")
+def job(planned):
+    """What Dataflow would get."""
+    return dry_run(planned, choose_runner("DataflowRunner", OPTIONS)).job
 
 
 def test_the_graph_is_one_chain_of_standard_steps(job):
@@ -96,9 +99,7 @@ def test_a_job_is_far_smaller_than_dataflow_allows(job):
     assert job.proto_pipeline.ByteSize() < 1_000_000
 
 
-def test_the_documented_command_checks_a_job_without_touching_the_storage(
-    small, tmp_path, monkeypatch
-):
+def test_the_documented_command_checks_a_job_without_touching_storage(small, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "vocab").symlink_to(small / "vocab")
     text = "".join(path.read_text() for path in sorted((small / "text").iterdir()))
@@ -112,14 +113,10 @@ def test_the_documented_command_checks_a_job_without_touching_the_storage(
     assert said.splitlines()[-1] == ("Beam has checked the job; nothing was submitted (--dry_run).")
 
 
-def test_what_beam_finds_wrong_is_one_sentence(small, model):
-    files = find_inputs(dict.fromkeys(KINDS, ()) | {"text": (str(small / "text"),)})
+def test_what_beam_finds_wrong_is_one_sentence(planned):
     wrong = [*OPTIONS[1:], "--project=P"]
-    job = plan_job(
-        files, DataConfig().resolved(input_bytes=0), model=model, output="gs://my-bucket/data"
-    )
     with pytest.raises(AlbertError, match=r"^The job failed: Invalid Project ID \(P\)"):
-        dry_run(job, choose_runner("DataflowRunner", wrong))
+        dry_run(planned, choose_runner("DataflowRunner", wrong))
 
 
 def test_a_job_whose_workers_would_lack_the_program_is_refused():

@@ -11,28 +11,18 @@ from cli.main import cli
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("cli", "pipeline", "albert_tf", "schemas")
-PAGES = [
-    "README.md",
-    "CONTRIBUTING.md",
-    *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))),
-]
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{p.name}" for p in ROOT.glob("docs/*.md"))]
 
 
-def load_generator():
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs/generate.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-GENERATOR = load_generator()
+SPEC = importlib.util.spec_from_file_location("generate", ROOT / "docs/generate.py")
+GENERATOR = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(GENERATOR)
 COMMANDS = dict(GENERATOR.commands(cli, "albert"))
 
 
 @pytest.mark.parametrize("path", GENERATOR.PAGES, ids=lambda path: path.name)
 def test_generated_pages_are_up_to_date(path):
-    written = path.read_text(encoding="utf-8")
-    assert written == GENERATOR.PAGES[path](), "run make docs"
+    assert path.read_text(encoding="utf-8") == GENERATOR.PAGES[path](), "run make docs"
 
 
 @pytest.mark.parametrize("path", sorted(set(COMMANDS) - {"albert"}))

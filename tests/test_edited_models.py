@@ -51,8 +51,7 @@ def report(run):
 
 
 def measure(run, data):
-    scope = evaluation.Scope(examples=1)
-    evaluation.evaluate(read_trained(run), data=data, scope=scope)
+    evaluation.evaluate(read_trained(run), data=data, scope=evaluation.Scope(examples=1))
 
 
 def values(**changes):
@@ -220,9 +219,7 @@ class NothingMeasured:
         *("hf/config.json", "hf/model.safetensors", "google/albert_config.json"),
     ],
 )
-@settings(
-    max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(edit=RANDOM_EDITS)
 def test_no_edit_ends_in_anything_but_a_sentence(models, small, tmp_path_factory, name, edit):
     kind, rest = name.split("/", 1)

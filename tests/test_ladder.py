@@ -36,8 +36,7 @@ RUNS = [
 
 
 def test_a_law_that_made_the_runs_is_found_again():
-    found = fitted_law(RUNS)
-    assert found[:3] == pytest.approx(TRUE[:3], rel=1e-6)
+    assert fitted_law(RUNS)[:3] == pytest.approx(TRUE[:3], rel=1e-6)
 
 
 def test_runs_of_other_vocabularies_and_languages_lie_on_one_curve():
@@ -45,8 +44,7 @@ def test_runs_of_other_vocabularies_and_languages_lie_on_one_curve():
         dataclasses.replace(run, vocabulary=30_000, counting=7.4, loss=run.loss * 7.4 / 6.8)
         for run in RUNS
     ]
-    found = fitted_law([*RUNS[:5], *other[5:]])
-    assert found[:3] == pytest.approx(TRUE[:3], rel=1e-6)
+    assert fitted_law([*RUNS[:5], *other[5:]])[:3] == pytest.approx(TRUE[:3], rel=1e-6)
 
 
 def test_the_law_of_the_program_is_the_one_fitted_to_the_table():

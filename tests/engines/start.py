@@ -120,32 +120,6 @@ OWN_WORKERS = ("--environment_type=LOOPBACK",)
 
 
 @contextlib.contextmanager
-def flink(folder):
-    """Flink within its job server, which albert starts."""
-    yield (
-        *("--runner", "FlinkRunner", "--"),
-        f"--flink_job_server_jar={jar_of('flink-1.19')}",
-        *("--flink_version=1.19", "--parallelism=2", *_QUICK_SERVER),
-    )
-
-
-@contextlib.contextmanager
-def spark(folder):
-    """Spark within its job server, which albert starts."""
-    yield (
-        *("--runner", "SparkRunner", "--"),
-        f"--spark_job_server_jar={jar_of('spark-3')}",
-        *("--spark_master_url=local[2]", *_QUICK_SERVER),
-    )
-
-
-@contextlib.contextmanager
-def prism(folder):
-    """Prism, which albert starts."""
-    yield ("--runner", "PrismRunner", "--", f"--prism_location={PRISM}")
-
-
-@contextlib.contextmanager
 def job_server(folder, server, *arguments, properties=(), job_options=()):
     """A job server for a cluster; gives the options that name it, and more."""
     port, log = free_port(), folder / "jobs.log"
@@ -282,8 +256,20 @@ def spark_cluster(folder, workers=2, *, heap=EXECUTOR_HEAP, tasks=2):
         )
 
 
-# Engines that albert starts.
-EMBEDDED = {"flink": flink, "spark": spark, "prism": prism}
+# The options of engines that albert starts; Flink and Spark are within their job servers.
+EMBEDDED = {
+    "flink": (
+        *("--runner", "FlinkRunner", "--"),
+        f"--flink_job_server_jar={jar_of('flink-1.19')}",
+        *("--flink_version=1.19", "--parallelism=2", *_QUICK_SERVER),
+    ),
+    "spark": (
+        *("--runner", "SparkRunner", "--"),
+        f"--spark_job_server_jar={jar_of('spark-3')}",
+        *("--spark_master_url=local[2]", *_QUICK_SERVER),
+    ),
+    "prism": ("--runner", "PrismRunner", "--", f"--prism_location={PRISM}"),
+}
 
 
 @contextlib.contextmanager

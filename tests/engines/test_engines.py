@@ -26,10 +26,8 @@ SETTINGS += ("--eval-fraction", 0.3)
 def engine(request):
     """The options that lead to an engine, which several tests use."""
     if request.param in CLUSTERS:
-        yield request.getfixturevalue(request.param).options
-        return
-    with start.short_folder() as folder, start.EMBEDDED[request.param](folder) as options:
-        yield options
+        return request.getfixturevalue(request.param).options
+    return start.EMBEDDED[request.param]
 
 
 @pytest.fixture(scope="module")
@@ -91,11 +89,8 @@ def test_an_engine_writes_the_bytes_of_one_process(
     output = tmp_path / "data"
     given = of_pages(pages, output) if what == "pages" else None
     with start.short_folder() as folder:
-        workers = {
-            "LOOPBACK": start.OWN_WORKERS,
-            "EXTERNAL": pool,
-            "PROCESS": start.started_workers(folder),
-        }
+        workers = {"LOOPBACK": start.OWN_WORKERS, "EXTERNAL": pool}
+        workers["PROCESS"] = start.started_workers(folder)
         options = (*engine, *workers[environment])
         code, said = run_there(small, output, options, given=given)
         assert code == 0, said
@@ -106,8 +101,8 @@ def test_an_engine_writes_the_bytes_of_one_process(
 
 
 def assert_same(output, expected):
-    names = [name for name in contents(expected) if name != "config.json"]
-    assert [name for name in contents(output) if name != "config.json"] == names
+    names, there = ({*contents(each)} - {"config.json"} for each in (expected, output))
+    assert there == names
     for name in names:
         assert (output / name).read_bytes() == (expected / name).read_bytes(), name
 
@@ -128,8 +123,8 @@ def assert_same(output, expected):
     ],
 )
 def test_an_option_that_the_server_does_not_know_is_refused(small, tmp_path, option, sentence):
-    with start.prism(tmp_path) as options:
-        code, said = run_there(small, tmp_path / "data", (*options, option))
+    options = (*start.EMBEDDED["prism"], option)
+    code, said = run_there(small, tmp_path / "data", options)
     assert (code, said.splitlines()[-1]) == (2, f"Error: {sentence}")
 
 
@@ -137,8 +132,8 @@ def test_an_option_that_the_server_does_not_know_is_refused(small, tmp_path, opt
 def test_an_error_in_a_worker_is_one_sentence(small, tmp_path, name):
     text = tmp_path / "text.txt"
     text.write_text("word\n")
-    with start.EMBEDDED[name](tmp_path) as options:
-        code, said = run_there(small, tmp_path / "data", options, given=("--text", text))
+    given = {"options": start.EMBEDDED[name], "given": ("--text", text)}
+    code, said = run_there(small, tmp_path / "data", **given)
     assert code == 1, said
     assert not [line for line in said.splitlines() if is_of_beam(line)]
     assert said.splitlines()[-1].startswith("Error: The inputs give no document to ")

@@ -55,10 +55,9 @@ class Job:
     def __init__(self, texts, folder, options, *, output=None):
         self.output, self._log = output or folder / "data", folder / "said"
         command = [*start.PYTHON, "-c", start.ALBERT, *arguments(texts, self.output)]
+        command = [*map(str, (*command, *options))]
         with self._log.open("w") as file:
-            self.process = subprocess.Popen(
-                [*map(str, command), *map(str, options)], cwd=HERE, stderr=file
-            )
+            self.process = subprocess.Popen(command, cwd=HERE, stderr=file)
 
     def await_shard(self):
         """Wait until the first shard is finished."""
@@ -143,18 +142,15 @@ def test_a_worker_that_is_killed_costs_no_byte(request, start_job, tmp_path, exp
     assert_same(job.output, expected)
 
 
-def test_a_killed_worker_of_an_engine_that_tries_nothing_twice_is_named(
-    flink_server, start_job, tmp_path
-):
+def test_a_killed_worker_of_an_engine_that_tries_once_is_named(flink_server, start_job, tmp_path):
     with start.pool_process(tmp_path) as (there, pool):
         job = start_job((*flink_server, *there))
         job.await_shard()
         os.kill(children_of(pool)[-1], signal.SIGKILL)
         assert job.end() == (
             1,
-            "Error: A worker ended in the middle of its work: it was killed, or its "
-            "machine had too little memory. What is finished is kept: run the same "
-            "command again.",
+            "Error: A worker ended in the middle of its work: it was killed, or its machine had "
+            "too little memory. What is finished is kept: run the same command again.",
         )
 
 
@@ -187,9 +183,7 @@ def test_an_executor_that_is_killed_costs_no_byte(spark_cluster, start_job, pool
     ("engine", "number", "code"),
     [("flink_cluster", signal.SIGINT, 130), ("spark_cluster", signal.SIGTERM, 143)],
 )
-def test_a_job_ends_with_its_command(
-    request, start_job, tmp_path, expected, *, engine, number, code
-):
+def test_a_job_ends_with_its_command(request, start_job, tmp_path, expected, engine, number, code):
     folder, options = request.getfixturevalue(engine)
     with start.pool_process(tmp_path) as (there, pool):
         job = start_job((*options, *there))
@@ -199,9 +193,8 @@ def test_a_job_ends_with_its_command(
             job.process.send_signal(number)
             assert job.end(seconds=SECONDS_TO_END) == (
                 code,
-                "Error: The job was told to end; it does so as soon as its workers "
-                "have finished what they are at. Run the same command again: what is "
-                "finished is kept.",
+                "Error: The job was told to end; it does so as soon as its workers have finished "
+                "what they are at. Run the same command again: what is finished is kept.",
             )
         wait_until(lambda: not is_at_work(engine, folder), seconds=SECONDS)
         assert not (job.output / "manifest.json").exists()
@@ -297,15 +290,9 @@ def test_an_engine_without_memory_for_a_shard_names_shards_and_heap(small, start
     one_group = ("--num-shards", 1, "--eval-fraction", 0, "--near-duplicates", "keep")
     # Nothing but the heap is small.
     heap = ("-Xmx100m", "-XX:MaxDirectMemorySize=512m")
-    with start.flink(tmp_path) as options:
-        job = start_job(
-            (
-                *(*one_group, *options),
-                *(f"--job_server_jvm_properties={option}" for option in heap),
-            ),
-            given=(path, small / "vocab"),
-        )
-        code, said = job.end(seconds=SECONDS)
+    options = (*one_group, *start.EMBEDDED["flink"])
+    options += tuple(f"--job_server_jvm_properties={option}" for option in heap)
+    code, said = start_job(options, given=(path, small / "vocab")).end(seconds=SECONDS)
     assert (code, said) == (
         1,
         "Error: The engine ran out of memory. It holds the text of a whole shard, here "

@@ -8,72 +8,58 @@ from schemas.errors import SettingError
 from schemas.finetune_config import TASK_RECIPES, FineTuneConfig
 from tests.refusals import refusal
 
+COOLDOWN = {"schedule": "constant-cooldown"}
 CONFIGS = [VocabConfig, DataConfig, TrainConfig, ModelConfig]
 
 
-@pytest.mark.parametrize(
-    ("config_class", "values", "message"),
-    [
-        (DataConfig, {"max_seq_length": 7}, "--max-seq-length must be at least 8, not 7."),
+OUT_OF_BOUNDS = {
+    DataConfig: [
+        ({"max_seq_length": 7}, "--max-seq-length must be at least 8, not 7."),
+        ({"masked_lm_prob": float("nan")}, "--masked-lm-prob must be at least 0.0, not nan."),
+        ({"sentence_task": "order"}, "--sentence-task must be one of sop, nsp, none, not 'order'."),
         (
-            DataConfig,
-            {"masked_lm_prob": float("nan")},
-            "--masked-lm-prob must be at least 0.0, not nan.",
-        ),
-        (TrainConfig, {"beta2": 1.0}, "--beta2 must be at most 0.999999, not 1.0."),
-        (
-            DataConfig,
-            {"sentence_task": "order"},
-            "--sentence-task must be one of sop, nsp, none, not 'order'.",
-        ),
-        (
-            DataConfig,
             {"max_seq_length": 128, "max_predictions_per_seq": 126},
             "--max-predictions-per-seq must be at most --max-seq-length - 3 = 125, not 126.",
         ),
+    ],
+    TrainConfig: [
+        ({"beta2": 1.0}, "--beta2 must be at most 0.999999, not 1.0."),
         (
-            TrainConfig,
             {"batch_size": 10, "micro_batch_size": 12},
             "--micro-batch-size must be at most --batch-size 10, not 12.",
         ),
+        ({"steps": 10, "warmup_steps": 11}, "--warmup-steps must be at most --steps 10, not 11."),
         (
-            TrainConfig,
-            {"steps": 10, "warmup_steps": 11},
-            "--warmup-steps must be at most --steps 10, not 11.",
+            {"steps": 900, "constant_steps": 100, "warmup_steps": 200} | COOLDOWN,
+            "--warmup-steps 200 is more than --constant-steps 100, after which the rate falls; "
+            "give fewer.",
         ),
         (
-            TrainConfig,
-            {
-                "steps": 900,
-                "schedule": "constant-cooldown",
-                "constant_steps": 100,
-                "warmup_steps": 200,
-            },
-            "--warmup-steps 200 is more than --constant-steps 100, after which the "
-            "rate falls; give fewer.",
-        ),
-        (
-            TrainConfig,
-            {"steps": 10, "schedule": "constant-cooldown", "warmup_steps": 9},
+            {"steps": 10, "warmup_steps": 9} | COOLDOWN,
             "--warmup-steps must be at most the 8 steps before the cooldown, not 9.",
         ),
+    ],
+    ModelConfig: [
         (
-            ModelConfig,
             {"hidden_size": 100, "num_attention_heads": 12},
             "num_attention_heads must divide hidden_size 100, and 12 does not.",
         ),
         (
-            ModelConfig,
             {"num_hidden_layers": 2, "num_hidden_groups": 3},
             "num_hidden_groups must be at most num_hidden_layers 2, not 3.",
         ),
         (
-            ModelConfig,
             {"num_hidden_layers": 1, "layer_consistency_weight": 0.1},
-            "layer_consistency_weight compares neighbouring layers and there is only "
-            "one; leave it 0, or give num_hidden_layers of 2 or more.",
+            "layer_consistency_weight compares neighbouring layers and there is only one; leave it "
+            "0, or give num_hidden_layers of 2 or more.",
         ),
     ],
+}
+
+
+@pytest.mark.parametrize(
+    ("config_class", "values", "message"),
+    [(config_class, *row) for config_class, rows in OUT_OF_BOUNDS.items() for row in rows],
 )
 def test_a_value_out_of_bounds_is_one_sentence(config_class, values, message):
     assert refusal(config_class, **values, error=SettingError) == message
@@ -82,10 +68,8 @@ def test_a_value_out_of_bounds_is_one_sentence(config_class, values, message):
 @pytest.mark.parametrize(
     "values",
     [
-        {"max_seq_length": 8},
-        {"max_seq_length": 4096},
-        {"masked_lm_prob": 0.0},
-        {"masked_lm_prob": 0.9},
+        *({"max_seq_length": length} for length in (8, 4096)),
+        *({"masked_lm_prob": share} for share in (0.0, 0.9)),
         {"max_seq_length": 128, "max_predictions_per_seq": 125},
     ],
 )
@@ -98,11 +82,10 @@ def test_the_bounds_themselves_are_allowed(values):
     [
         (
             {"max_seq_len": 128},
-            "'max_seq_len' is not a setting; the settings are "
-            "max_seq_length, max_predictions_per_seq, masked_lm_prob, max_ngram, "
-            "short_seq_prob, examples, dupe_factor, sentence_task, eval_fraction, "
-            "near_duplicates, max_line_repeats, keep_languages, repair_text, "
-            "num_shards, record_layout, seed.",
+            "'max_seq_len' is not a setting; the settings are max_seq_length, "
+            "max_predictions_per_seq, masked_lm_prob, max_ngram, short_seq_prob, examples, "
+            "dupe_factor, sentence_task, eval_fraction, near_duplicates, max_line_repeats, "
+            "keep_languages, repair_text, num_shards, record_layout, seed.",
         ),
         ({"max_seq_length": "128"}, "max_seq_length must be of type int, not '128'."),
         ({"max_seq_length": True}, "max_seq_length must be of type int, not True."),
@@ -125,8 +108,7 @@ def test_a_config_survives_json(config_class):
 
 @pytest.mark.parametrize("config_class", CONFIGS)
 def test_every_setting_has_a_help_text(config_class):
-    helps = [field.metadata["help"] for field in dataclasses.fields(config_class)]
-    assert all(helps)
+    assert all(field.metadata["help"] for field in dataclasses.fields(config_class))
 
 
 @pytest.mark.parametrize(
@@ -162,9 +144,9 @@ def test_what_is_left_out_follows_from_the_rest(settings, input_bytes, derived):
     ("settings", "start"),
     [
         ({}, 10),
-        ({"schedule": "constant-cooldown"}, 8),
-        ({"schedule": "constant-cooldown", "cooldown_share": 0.0}, 10),
-        ({"schedule": "constant-cooldown", "cooldown_share": 0.9}, 1),
+        (COOLDOWN, 8),
+        (COOLDOWN | {"cooldown_share": 0.0}, 10),
+        (COOLDOWN | {"cooldown_share": 0.9}, 1),
     ],
 )
 def test_a_cooldown_is_the_last_share_of_the_steps(settings, start):
@@ -225,9 +207,7 @@ def test_settings_of_fine_tuning_that_contradict_each_other_are_refused(values, 
     ("eval_examples", "held_out", "first", "others"),
     [(5000, 10_000, 200, 5000), (5000, 300, 200, 300), (50, 10_000, 50, 50)],
 )
-def test_before_the_first_step_an_evaluation_is_on_a_few_examples_and_never_on_more(
-    eval_examples, held_out, first, others
-):
+def test_a_first_evaluation_is_on_few_examples_never_more(eval_examples, held_out, first, others):
     config = TrainConfig(eval_examples=eval_examples).resolved()
     found = [
         config.evaluated_examples(held_out=held_out, is_trained=is_trained)

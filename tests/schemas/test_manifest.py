@@ -15,8 +15,6 @@ from tests.manifests import places, with_fingerprint
 from tests.refusals import refusal
 
 GOLDEN = Path(__file__).parent / "golden" / "manifest-1.json"
-
-
 MANIFEST = parse_manifest(read_json(GOLDEN), GOLDEN)
 
 
@@ -97,10 +95,8 @@ def test_a_manifest_of_documents_that_contradicts_itself_is_refused(dataset, cha
 
 
 def test_the_files_of_a_copy_are_found_by_split_and_copy():
-    names = [file.name for file in MANIFEST.shard_files("train", 0)]
-    assert names == [
-        "train/copy-00/part-00000-of-00002.tfrecord",
-        "train/copy-00/part-00001-of-00002.tfrecord",
+    assert [file.name for file in MANIFEST.shard_files("train", 0)] == [
+        f"train/copy-00/part-0000{number}-of-00002.tfrecord" for number in (0, 1)
     ]
     assert len(MANIFEST.shard_files("train", 1)) == 2
     assert MANIFEST.shard_files("train", 2) == ()

@@ -1,3 +1,4 @@
+import dataclasses
 from collections import Counter
 
 from pipeline.core.documents import ReadingCounts, describe_counts
@@ -13,21 +14,13 @@ ONE = ReadingCounts(
 def test_counts_add_up_kind_by_kind():
     total = ReadingCounts(documents=1, dropped=Counter({"redirect": 1, "no text": 4}))
     total.add(ONE)
-    assert total == ReadingCounts(
-        documents=4,
-        sentences=9,
-        dropped=Counter({"redirect": 3, "no text": 4}),
-        changed=Counter({"zero byte taken out": 1}),
-    )
+    dropped = Counter({"redirect": 3, "no text": 4})
+    assert total == dataclasses.replace(ONE, documents=4, dropped=dropped)
 
 
 def test_counts_survive_as_json():
-    assert ReadingCounts.from_dict(ONE.to_dict()) == ReadingCounts(
-        documents=3,
-        sentences=9,
-        dropped=Counter({"redirect": 2}),
-        changed=Counter({"zero byte taken out": 1}),
-    )
+    expected = dataclasses.replace(ONE, dropped=Counter({"redirect": 2}))
+    assert ReadingCounts.from_dict(ONE.to_dict()) == expected
 
 
 def test_nothing_is_said_where_nothing_was_left_out():

@@ -1,12 +1,12 @@
 """Cores and memory of this machine."""
 
 import os
-import subprocess
 import sys
 
 import pytest
 
 from pipeline.core.machine import usable_cores
+from tests.processes import run_python
 
 
 def test_cores_that_others_were_given_do_not_count(monkeypatch):
@@ -39,10 +39,8 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 
 def page_faults(mode):
-    command = [sys.executable, "-c", PROGRAM, mode]
     environment = {"NUMPY_MADVISE_HUGEPAGE": "0"}
-    run = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    return int(run.stdout)
+    return int(run_python(PROGRAM, mode, check=True, env=environment).stdout)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc is asked, elsewhere not")

@@ -23,14 +23,8 @@ CONFIG = DataConfig(
 
 def input_file(name, *, kind="text", sha256="7e" * 32):
     """A file as it describes itself."""
-    description = {
-        "name": name,
-        "kind": kind,
-        "format": "prose",
-        "language": "en",
-        "bytes": 12345,
-        "sha256": sha256,
-    }
+    read = {"format": "prose", "language": "en", "bytes": 12345}
+    description = {"name": name, "kind": kind, "sha256": sha256} | read
     return SimpleNamespace(describe=lambda: description)
 
 

@@ -12,13 +12,6 @@ PLAN = plan_shards(DataConfig(num_shards=16, eval_fraction=0.1).resolved(input_b
 ids = st.binary(min_size=16, max_size=16)
 
 
-def document_ids(count):
-    return [
-        hashlib.blake2b(number.to_bytes(8, "big"), digest_size=16).digest()
-        for number in range(count)
-    ]
-
-
 def test_a_plan_follows_from_the_settings():
     config = DataConfig(num_shards=64, eval_fraction=0.05, dupe_factor=10).resolved(input_bytes=0)
     assert plan_shards(config) == ShardPlan(
@@ -61,7 +54,8 @@ def test_the_number_of_shards_does_not_decide_what_is_held_out(document_id, numb
 
 
 def test_documents_are_spread_evenly_over_the_shards():
-    numbers = [PLAN.shard_of(document_id) for document_id in document_ids(50_000)]
+    hashes = (hashlib.blake2b(n.to_bytes(8, "big"), digest_size=16) for n in range(50_000))
+    numbers = [PLAN.shard_of(each.digest()) for each in hashes]
     shares = [numbers.count(number) / 50_000 for number in PLAN.shard_numbers()]
     train, held_out = [0.9 / 16] * 16, [0.1 / 2] * 2
     assert shares == pytest.approx(train + held_out, rel=0.1)

@@ -52,36 +52,24 @@ def test_the_facts_are_those_of_the_manifest(small, manifest):
             "Length of the examples",
             # The last lengths end where examples must.
             {"length_histogram": {"0-31": 7, "32-63": 5}},
-            ("0–31", "32"),
-            (7, 5),
-            None,
+            *(("0–31", "32"), (7, 5), None),
         ),
         (
-            "Words masked together",
-            {"ngram_shares": {"1": 0.5, "3": 0.5}},
-            ("1", "2", "3"),
-            (0.5, 0.0, 0.5),
-            (6 / 11, 3 / 11, 2 / 11),
+            *("Words masked together", {"ngram_shares": {"1": 0.5, "3": 0.5}}),
+            *(("1", "2", "3"), (0.5, 0.0, 0.5), (6 / 11, 3 / 11, 2 / 11)),
         ),
         (
             "What is at masked places",
             {"mask_token_share": 0.7, "kept_share": 0.2, "random_share": 0.1},
-            ("[MASK]", "kept", "another"),
-            (0.7, 0.2, 0.1),
-            (0.8, 0.1, 0.1),
+            *(("[MASK]", "kept", "another"), (0.7, 0.2, 0.1), (0.8, 0.1, 0.1)),
         ),
         (
-            "Label of the sentence task",
-            {"label_1_share": 0.25},
-            ("in order", "swapped"),
-            (0.75, 0.25),
-            (0.5, 0.5),
+            *("Label of the sentence task", {"label_1_share": 0.25}),
+            *(("in order", "swapped"), (0.75, 0.25), (0.5, 0.5)),
         ),
     ],
 )
-def test_statistics_stand_beside_what_is_wanted(
-    manifest, title, statistics, labels, values, wanted
-):
+def test_statistics_stand_beside_those_wanted(manifest, title, statistics, labels, values, wanted):
     shown = plot(with_statistics(manifest, **statistics), title)
     assert (shown.labels, shown.values) == (labels, values)
     assert not wanted or shown.wanted == pytest.approx(wanted)
@@ -93,8 +81,7 @@ def test_statistics_stand_beside_what_is_wanted(
 def test_labels_are_named_by_the_sentence_task(manifest, task, labels):
     config = dataclasses.replace(manifest.config, sentence_task=task)
     shown = plots(dataclasses.replace(manifest, config=config), SAMPLE)
-    found = [p.labels for p in shown if p.title == "Label of the sentence task"]
-    assert found == labels
+    assert [p.labels for p in shown if p.title == "Label of the sentence task"] == labels
 
 
 def test_masked_pieces_are_counted_by_example(manifest):
@@ -129,9 +116,7 @@ def test_what_is_left_out_is_ranked(manifest):
 
 def test_many_inputs_are_added_up_from_the_smallest(small, tmp_path, manifest):
     source = {"kind": "text", "format": "prose", "language": "en", "sha256": "f" * 64}
-    inputs = tuple(
-        source | {"name": f"{size}.txt", "bytes": size} for size in range(1, MOST_INPUTS + 3)
-    )
+    inputs = tuple(source | {"name": f"{n}.txt", "bytes": n} for n in range(1, MOST_INPUTS + 3))
     data = shutil.copytree(small / "data", tmp_path / "data")
     edit_manifest(data / MANIFEST, lambda values: values.update(inputs=inputs))
     tables = dataset_section(data, title="data", examples=0).tables

@@ -1,4 +1,5 @@
 import hashlib
+import itertools
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -21,14 +22,12 @@ SMALL = DataConfig(max_seq_length=64).resolved(input_bytes=0)
 TRAIN = Shard(split="train", index=0, num_shards=1, copies=2)
 
 words = st.sampled_from(
-    ["the", "statement", "is", "evaluated", "(", "x", "1984", "привет", "日本語", "ก"]
+    ["the", "statement", "is", "evaluated", "(", "1984", "привет", "日本語", "ก"]
 )
 nasty_words = words | st.sampled_from(["z" * 600, "x1" * 200, "☃", "\u0301"])
 text_sentences = st.lists(words | nasty_words, max_size=12).map(" ".join)
 texts = st.lists(text_sentences, min_size=1, max_size=6).map("\n".join)
-text_documents = st.lists(texts, min_size=1, max_size=3).map(
-    lambda batch: [document(text) for text in batch]
-)
+text_documents = st.lists(texts, min_size=1, max_size=3).map(lambda batch: [*map(document, batch)])
 
 
 def document(text):
@@ -53,7 +52,6 @@ def parse(record):
 
 
 def segments(row):
-    """The two segments of a row as written."""
     ids = row["restored"]
     middle = ids.index(SEP_ID)
     return ids[1:middle], ids[middle + 1 : -1]
@@ -159,11 +157,8 @@ def test_what_does_not_follow_is_text_of_another_document(documents, config, tok
     pieces, copies = copies_of(documents, tokenizer=tokenizer, config=config)
     encoded = {
         key: "".join(map(chr, pieces.ids[start:end]))
-        for key, start, end in zip(
-            pieces.document_keys,
-            pieces.document_starts[:-1],
-            pieces.document_starts[1:],
-            strict=True,
+        for key, (start, end) in zip(
+            pieces.document_keys, itertools.pairwise(pieces.document_starts), strict=True
         )
     }
     for sequences, rows, _ in copies:
@@ -197,9 +192,7 @@ def test_a_document_ends_once_in_each_copy(task, topics, tokenizer):
 
 @settings(max_examples=25)
 @given(documents=text_documents, config=any_settings)
-def test_rows_have_two_segments_and_whole_words_masked_in_the_spans_counted(
-    documents, config, tokenizer
-):
+def test_rows_are_two_segments_with_whole_words_masked_as_counted(documents, config, tokenizer):
     _, copies = copies_of(documents, tokenizer=tokenizer, config=config)
     for _, rows, counts in copies:
         recounted = Counter()
@@ -222,9 +215,7 @@ def test_rows_have_two_segments_and_whole_words_masked_in_the_spans_counted(
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(documents=text_documents, data=st.data())
-def test_neither_order_nor_duplicates_of_documents_show_in_the_files(
-    documents, data, tokenizer, tmp_path
-):
+def test_neither_order_nor_duplicates_of_documents_show(documents, data, tokenizer, tmp_path):
     again = data.draw(st.permutations(documents + documents[:2]))
     _, files = files_of(documents, tmp_path, tokenizer=tokenizer)
     _, files_again = files_of(again, tmp_path, tokenizer=tokenizer)
@@ -232,9 +223,7 @@ def test_neither_order_nor_duplicates_of_documents_show_in_the_files(
 
 
 def test_parts_of_one_document_in_any_shards_are_counted_as_one(tokenizer, tmp_path):
-    parts = [
-        ShardDocument(bytes(15) + bytes([n]), f"It is the statement {n}.", n == 0) for n in range(3)
-    ]
+    parts = [ShardDocument(bytes(15) + bytes([n]), f"It is number {n}.", n == 0) for n in range(3)]
     (other,) = [document("The statement is evaluated.")]
     first, second = (
         files_of(
@@ -264,14 +253,10 @@ def test_of_two_segmentations_of_the_same_text_the_order_does_not_decide(tokeniz
 
 
 @pytest.mark.parametrize("size", [1, 7])
-@pytest.mark.parametrize(
-    "limit", ["examples.examples.BATCH_ROWS", "dataset.shard.ENCODE_SENTENCES"]
-)
-def test_what_is_done_together_does_not_show_in_the_files(
-    limit, size, tokenizer, topics, tmp_path, monkeypatch
-):
+@pytest.mark.parametrize("most", ["examples.examples.BATCH_ROWS", "dataset.shard.ENCODE_SENTENCES"])
+def test_what_is_done_together_does_not_show(most, size, tokenizer, topics, tmp_path, monkeypatch):
     expected = files_of(topics[:5], tmp_path, tokenizer=tokenizer)
-    monkeypatch.setattr(f"pipeline.{limit}", size)
+    monkeypatch.setattr(f"pipeline.{most}", size)
     assert files_of(topics[:5], tmp_path, tokenizer=tokenizer) == expected
 
 
@@ -293,12 +278,8 @@ def test_the_copies_of_a_shard_differ(tokenizer, topics, tmp_path):
 
 
 def test_a_sidecar_describes_its_shard(tokenizer, tmp_path):
-    documents = [
-        document("The statement is evaluated.\nThen it ends."),
-        document("The statement is evaluated.\nThen it ends."),
-        document("the"),
-        document("\n\u0301\n"),
-    ]
+    text = "The statement is evaluated.\nThen it ends."
+    documents = [document(each) for each in (text, text, "the", "\n\u0301\n")]
     shard = Shard(split="eval", index=1, num_shards=3, copies=1)
     config = DataConfig(max_seq_length=64, short_seq_prob=0.0).resolved(input_bytes=0)
     sidecar, (content,) = files_of(
@@ -395,13 +376,11 @@ def test_spans_recounted_from_the_files_are_those_of_the_sidecar(corpus, tokeniz
 def test_span_lengths_in_the_files_are_those_of_the_paper(corpus, tokenizer):
     spans = recounted_spans(corpus, tokenizer)
     assert spans.sum() > 100_000
-    expected = np.array([6, 3, 2]) / 11
-    assert spans[1:] / spans.sum() == pytest.approx(expected, rel=0.01)
+    assert spans[1:] / spans.sum() == pytest.approx(np.array([6, 3, 2]) / 11, rel=0.01)
 
 
 def test_15_percent_of_the_pieces_in_the_files_are_masked(corpus):
-    share = len(corpus["masked"]) / len(corpus["ids"])
-    assert share == pytest.approx(0.15, abs=0.002)
+    assert len(corpus["masked"]) / len(corpus["ids"]) == pytest.approx(0.15, abs=0.002)
 
 
 def test_masked_pieces_in_the_files_are_80_10_10_percent_mask_kept_random(corpus):

@@ -29,16 +29,8 @@ def batch_of(rows, masked, *, labels, is_short, is_end):
     """A batch of which only this is counted."""
     zeros = np.zeros(len(labels), np.int64)
     keys = zeros.astype(np.uint64)
-    sequences = Sequences(
-        chain=zeros,
-        start=zeros,
-        end=zeros,
-        number=zeros,
-        is_short=is_short != 0,
-        is_end=is_end != 0,
-        is_put_back=zeros != 0,
-        keys=keys,
-    )
+    flags = {"is_short": is_short != 0, "is_end": is_end != 0, "is_put_back": zeros != 0}
+    sequences = Sequences(chain=zeros, start=zeros, end=zeros, number=zeros, keys=keys, **flags)
     pairs = Pairs(zeros, zeros, zeros, zeros, labels, keys)
     return ExampleBatch(sequences, pairs, rows, masked)
 
@@ -105,27 +97,29 @@ def test_lengths_are_counted_in_bars_of_32_pieces():
     assert count_batch(batch).lengths == {0: 1, 32: 2, 64: 1, 512: 1}
 
 
+TOTAL = Counts(
+    totals=Counter(
+        examples=10,
+        tokens=1000,
+        unknown=5,
+        masked=150,
+        masked_as_mask=120,
+        masked_kept=14,
+        masked_random=16,
+        unmasked_examples=1,
+        swapped=4,
+        short=2,
+        document_ends=3,
+        full=5,
+        full_tokens=640,
+    ),
+    spans=Counter({1: 60, 2: 25, 3: 15}),
+    lengths=Counter({64: 4, 32: 1, 96: 5}),
+)
+
+
 def test_counts_become_the_shares_of_the_manifest():
-    total = Counts(
-        totals=Counter(
-            examples=10,
-            tokens=1000,
-            unknown=5,
-            masked=150,
-            masked_as_mask=120,
-            masked_kept=14,
-            masked_random=16,
-            unmasked_examples=1,
-            swapped=4,
-            short=2,
-            document_ends=3,
-            full=5,
-            full_tokens=640,
-        ),
-        spans=Counter({1: 60, 2: 25, 3: 15}),
-        lengths=Counter({64: 4, 32: 1, 96: 5}),
-    )
-    assert realised(total, CONFIG) == {
+    assert realised(TOTAL, CONFIG) == {
         "short_share": 0.2,
         "document_end_share": 0.3,
         "fill": 1.0,
@@ -152,22 +146,9 @@ def test_fill_leaves_the_special_pieces_out(task, special):
 
 
 def test_without_examples_every_share_is_0():
-    assert realised(Counts(), CONFIG) == {
-        "short_share": 0.0,
-        "document_end_share": 0.0,
-        "fill": 0.0,
-        "masked_share": 0.0,
-        "mask_token_share": 0.0,
-        "kept_share": 0.0,
-        "random_share": 0.0,
-        "unmasked_examples": 0,
-        "pairs_without_other_document": 0,
-        "label_1_share": 0.0,
-        "unknown_share": 0.0,
-        "mean_length": 0.0,
-        "ngram_shares": {},
-        "length_histogram": {},
-    }
+    nothing = dict.fromkeys(realised(TOTAL, CONFIG), 0)
+    expected = nothing | {"ngram_shares": {}, "length_histogram": {}}
+    assert realised(Counts(), CONFIG) == expected
 
 
 @given(counts)

@@ -35,19 +35,11 @@ def pieces(tokenizer, row, number=0):
 # were cut off to make 12.
 ROWS = {
     "a text": ("classify", example("the list", label="b"), "▁the ▁list [SEP]", 1, 0),
-    "a pair": (
-        "regress",
-        example("the", text_pair="list", score=2.5),
-        "▁the [SEP] ▁list [SEP]",
-        2.5,
-        0,
-    ),
+    "a pair": ("regress", example("the", text_pair="is", score=2), "▁the [SEP] ▁is [SEP]", 2, 0),
     "a pair of which the longer text loses its end": (
         "classify",
         example("the " * 20, text_pair="list " * 3, label="a"),
-        "▁the " * 6 + "[SEP] " + "▁list " * 3 + "[SEP]",
-        0,
-        14,
+        *("▁the " * 6 + "[SEP] " + "▁list " * 3 + "[SEP]", 0, 14),
     ),
     "nothing": ("classify", example(""), "[SEP]", None, 0),
     "labels": ("multilabel", example("", labels=("c", "a")), "[SEP]", (1, 0, 1), 0),
@@ -55,16 +47,12 @@ ROWS = {
     "an option in the place of a blank": (
         "choose",
         example("the", text_pair="the _ is", options=("set", "list"), choice=0),
-        "▁the [SEP] ▁the ▁set ▁is [SEP]",
-        0,
-        0,
+        *("▁the [SEP] ▁the ▁set ▁is [SEP]", 0, 0),
     ),
     "the end of a question and its option, beside a cut article": (
         "choose",
         example("the " * 30, text_pair="is " * 20, options=("set", "a"), choice=1),
-        "▁the " * 5 + "[SEP] " + "▁is " * 3 + "▁set [SEP]",
-        1,
-        2 * (25 + 17),
+        *("▁the " * 5 + "[SEP] " + "▁is " * 3 + "▁set [SEP]", 1, 2 * (25 + 17)),
     ),
 }
 
@@ -77,8 +65,7 @@ def test_an_example_is_a_row_between_cls_and_sep(tokenizer, kind):
     assert (row.target, row.cut_tokens) == (target, cut)
     ids = list(row.sequences[0].token_ids)
     first = ids.index(SEP_ID) + 1
-    segments = [0] * first + [1] * (len(ids) - first)
-    assert list(row.sequences[0].segment_ids) == segments
+    assert list(row.sequences[0].segment_ids) == [0] * first + [1] * (len(ids) - first)
     assert row.length == len(ids)
 
 
@@ -157,8 +144,7 @@ def test_a_question_without_an_answer_has_no_place_in_any_window(tokenizer):
 
 
 def test_an_answer_that_is_not_in_the_passage_is_unknown(tokenizer):
-    rows = windows_of(tokenizer, Answer("Ada", -1))
-    assert {row.target for row in rows} == {None}
+    assert {row.target for row in windows_of(tokenizer, Answer("Ada", -1))} == {None}
 
 
 def test_an_answer_inside_a_token_gives_way_to_one_that_is_whole(tokenizer):
@@ -209,8 +195,7 @@ def test_a_sentence_that_is_too_long_becomes_several_rows_of_whole_words(tokeniz
 
 
 def test_no_space_stands_between_words_that_are_written_without(tokenizer):
-    chinese = example("", words=("\u4e2d", "\u56fd", "list"))
-    (row,) = rows_of(tokenizer, "tag", chinese)
+    (row,) = rows_of(tokenizer, "tag", example("", words=("\u4e2d", "\u56fd", "list")))
     assert pieces(tokenizer, row) == "[CLS] ▁ <unk> <unk> ▁list [SEP]"
     assert row.word_starts == (1, 3, 4)
 

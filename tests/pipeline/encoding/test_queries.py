@@ -74,8 +74,7 @@ def test_the_end_of_the_first_and_the_beginning_of_the_second_are_kept(tokenizer
     [("the name", "of a " * 20, (2, 7)), ("of a " * 20, "the name", (7, 2))],
 )
 def test_a_long_passage_takes_the_room_that_a_short_one_leaves(tokenizer, first, second, read):
-    pair = pair_passages(first, second, tokenizer, max_seq_length=12)
-    assert pair.tokens_read == read
+    assert pair_passages(first, second, tokenizer, max_seq_length=12).tokens_read == read
 
 
 @given(

@@ -7,17 +7,8 @@ from hypothesis import strategies as st
 
 from pipeline.core.draws import columns_of, draws
 from pipeline.examples import packing
-from tests.random_documents import (
-    Sequence,
-    documents,
-    keys,
-    max_seq_lengths,
-    pack_one,
-    places_of,
-    sentence_ends_of,
-    shares,
-    word_starts_of,
-)
+from tests import random_documents
+from tests.random_documents import documents, keys, max_seq_lengths, pack_one, places_of
 
 
 def draws_of(count, *, max_tokens, short_seq_prob):
@@ -38,23 +29,14 @@ def cut_after(places, at):
 
 # Sentences by the tokens of their words, and the ranges of sequences of 20 tokens.
 PACKED = {
-    "sentences that fill a sequence end it": (
+    "a full sequence ends with its sentence": (
         [[1] * 10, [1] * 10, [1] * 15, [1] * 5],
         [(0, 20), (20, 40)],
     ),
     "a sentence that does not fit opens the next": ([[1] * 15, [1] * 15], [(0, 15), (15, 30)]),
-    "a sentence longer than a sequence is cut where a word starts": (
-        [[3] * 8],
-        [(0, 18), (18, 24)],
-    ),
-    "the rest of a sentence that is cut opens the next": (
-        [[1] * 25, [1] * 10],
-        [(0, 20), (20, 35)],
-    ),
-    "a sentence of one word is followed by a part of one that does not fit": (
-        [[2], [1] * 30],
-        [(0, 20), (20, 32)],
-    ),
+    "a sentence longer than a sequence is cut where words start": ([[3] * 8], [(0, 18), (18, 24)]),
+    "the rest of a cut sentence opens the next": ([[1] * 25, [1] * 10], [(0, 20), (20, 35)]),
+    "one word is followed by a part of what does not fit": ([[2], [1] * 30], [(0, 20), (20, 32)]),
     "the last sequence is as long as what is left": ([[1] * 25], [(0, 20), (20, 25)]),
     "a last word alone joins its predecessor": ([[1] * 17, [2]], [(0, 19)]),
     "a last word alone takes a word from a full predecessor": ([[1] * 21], [(0, 19), (19, 21)]),
@@ -93,27 +75,24 @@ def test_a_sequence_with_a_short_target_ends(sentence_ends, target, end):
 def test_the_last_sequence_is_marked_as_the_end_of_its_document():
     places = packing.cutting_places(np.array([25]), np.ones(25, bool))
     assert pack_one(places, max_tokens=20, short_seq_prob=0.0, key=1) == [
-        Sequence(0, 20, number=0, is_short=False, is_document_end=False),
-        Sequence(20, 25, number=1, is_short=False, is_document_end=True),
+        random_documents.Sequence(0, 20, number=0, is_short=False, is_document_end=False),
+        random_documents.Sequence(20, 25, number=1, is_short=False, is_document_end=True),
     ]
 
 
 def test_a_predecessor_that_takes_the_last_word_becomes_the_end_of_the_document():
     places = places_of([[1] * 97, [2]], max_tokens=100)
     assert pack_one(places, max_tokens=100, short_seq_prob=0.0, key=1) == [
-        Sequence(0, 99, number=0, is_short=False, is_document_end=True)
+        random_documents.Sequence(0, 99, number=0, is_short=False, is_document_end=True)
     ]
 
 
 def test_a_sequence_that_is_put_back_in_part_is_followed_by_what_was_put_back():
+    def next_start(start, end, keys):
+        return np.where(start == 0, 12, end)
+
     places = packing.cutting_places(np.array([30]), np.ones(30, bool))
-    sequences = pack_one(
-        places,
-        max_tokens=20,
-        short_seq_prob=0.0,
-        key=1,
-        next_start=lambda start, end, keys: np.where(start == 0, 12, end),
-    )
+    sequences = pack_one(places, max_tokens=20, short_seq_prob=0.0, key=1, next_start=next_start)
     assert [sequence[:2] for sequence in sequences] == [(0, 20), (12, 30)]
 
 
@@ -134,12 +113,12 @@ class Packed(NamedTuple):
     """A document as it was packed."""
 
     places: packing.Places
-    sequences: list[Sequence]
+    sequences: list[random_documents.Sequence]
     max_tokens: int
 
 
 @st.composite
-def packings(draw, *, more=(), short_seq_probs=shares):
+def packings(draw, *, more=(), short_seq_probs=random_documents.shares):
     """Any document, with these sentences more, packed into any sequences."""
     max_tokens = draw(max_seq_lengths) - 3
     places = places_of([*draw(documents), *more], max_tokens=max_tokens)
@@ -187,7 +166,7 @@ def test_a_sequence_ends_with_a_sentence_unless_none_of_two_words_fits(packed):
 
 @given(documents, max_seq_lengths)
 def test_a_document_is_cuttable_at_every_word(document, max_seq_length):
-    starts = word_starts_of(document)
+    starts = random_documents.word_starts_of(document)
     assert packing.cuttable(starts, max_tokens=max_seq_length - 3)[starts].all()
 
 
@@ -196,13 +175,13 @@ def test_words_up_to_a_third_of_a_sequence_are_never_cut(document, max_seq_lengt
     max_tokens = max_seq_length - 3
     short = [[word for word in s if word <= max_tokens // 3] for s in document]
     document = [sentence for sentence in short if sentence] or [[1]]
-    starts = word_starts_of(document)
+    starts = random_documents.word_starts_of(document)
     assert (packing.cuttable(starts, max_tokens=max_tokens) == starts).all()
 
 
 @given(documents, st.integers(5, 509))
 def test_no_stretch_between_two_cuts_exceeds_a_third_of_a_sequence(document, max_tokens):
-    may_cut = packing.cuttable(word_starts_of(document), max_tokens=max_tokens)
+    may_cut = packing.cuttable(random_documents.word_starts_of(document), max_tokens=max_tokens)
     cuts = np.append(np.flatnonzero(may_cut), len(may_cut))
     assert np.diff(cuts).max() <= max(1, max_tokens // 3)
 
@@ -235,7 +214,11 @@ def test_places_look_back_and_ahead_to_the_nearest_cut(later_cuts):
     ]
 
 
-@given(st.lists(st.tuples(documents, keys), min_size=1, max_size=4), max_seq_lengths, shares)
+@given(
+    st.lists(st.tuples(documents, keys), min_size=1, max_size=4),
+    max_seq_lengths,
+    random_documents.shares,
+)
 def test_chains_are_packed_together_as_each_is_alone(chains, max_seq_length, short_seq_prob):
     settings = {"max_tokens": max_seq_length - 3, "short_seq_prob": short_seq_prob}
     alone, ends, starts, first = [], [], [], [0]
@@ -245,8 +228,8 @@ def test_chains_are_packed_together_as_each_is_alone(chains, max_seq_length, sho
             (number, first[-1] + start, first[-1] + end, *rest)
             for start, end, *rest in pack_one(places, key=key, **settings)
         ]
-        ends.append(first[-1] + sentence_ends_of(document))
-        starts.append(word_starts_of(document))
+        ends.append(first[-1] + random_documents.sentence_ends_of(document))
+        starts.append(random_documents.word_starts_of(document))
         first.append(int(ends[-1][-1]))
     may_cut = packing.cuttable(np.concatenate(starts), max_tokens=max_seq_length - 3)
     packed = packing.pack(

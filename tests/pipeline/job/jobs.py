@@ -7,7 +7,13 @@ import pytest
 
 from pipeline.job.make_data import make_dataset
 from pipeline.job.plan import plan_job
+from schemas.config import DataConfig
 from schemas.errors import AlbertError
+
+
+def config_of(**settings):
+    """What data sets of a job are made by."""
+    return DataConfig(**settings).resolved(input_bytes=0)
 
 
 def run_job(inputs, output, *, workers=1, shuffle="files", removed="", **plan):

@@ -25,7 +25,6 @@ def start(monkeypatch):
 
 @pytest.fixture
 def inputs(topics, tmp_path):
-    """Forty books."""
     for number, document in enumerate(topics[:40]):
         text = document.text.replace("\n", "\n\n")
         (tmp_path / f"{number:02}.txt").write_text(text, encoding="utf-8")

@@ -12,20 +12,13 @@ from pipeline.noise import filters
 from pipeline.noise.filters import OTHER_LANGUAGE, REPEATED
 from pipeline.reading.inputs import find_inputs
 from pipeline.reading.read import hash_document, read_texts
-from schemas.config import DataConfig
 from schemas.files import TEMPORARY
 from schemas.manifest import read_manifest
 from tests.commands import contents
-from tests.pipeline.job.jobs import failing, run_job
+from tests.pipeline.job.jobs import config_of, failing, run_job
 
-CONFIG = DataConfig(
-    max_seq_length=48,
-    dupe_factor=1,
-    num_shards=2,
-    eval_fraction=0.3,
-    near_duplicates="drop",
-    max_line_repeats=4,
-).resolved(input_bytes=0)
+REMOVING = {"near_duplicates": "drop", "max_line_repeats": 4}
+CONFIG = config_of(max_seq_length=48, dupe_factor=1, num_shards=2, eval_fraction=0.3, **REMOVING)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from pipeline.noise.filters import line_number
 from pipeline.noise.near_copies import BANDS, Signature
 from pipeline.reading.inputs import find_inputs
 from pipeline.reading.read import hash_document
-from schemas.config import DataConfig
+from tests.pipeline.job.jobs import config_of
 
 NEAR = "near-copy of another document"
 
@@ -51,18 +51,9 @@ def test_a_document_counts_once_for_a_line():
 def test_an_ended_job_of_other_settings_that_still_writes_changes_nothing(model, tmp_path):
     (tmp_path / "a.txt").write_text("One line.\n")
     found = find_inputs({"text": (str(tmp_path / "a.txt"),)})
-    ended, own = (
-        dataclasses.replace(
-            plan_job(
-                found,
-                DataConfig(max_line_repeats=most, near_duplicates="drop").resolved(input_bytes=0),
-                model=model,
-                output=tmp_path / "data",
-            ),
-            shuffle="engine",
-        )
-        for most in (2, 3)
-    )
+    configs = (config_of(max_line_repeats=most, near_duplicates="drop") for most in (2, 3))
+    jobs = (plan_job(found, each, model=model, output=tmp_path / "data") for each in configs)
+    ended, own = (dataclasses.replace(job, shuffle="engine") for job in jobs)
     for job, line, pair in ((own, 7, (5, 6)), (ended, 8, (3, 4))):
         list(repeats.keep_repeated((None, [line]), job))
         list(repeats.keep_gone((None, [pair]), job))
@@ -100,21 +91,13 @@ def test_what_repeats_is_found_with_few_files_open_in_parts_of_any_size(
     monkeypatch.setattr(repeats, "TOGETHER", together)
     monkeypatch.setattr(repeats, "PAIRS_TOGETHER", together)
     words = topics[0].text.split()
-    texts = [
-        " ".join([*random.Random(page // 2).choices(words, k=60), f"{page}."])
-        for page in range(PAGES)
-    ]
+    texts = [" ".join([*random.Random(n // 2).choices(words, k=60), f"{n}."]) for n in range(PAGES)]
     path = tmp_path / "pages.jsonl"
     path.write_text("".join(json.dumps({"text": f"Menu\n\n{text}"}) + "\n" for text in texts))
-    job = plan_job(
-        find_inputs({"text": (str(path),)}),
-        DataConfig(max_line_repeats=2, near_duplicates="drop", eval_fraction=0.3).resolved(
-            input_bytes=0
-        ),
-        model=model,
-        output=tmp_path / "data",
-        chunk_bytes=path.stat().st_size // chunks,
-    )
+    found = find_inputs({"text": (str(path),)})
+    config = config_of(max_line_repeats=2, near_duplicates="drop", eval_fraction=0.3)
+    settings = {"output": tmp_path / "data", "chunk_bytes": path.stat().st_size // chunks}
+    job = plan_job(found, config, model=model, **settings)
     assert len(job.chunks) >= chunks
     for step, brought_together in (
         (repeats.write_lines, repeats.find_repeated),
@@ -134,12 +117,9 @@ def test_what_repeats_is_found_with_few_files_open_in_parts_of_any_size(
 def test_memory_does_not_grow_with_the_documents_of_a_chunk(model, tmp_path, monkeypatch):
     monkeypatch.setattr(repeats, "TOGETHER", 100)
     (tmp_path / "a.txt").write_text("One line.\n")
-    job = plan_job(
-        find_inputs({"text": (str(tmp_path / "a.txt"),)}),
-        DataConfig(near_duplicates="hold-out", eval_fraction=0.5).resolved(input_bytes=0),
-        model=model,
-        output=tmp_path / "data",
-    )
+    found = find_inputs({"text": (str(tmp_path / "a.txt"),)})
+    config = config_of(near_duplicates="hold-out", eval_fraction=0.5)
+    job = plan_job(found, config, model=model, output=tmp_path / "data")
     # The first is held out, and the last has its runs of words.
     first, last = 1, (1 << 64) - 1
     sketch = np.arange(200, dtype=np.uint32)

@@ -72,11 +72,7 @@ def test_an_output_that_is_not_seen_for_a_while_ends_nothing(output):
 
 @pytest.mark.parametrize(
     ("runner", "mark", "left"),
-    [
-        ("FlinkRunner", "mine", "ended"),
-        ("FlinkRunner", "another", "mine"),
-        (DATAFLOW, "mine", "mine"),
-    ],
+    [("FlinkRunner", "mine", "ended"), ("FlinkRunner", "new", "mine"), (DATAFLOW, "mine", "mine")],
 )
 def test_a_job_is_ended_unless_the_output_is_that_of_another_command(output, runner, mark, left):
     end_job(output, mark, FLINK._replace(name=runner))
@@ -84,9 +80,7 @@ def test_a_job_is_ended_unless_the_output_is_that_of_another_command(output, run
 
 
 @pytest.mark.parametrize(("runner", "is_kept"), [(DATAFLOW, True), ("FlinkRunner", False)])
-def test_a_job_that_dataflow_still_runs_keeps_what_it_needs(
-    small, tmp_path, monkeypatch, runner, is_kept
-):
+def test_what_dataflow_runs_keeps_what_it_needs(small, tmp_path, monkeypatch, runner, is_kept):
     """Dataflow refuses the command that is run again; Flink takes the new job."""
     job = planned(small, tmp_path / "d")
     found = []
@@ -128,7 +122,6 @@ def test_of_nothing_to_train_on_only_the_own_files_go(small, tmp_path, mark, is_
 
 
 def planned(small, output):
-    """A job from text to data set."""
     given = {"text": (str(small / "text"),)}
     config = DataConfig(max_seq_length=32).resolved(input_bytes=0)
     model = (small / "vocab" / SPM_MODEL).read_bytes()

@@ -32,13 +32,8 @@ def test_text_is_repaired_and_what_was_read_is_kept():
     left, removed = clean(document, DataConfig(repair_text=True))
     assert left.paragraphs == ("The café wasn’t “open”.", "Tom & Ann", "ﬁne")
     assert [(one.reason, one.paragraph) for one in removed] == [(REPAIRED, 0), (REPAIRED, 1)]
-    assert removed[1].record("d") == {
-        "document": "d",
-        "reason": REPAIRED,
-        "paragraph": 1,
-        "text": "Tom &amp; Ann",
-        "became": "Tom & Ann",
-    }
+    second = {"paragraph": 1, "text": "Tom &amp; Ann", "became": "Tom & Ann"}
+    assert removed[1].record("d") == {"document": "d", "reason": REPAIRED, **second}
 
 
 def test_languages_are_told():

@@ -6,20 +6,10 @@ import numpy as np
 import pytest
 
 from pipeline.core.documents import Document
+from pipeline.noise import look as looking
 from pipeline.noise.decontamination import runs_of
 from pipeline.noise.filters import clean, line_number
-from pipeline.noise.look import (
-    LEAST_DOCUMENTS,
-    Bounds,
-    Looker,
-    bounds_for,
-    html_remnants,
-    is_list,
-    look_at,
-    look_lines,
-    misread,
-    sum_up,
-)
+from pipeline.noise.look import Bounds, bounds_for, html_remnants, is_list, look_lines, misread
 from pipeline.noise.near_copies import word_hashes
 from schemas.config import DataConfig
 
@@ -37,14 +27,14 @@ def documents(number):
 def looked_at(parts, bounds, **options):
     results = []
     for part in parts:
-        looker = Looker(bounds)
+        looker = looking.Looker(bounds)
         for number, document in part:
             looker.see(number, document)
             text = "\n".join(document.paragraphs)
             looker.see_runs(number, runs_of(word_hashes(text), text))
         results.append(looker.result())
     options.setdefault("is_held_out", lambda number: number % (5 << 36) == 0)
-    return sum_up(results, bounds, **options)
+    return looking.sum_up(results, bounds, **options)
 
 
 @pytest.mark.parametrize("bounds", [ALL, FEW, Bounds(0, 1 << 60)])
@@ -65,7 +55,7 @@ def test_a_document_that_comes_again_is_one_of_the_sample():
 
 def test_some_documents_are_looked_at_where_the_text_is_few_long_ones():
     look = looked_at([list(documents(40))], Bounds(0, 0))
-    assert look["sampled_documents"] == LEAST_DOCUMENTS
+    assert look["sampled_documents"] == looking.LEAST_DOCUMENTS
 
 
 def test_lines_of_many_documents_are_counted_by_what_the_sample_stands_for():
@@ -132,8 +122,7 @@ def test_near_copies_are_the_text_of_documents_that_nearly_equal_another(bounds)
             for place in places:
                 changed[place] = str(draws.random())
             texts.append((n + 10 * len(texts), Document((" ".join(changed),))))
-    look = looked_at([texts], bounds)
-    assert look["near_copy_share"] == pytest.approx(20 / 70, abs=0.01)
+    assert looked_at([texts], bounds)["near_copy_share"] == pytest.approx(20 / 70, abs=0.01)
     gone = {number for number, _ in texts[40:50]}
     assert looked_at([texts], bounds, gone=gone)["near_copy_share"] == 0
 
@@ -160,7 +149,7 @@ def test_languages_are_weighted_by_their_text():
 
 
 def test_texts_that_cannot_be_written_are_shown():
-    seen = look_at(Document(("half \ud800 &amp; cut",)))
+    seen = looking.look_at(Document(("half \ud800 &amp; cut",)))
     assert seen["html"] == "half ? &amp; cut"
 
 
@@ -181,8 +170,7 @@ def test_lines_that_were_joined_are_a_share_of_all_lines():
     verse = Document(("He came late.", "Why?"), lines=5)
     listed = Document(("One.", "Two.", "Three."), lines=3)
     page = Document(("A page.", "Its end."))
-    look = looked_at([enumerate([verse, listed, page])], ALL)
-    assert look["joined_share"] == 0.3
+    assert looked_at([enumerate([verse, listed, page])], ALL)["joined_share"] == 0.3
 
 
 def test_lines_that_were_taken_out_were_not_joined():
@@ -194,8 +182,6 @@ def test_lines_that_were_taken_out_were_not_joined():
     # Two of the two lines of the page and the four of the verse.
     assert looked_at([enumerate([left, verse])], ALL)["joined_share"] == 0.333333
 
-
-# What a person reads of a look.
 
 PLAIN = {
     "scripts": {"Latin": 1.0},
@@ -218,9 +204,8 @@ PLAIN = {
         ),
         (
             {"longest_document": 2_000_000},
-            "a document has 2,000,000 characters: if its file holds several, put blank "
-            "lines between paragraphs and <|endoftext|> between documents, or give "
-            "JSON lines",
+            "a document has 2,000,000 characters: if its file holds several, put blank lines "
+            "between paragraphs and <|endoftext|> between documents, or give JSON lines",
         ),
         (
             {"near_copy_share": 0.25},
@@ -236,8 +221,6 @@ def test_what_is_unusual_in_a_text_has_a_line(look, line):
     # Nor is anything said of the text of an older data set, which has no look.
     assert list(look_lines(PLAIN, prose)) == list(look_lines({}, prose)) == []
 
-
-# Signs of noise, in every language.
 
 TEXTS = (
     "L'été, où ça coûte 5 € — «déjà vu» à la maison.",

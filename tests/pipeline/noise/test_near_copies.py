@@ -10,15 +10,7 @@ from hypothesis import strategies as st
 
 from pipeline.core.writing_systems import UNSPACED
 from pipeline.noise import near_copies as signatures
-from pipeline.noise.near_copies import (
-    SKETCH,
-    THRESHOLD,
-    are_near,
-    jaccard,
-    ngram_hashes,
-    signature,
-    word_hashes,
-)
+from pipeline.noise.near_copies import SKETCH, jaccard, ngram_hashes, signature, word_hashes
 
 TEXTS = st.text(alphabet="abc ü東京ไทย.,\n", max_size=60)
 
@@ -155,5 +147,5 @@ def test_a_sketch_is_of_the_least_hashes_however_often_they_stand_there(words, r
 def test_other_texts_are_not_near():
     one = signature(word_hashes("the same five words and then these that are its own"))
     other = signature(word_hashes("the same five words and then those of another text"))
-    assert not are_near(one.sketch, other.sketch)
-    assert THRESHOLD == 0.8
+    assert not signatures.are_near(one.sketch, other.sketch)
+    assert signatures.THRESHOLD == 0.8

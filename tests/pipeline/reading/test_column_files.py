@@ -100,9 +100,7 @@ OF_ONE_ROW = pa.array([0, MANY], pa.int32())
             arrow,
             pa.ListArray.from_arrays(
                 pa.array([0, 3000], pa.int32()),
-                pa.DictionaryArray.from_arrays(
-                    pa.nulls(3000, pa.int8()).fill_null(0), ["a" * 9999]
-                ),
+                pa.DictionaryArray.from_arrays(pa.nulls(3000, pa.int8()).fill_null(0), ["a" * 999]),
             ),
             "in lists",
         ),

@@ -6,7 +6,6 @@ is in the table of bad input (`tests.bad_input`).
 
 import json
 import lzma
-import subprocess
 import sys
 
 import pyarrow as pa
@@ -18,6 +17,7 @@ from pipeline.core.documents import ReadingCounts
 from pipeline.reading.inputs import find_inputs
 from pipeline.reading.read import plan_chunks, read_chunk
 from schemas.errors import AlbertError
+from tests.processes import run_python
 from tests.refusals import refusal
 
 
@@ -50,9 +50,6 @@ RECORDS = "".join(map(record, range(100, 150)))
 WROTE = [f"Ada wrote {number}." for number in range(100, 150)]
 
 
-# What is cut off, or damaged, costs no more than itself.
-
-
 @pytest.mark.parametrize("pack", [lzma.compress, zstandard.compress])
 def test_a_file_of_which_only_the_first_bytes_arrived_is_damaged(tmp_path, pack):
     (tmp_path / "rows").write_bytes(pack(RECORDS.encode())[:12])
@@ -81,9 +78,6 @@ def test_a_damaged_row_group_costs_no_other(tmp_path):
     assert counts == {"damaged row group": 1}
 
 
-# What is no text, or not what it is given for, is refused in one sentence.
-
-
 def test_an_unreadable_file_is_named(tmp_path, monkeypatch):
     path = tmp_path / "novel.txt"
     path.write_text("Ada wrote.")
@@ -93,9 +87,6 @@ def test_an_unreadable_file_is_named(tmp_path, monkeypatch):
 
     monkeypatch.setattr("pathlib.Path.open", refuse)
     assert refusal(read, "books", path) == f"{path} cannot be read: Permission denied."
-
-
-# What is odd inside a text is counted, and the text kept.
 
 
 def test_lines_that_are_not_utf8_are_read_as_windows_1252_and_zero_bytes_go(tmp_path):
@@ -133,14 +124,7 @@ def read_measured(kind, path, *, documents):
         "status = Path('/proc/self/status').read_text()\n"
         "print(int(re.search(r'VmHWM:\\s*(\\d+)', status)[1]) // 1024)\n"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", program, kind, str(path), str(documents)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    characters, megabytes = map(int, result.stdout.split())
-    return characters, megabytes
+    return map(int, run_python(program, kind, path, documents, check=True).stdout.split())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
@@ -159,8 +143,7 @@ def test_a_line_without_end_takes_bounded_memory(tmp_path, kind):
 def test_a_table_that_names_one_huge_text_many_times_takes_bounded_memory(tmp_path):
     text = pa.array(["he came and she left " * 100_000])
     rows = pa.DictionaryArray.from_arrays(pa.array([0] * 256, pa.int32()), text)
-    table = pa.table({"text": rows})
-    pq.write_table(table, tmp_path / "rows.parquet", store_schema=False)
+    pq.write_table(pa.table({"text": rows}), tmp_path / "rows.parquet", store_schema=False)
     assert (tmp_path / "rows.parquet").stat().st_size < 200_000
     characters, megabytes = read_measured("text", tmp_path / "rows.parquet", documents=3)
     assert characters > 3 * 2_000_000

@@ -43,11 +43,7 @@ FORMATS = {
         f"1\n00:00:01,000 --> 00:00:02,000\n{TWO}\n\n2\n00:00:03,000 --> 00:00:04,000\n{THREE}\n",
         [[TWO, THREE]],
     ),
-    "wiki": (
-        "wikipedia",
-        f'<doc id="1" url="u" title="A">\nA\n\n{THREE * 3}\n</doc>\n',
-        [[THREE * 3]],
-    ),
+    "wiki": ("wikipedia", f'<doc id="1" title="A">\nA\n\n{THREE * 3}\n</doc>\n', [[THREE * 3]]),
 }
 PACKERS = {
     "": bytes,
@@ -56,10 +52,7 @@ PACKERS = {
     ".xz": lzma.compress,
     ".zst": zstandard.compress,
 }
-ENCODINGS = (
-    *("utf-8", "utf-8-sig", "cp1252", "latin1"),
-    *("utf-16", "utf-32", "cp850", "mac_roman"),
-)
+ENCODINGS = ("utf-8", "utf-8-sig", "cp1252", "latin1", "utf-16", "utf-32", "cp850", "mac_roman")
 LINE_ENDS = ("\n", "\r\n", "\r")
 
 

@@ -2,14 +2,7 @@ import pytest
 
 from pipeline.core.documents import Document
 from pipeline.reading import plain_text
-from pipeline.reading.plain_text import (
-    divide_bytes,
-    read_paragraphs,
-    read_prose,
-    read_sentences,
-    recognise_text,
-    split_paragraphs,
-)
+from pipeline.reading.plain_text import read_sentences, recognise_text, split_paragraphs
 
 
 @pytest.mark.parametrize(
@@ -107,7 +100,7 @@ def test_only_those_lines_of_a_record_are_joined_that_were_wrapped():
 def test_blank_lines_stand_between_documents_of_a_paragraph_a_line(documents):
     lines = "\n\n".join(documents).split("\n")
     assert recognise_text(lines) == "paragraphs"
-    assert ["\n".join(d.paragraphs) for d in read_paragraphs(lines)] == documents
+    assert ["\n".join(d.paragraphs) for d in plain_text.read_paragraphs(lines)] == documents
 
 
 @pytest.mark.parametrize("close", "“«”»")
@@ -144,10 +137,7 @@ def test_sentences_without_a_blank_line_have_no_documents():
 
 
 def test_a_paragraph_has_single_spaces():
-    assert split_paragraphs(" He\tcame \n  late.\n\u00a0\n\n\nWhy? ")[0] == [
-        "He came late.",
-        "Why?",
-    ]
+    assert split_paragraphs(" He\tcame \n  late.\n\u00a0\n\nWhy? ")[0] == ["He came late.", "Why?"]
 
 
 def test_lines_of_scripts_without_spaces_are_joined_without_one():
@@ -173,7 +163,7 @@ def test_a_very_long_paragraph_is_divided_at_spaces():
 def test_a_very_long_file_is_divided_in_the_same_places_however_it_is_read(size):
     text = b"One one.\r\n\r\nTwo two.\n\nThree\nthree. Four four four four"
     blocks = [text[i : i + size] for i in range(0, len(text), size)]
-    assert list(divide_bytes(blocks, limit=14)) == [
+    assert list(plain_text.divide_bytes(blocks, limit=14)) == [
         *(b"One one.\r\n\r\n", b"Two two.\n\n", b"Three\n", b"three. Four ", b"four four four")
     ]
 
@@ -186,7 +176,7 @@ def test_documents_without_end_are_divided(monkeypatch):
 
 def test_a_file_of_blank_lines_has_no_text():
     assert list(read_sentences(["", ""])) == []
-    (dropped,) = read_prose([b"\n \n* * *\n"])
+    (dropped,) = plain_text.read_prose([b"\n \n* * *\n"])
     assert dropped.reason == "no text"
 
 

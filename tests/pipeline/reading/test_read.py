@@ -42,11 +42,9 @@ def written(documents):
 @pytest.mark.parametrize("path", INPUTS, ids=lambda path: path.name)
 def test_a_file_is_read_as_written_beside_it(path):
     kind = path.name.partition("-")[0]
-    file = find(
-        path, kind, text_key=TEXT_KEYS.get(path.name), input_format=INPUT_FORMATS.get(path.name)
-    )
-    expected = path.with_name(path.name + ".documents").read_text()
-    assert written(read_file(file)) == expected
+    key, form = TEXT_KEYS.get(path.name), INPUT_FORMATS.get(path.name)
+    file = find(path, kind, text_key=key, input_format=form)
+    assert written(read_file(file)) == path.with_name(path.name + ".documents").read_text()
 
 
 def page(number):
@@ -107,8 +105,8 @@ SOURCES = {
 
 
 def write(path, source, *, count, compression):
-    """A file of so many records, some of them not quite right."""
-    _, make, head = SOURCES[source]
+    """A file of so many records, some of them not quite right; what is found there."""
+    kind, make, head = SOURCES[source]
     # 3 bytes that no line of UTF-8 has, and a zero byte.
     parts = [make(n).encode().replace(b"page 5", b"p\xe9g\0 5") for n in range(count)]
     parts[0] = head.encode() + parts[0]
@@ -118,25 +116,21 @@ def write(path, source, *, count, compression):
     else:
         text = b"".join(parts)
         path.write_bytes(gzip.compress(text) if compression == "gz" else text)
+    return [find(path, kind, input_format=source)]
 
 
 def read(files, *, chunk_bytes):
     """All that reading gives: the documents, and what it counted."""
     counts = ReadingCounts()
     splits = plan_chunks(files, chunk_bytes=chunk_bytes)
-    documents = Counter(
-        tuple(document) for split in splits for document in read_chunk(split, counts=counts)
-    )
+    documents = Counter(tuple(one) for split in splits for one in read_chunk(split, counts=counts))
     return documents, counts
 
 
 @pytest.mark.parametrize("compression", ["none", "bz2", "gz"])
 @pytest.mark.parametrize("source", SOURCES)
 def test_the_size_of_the_splits_never_shows(tmp_path, source, compression):
-    path = tmp_path / "file"
-    write(path, source, count=50, compression=compression)
-    kind = SOURCES[source][0]
-    files = [find(path, kind, input_format=source)]
+    files = write(tmp_path / "file", source, count=50, compression=compression)
     assert [file.format for file in files] == [source]
     whole = read(files, chunk_bytes=1 << 30)
     assert whole[1].documents > 3
@@ -148,25 +142,18 @@ def test_the_size_of_the_splits_never_shows(tmp_path, source, compression):
 @given(st.integers(1, 5000), st.sampled_from(sorted(SOURCES)))
 def test_no_size_of_the_splits_shows(tmp_path_factory, chunk_bytes, source):
     path = tmp_path_factory.mktemp("split") / "file"
-    write(path, source, count=40, compression="none")
-    kind = SOURCES[source][0]
-    files = [find(path, kind, input_format=source)]
+    files = write(path, source, count=40, compression="none")
     assert read(files, chunk_bytes=chunk_bytes) == read(files, chunk_bytes=1 << 30)
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected"),
+    ("kind", "documents", "dropped"),
     [
-        (
-            "wikipedia",
-            ReadingCounts(
-                documents=90, dropped=Counter({"no text": 7, "paragraph that is not prose": 12})
-            ),
-        ),
-        ("books", ReadingCounts(documents=7, dropped=Counter({"no text": 1}))),
+        ("wikipedia", 90, {"no text": 7, "paragraph that is not prose": 12}),
+        ("books", 7, {"no text": 1}),
     ],
 )
-def test_row_groups_never_show(tmp_path, kind, expected):
+def test_row_groups_never_show(tmp_path, kind, documents, dropped):
     texts = [line for n in range(90) for line in sentence(n).splitlines()]
     if kind == "wikipedia":
         texts = [f"{text}\n{text}" for text in texts]
@@ -178,14 +165,13 @@ def test_row_groups_never_show(tmp_path, kind, expected):
         files = [find(path, kind)]
         results += [read(files, chunk_bytes=size) for size in (1, 600, 1 << 30)]
     assert all(result == results[0] for result in results)
-    assert results[0][1] == expected
+    assert results[0][1] == ReadingCounts(documents=documents, dropped=Counter(dropped))
 
 
 def test_a_row_of_parquet_is_as_long_as_its_bytes(tmp_path, monkeypatch):
     monkeypatch.setattr("pipeline.reading.text_rows.MAX_RECORD_BYTES", 10)
     pq.write_table(pa.table({"text": ["écrit", "écrivaient"]}), tmp_path / "rows")
-    file = find(tmp_path / "rows")
-    first, second = read_file(file)
+    first, second = read_file(find(tmp_path / "rows"))
     assert (first.paragraphs, second) == (("écrit",), TOO_LONG)
 
 
@@ -262,9 +248,7 @@ IN_ENGLISH = "Die Feier begann im 19.\nJahrhundert in Berlin.\nViele kamen."
         ({"lang": "en"}, "de", IN_GERMAN),
     ],
 )
-def test_a_record_is_segmented_in_the_language_that_it_names(
-    tmp_path, name, fields, language, expected
-):
+def test_a_record_is_segmented_in_the_language_it_names(tmp_path, name, fields, language, expected):
     # Another record of the file names another language.
     records = [fields | {"text": GERMAN}, {**fields, "text": "", "lang": "fr"}]
     records = [dict.fromkeys(("lang", *fields), "") | record for record in records]
@@ -274,18 +258,14 @@ def test_a_record_is_segmented_in_the_language_that_it_names(
     assert [document[1] for document in documents] == [expected]
 
 
-@pytest.mark.parametrize(
-    ("kind", "line_end"), [("text", b"\n"), ("text", b"\r\n"), ("books", b"\r\n")]
-)
-def test_long_prose_and_books_are_read_in_parts_as_they_are_whole(
-    tmp_path, monkeypatch, kind, line_end
-):
+@pytest.mark.parametrize(("kind", "end"), [("text", b"\n"), ("text", b"\r\n"), ("books", b"\r\n")])
+def test_long_prose_and_books_are_read_in_parts_as_they_are_whole(tmp_path, monkeypatch, kind, end):
     monkeypatch.setattr(plain_text, "MAX_DOCUMENT_BYTES", 1 << 19)
     monkeypatch.setitem(plain_text.divide_bytes.__kwdefaults__, "limit", 1 << 19)
     start = b"*** START OF THE PROJECT GUTENBERG EBOOK X ***\n\n"
     lines = b"".join(b"He counted %d sacks\nof flour.\n\n" % n for n in range(40_000))
-    end = b"*** END OF THE PROJECT GUTENBERG EBOOK X ***\n\nLicence.\n" * 9
-    text = (start + lines + end + lines[: 1 << 18]).replace(b"\n", line_end)
+    last = b"*** END OF THE PROJECT GUTENBERG EBOOK X ***\n\nLicence.\n" * 9
+    text = (start + lines + last + lines[: 1 << 18]).replace(b"\n", end)
     path = tmp_path / "long.txt"
     path.write_bytes(text)
     forced = {"text": "prose", "books": "book"}[kind]
@@ -307,26 +287,22 @@ def test_what_is_left_out_of_a_file_is_counted(tmp_path):
     page = f"<page><revision><text>{prose}\n\n* A list\n</text></revision></page>"
     for text in (article, record, page):
         (tmp_path / "file").write_text(text)
-        files = [find(tmp_path / "file", "wikipedia")]
-        _, counts = read(files, chunk_bytes=1 << 30)
-        assert counts == ReadingCounts(
-            documents=1, dropped=Counter({"paragraph that is not prose": 1})
-        )
+        _, counts = read([find(tmp_path / "file", "wikipedia")], chunk_bytes=1 << 30)
+        dropped = Counter({"paragraph that is not prose": 1})
+        assert counts == ReadingCounts(documents=1, dropped=dropped)
 
 
 def test_a_dump_without_line_feeds_is_read_whole(tmp_path):
     path = tmp_path / "dump.xml"
     path.write_text("<mediawiki>" + "".join(page(n).replace("\n", "") for n in range(9)))
-    files = [find(path, "wikipedia")]
-    assert read(files, chunk_bytes=100)[1].documents == 8
+    assert read([find(path, "wikipedia")], chunk_bytes=100)[1].documents == 8
 
 
 def test_pieces_of_a_document_go_with_the_whole(tmp_path):
     path = tmp_path / "long.txt"
     sentences = [f"He counted {n} sacks." for n in range(4500)]
     path.write_text("\n\n".join(sentences))
-    files = [find(path, "books")]
-    (split,) = plan_chunks(files)
+    (split,) = plan_chunks([find(path, "books")])
     parts = list(read_chunk(split, counts=ReadingCounts()))
     assert "\n".join(part.text for part in parts).split("\n") == sentences
     assert [len(part.text.split("\n")) for part in parts] == [1500, 1500, 1500]
@@ -381,8 +357,7 @@ def test_any_bytes_are_read_to_their_end_or_refused(
     with suppress(AlbertError):
         read([described], chunk_bytes=chunk_bytes)
     with suppress(AlbertError):
-        files = [find(path, kind, input_format=input_format)]
-        read(files, chunk_bytes=chunk_bytes)
+        read([find(path, kind, input_format=input_format)], chunk_bytes=chunk_bytes)
 
 
 @pytest.mark.parametrize(
@@ -397,6 +372,5 @@ def test_what_is_refused_is_read_as_a_person_says(tmp_path, name, text_key, inpu
         path.write_text({"md": "# Ada\n\nAda wrote.\n"}.get(name[-2:], TABLE))
     with pytest.raises(AlbertError):
         find(path)
-    file = find(path, text_key=text_key, input_format=input_format)
-    (document,) = read_file(file)
+    (document,) = read_file(find(path, text_key=text_key, input_format=input_format))
     assert document.paragraphs == ("# Ada", "Ada wrote.")

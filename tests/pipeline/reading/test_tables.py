@@ -4,14 +4,8 @@ import time
 import pytest
 
 from pipeline.core.documents import NO_TEXT, Dropped
-from pipeline.reading.tables import (
-    MORE_CELLS,
-    NAMES_AGAIN,
-    csv_rows,
-    find_quoting,
-    json_rows,
-    read_header,
-)
+from pipeline.reading import tables
+from pipeline.reading.tables import MORE_CELLS, NAMES_AGAIN, csv_rows, find_quoting, json_rows
 from pipeline.reading.text_rows import TextRow, row_of, starts_sentence_record
 from pipeline.storage import lines
 from pipeline.storage.lines import TOO_LONG, read_whole_lines
@@ -44,10 +38,7 @@ TABLES = {
         b'text\nHe came, late.\n"Why; so?"\n',
         [TextRow("He came, late."), TextRow("Why; so?")],
     ),
-    "a row with more cells than the header is not cut": (
-        b"id,text\n1,He came, late.\n2,Ada wrote.,\n",
-        [MORE_CELLS, ADA],
-    ),
+    "a row of more cells is not cut": (b"id,text\n1,So, so.\n2,Ada wrote.,\n", [MORE_CELLS, ADA]),
     "a line of names that comes again is no row": (
         b"id,text\n1,Ada wrote.\nid, text\n2,Ada wrote.\n",
         [ADA, NAMES_AGAIN, ADA],
@@ -56,18 +47,9 @@ TABLES = {
         b"id,text,,\n1,Ada wrote.,,\n2,He came, late.,\n3,Ada wrote.\n",
         [ADA, MORE_CELLS, ADA],
     ),
-    "a row without the cell has no text": (
-        b"id,text\n1\n2,\n3,Ada wrote.\n",
-        [NO_TEXT, NO_TEXT, ADA],
-    ),
-    "white space around a column is not its name": (
-        b"id, text , title\n1,Ada wrote.,A\n",
-        [TextRow("Ada wrote.", "A")],
-    ),
-    "a header with a tab is divided by tabs": (
-        b"id, a, b\ttext\n1\tAda, she wrote.\n",
-        [TextRow("Ada, she wrote.")],
-    ),
+    "a row without a cell has no text": (b"id,text\n1\n2,\n3,Ada wrote.", [NO_TEXT, NO_TEXT, ADA]),
+    "white space is no part of a name": (b"id, text , title\n1,So.,A\n", [TextRow("So.", "A")]),
+    "tabs divide a header that has one": (b"id, a, b\ttext\n1\tAda, so.\n", [TextRow("Ada, so.")]),
     "a space after each comma is none of the text": (
         b'id, text\n1, "Ada, she wrote."\n2, "Ada wrote."\n',
         [TextRow("Ada, she wrote."), ADA],
@@ -84,11 +66,7 @@ TABLES = {
     "code beside a name may have tabs as many as a row, where others have fewer": (
         b'name\ttext\na.py\t"x = 1\ny\t= 2"\nb.py\t"import os\n\nos.walk()"\n'
         b'c.py\t"def\tf():\nreturn\t1"\n',
-        [
-            TextRow("x = 1\ny\t= 2"),
-            TextRow("import os\n\nos.walk()"),
-            TextRow("def\tf():\nreturn\t1"),
-        ],
+        [*map(TextRow, ("x = 1\ny\t= 2", "import os\n\nos.walk()", "def\tf():\nreturn\t1"))],
     ),
     "verse beside a name may have a comma in each line": (
         b'name,text\nDawn,"Light, and\n%bdark"\nDusk,"One.\nTwo."\n' % (b"day, and\n" * 30),
@@ -97,6 +75,18 @@ TABLES = {
     "verse beside a number may have a comma in each line": (
         b'id,text\n1,"Light\n%bnight, day"\n2,So.\n' % (b"day, and\n" * 30),
         [TextRow("Light\n" + "day, and\n" * 30 + "night, day"), TextRow("So.")],
+    ),
+    "rows are rows though marks join them": (
+        b'id\ttext\n1\t"Ada wrote.\n2\tI read."\n3\t"One\nTwo."\n',
+        [TextRow('"Ada wrote.'), TextRow('I read."'), TextRow("One\nTwo.")],
+    ),
+    "rows without a number are too, unless some other surely is quoted": (
+        b'by\ttext\nAda\t"I wrote.\nBo\tI read."\nAda\t"So."\n',
+        [TextRow('"I wrote.'), TextRow('I read."'), TextRow("So.")],
+    ),
+    "as are many that two marks join": (
+        b'by,text\nAda,"I wrote.\n%bBo,I left."\n' % (b"Bo,I read.\n" * 20),
+        [TextRow('"I wrote.'), *[TextRow("I read.")] * 20, TextRow('I left."')],
     ),
     "an empty table has no rows": (b"", []),
     "a header alone has no rows": (b"id,text\n", []),
@@ -119,10 +109,7 @@ def test_a_row_without_end_does_not_take_the_whole_file(monkeypatch):
 # What follows a row whose quotation marks do not fit together, and the texts that are
 # read; `find_quoting` has seen no such row in the first of the file.
 UNFIT = {
-    "a mark that nothing closes": (
-        '5,"Ada said\n6,She left.\n7,It rained.\n',
-        ['"Ada said', "She left.", "It rained."],
-    ),
+    "an open mark": ('5,"Ada said\n6,She left.\n7,So.\n', ['"Ada said', "She left.", "So."]),
     "one that another row seems to close": (
         '5,"Ada said\n6,She left.\n7,"Why?" he said.\n8,No.\n',
         ['"Ada said', "She left.", '"Why?" he said.', "No."],
@@ -136,49 +123,17 @@ UNFIT = {
         ['"Ada said', "She left,\nlate.", "No."],
     ),
     "a quotation at the beginning": ('5,"No" she said.\n6,So.\n', ['"No" she said.', "So."]),
-    "marks in a quoted cell that are not doubled": (
-        '5,"He said "no" aloud."\n6,So.\n',
-        ['He said "no" aloud.', "So."],
-    ),
-    "marks after a backslash": (
-        '5,"He said \\"no\\",\nand left."\n6,So.\n',
-        ['He said "no",\nand left.', "So."],
-    ),
-    "white space after a quoted cell": (
-        '5,"Ada, she\nwrote." \n6,So.\n',
-        ["Ada, she\nwrote. ", "So."],
-    ),
-    "a quoted cell that the file cuts off": (
-        '5,"Ada wrote\nand wrote\nand',
-        ["Ada wrote\nand wrote\nand"],
-    ),
+    "marks that are not doubled": ('5,"He said "no" now."\n6,So.\n', ['He said "no" now.', "So."]),
+    "marks after a backslash": ('5,"I said \\"no\\",\nso."\n6,So.\n', ['I said "no",\nso.', "So."]),
+    "a space after a quoted cell": ('5,"Ada, she\nwent." \n6,So.\n', ["Ada, she\nwent. ", "So."]),
+    "a quoted cell that the file cuts off": ('5,"Ada wrote\nand\nand', ["Ada wrote\nand\nand"]),
 }
 
 
 @pytest.mark.parametrize("kind", UNFIT)
 def test_a_row_whose_marks_do_not_fit_takes_no_other_along(kind):
     rows, texts = UNFIT[kind]
-    found = rows_of(f"id,text\n{rows}".encode())
-    assert [row.text for row in found] == texts
-
-
-@pytest.mark.parametrize(
-    ("table", "texts"),
-    [
-        (
-            b'id\ttext\n1\t"Ada wrote.\n2\tI read."\n3\t"One\nTwo."\n',
-            ['"Ada wrote.', 'I read."', "One\nTwo."],
-        ),
-        # Without a number, unless some other row surely is quoted.
-        (b'by\ttext\nAda\t"I wrote.\nBo\tI read."\nAda\t"So."\n', ['"I wrote.', 'I read."', "So."]),
-        (
-            b'by,text\nAda,"I wrote.\n%bBo,I left."\n' % (b"Bo,I read.\n" * 20),
-            ['"I wrote.', *["I read."] * 20, 'I left."'],
-        ),
-    ],
-)
-def test_rows_are_rows_though_marks_join_them(table, texts):
-    assert [row.text for row in rows_of(table)] == texts
+    assert [row.text for row in rows_of(f"id,text\n{rows}".encode())] == texts
 
 
 def test_megabytes_of_marks_that_open_and_close_take_seconds_at_most():
@@ -190,7 +145,7 @@ def test_megabytes_of_marks_that_open_and_close_take_seconds_at_most():
 def test_a_header_may_be_long():
     name = "x" * 200_000
     head = f"id,{name},text\n1,2,Ada wrote.\n".encode()
-    assert read_header(head, path="a.csv") == ("id", name, "text")
+    assert tables.read_header(head, path="a.csv") == ("id", name, "text")
 
 
 def test_names_may_be_quoted_where_texts_are_not():
@@ -205,14 +160,14 @@ def test_names_may_be_quoted_where_texts_are_not():
 def test_rows_that_are_all_longer_than_the_header_are_refused():
     # The first row would be read with its text in the next column.
     table = b'"id","text","note"\n"1",4,"Ada wrote.",""\n"2",5,"Bo ran.","x"\n"3",6,"'
-    assert refusal(read_header, table, path="a.csv") == (
+    assert refusal(tables.read_header, table, path="a.csv") == (
         "a.csv has one cell more in each row than names in its header; if it has row "
         "names of R, give write.table row.names=FALSE, and if its texts have in them "
         "what divides cells, put these in quotation marks."
     )
     # What only ends with a comma, the last row cut off or not.
     for end in (b"2,So.,\n", b"2,So"):
-        names = read_header(b"id,text\n1,Ada wrote.,\n" + end, path="a.csv")
+        names = tables.read_header(b"id,text\n1,Ada wrote.,\n" + end, path="a.csv")
         assert names == ("id", "text")
 
 
@@ -253,8 +208,7 @@ def test_marks_that_do_not_fit_together_are_text_between_tabs(table, expected):
 def test_what_goes_on_after_the_first_rows_may_be_quoted():
     table = b'id\ttext\n1\tAda wrote.\n2\t"One paragraph.\nAnother'
     assert find_quoting(table, is_whole=False) == "doubled"
-    longer = table + b"\t3\n4\tAda wrote.\n"
-    assert find_quoting(longer, is_whole=False) == "none"
+    assert find_quoting(table + b"\t3\n4\tAda wrote.\n", is_whole=False) == "none"
 
 
 SPARK = r"""id,text
@@ -296,9 +250,7 @@ PANDAS = r"""id,text
 )
 def test_what_stands_for_a_mark_in_a_cell_is_seen_in_the_first_rows(table, texts):
     data = table.encode()
-    quoting = find_quoting(data, is_whole=True)
-    rows = rows_of(data, quoting=quoting)
-    assert [row.text for row in rows] == texts
+    assert [row.text for row in rows_of(data, quoting=find_quoting(data, is_whole=True))] == texts
 
 
 def test_a_record_that_is_too_long_costs_no_other(monkeypatch):
@@ -318,14 +270,11 @@ def test_a_key_may_lie_in_another_or_have_a_dot():
     assert json_rows_of(lines, key="a.b") == [TextRow("one"), Dropped("no text")]
 
 
-def test_a_line_starts_a_document_by_its_sentence():
+def test_a_line_starts_a_document_by_its_sentence_as_it_is_read():
     starts = functools.partial(starts_sentence_record, key="text")
     assert starts(b'{"text": "all rights reserved ."}')
     assert not starts(b'{"text": "he nodded ."}')
     assert not starts(b'{"text": "all rights res')
-
-
-def test_a_line_starts_a_document_by_its_sentence_as_it_is_read():
     line = rb'{"text": "of this \ud83d book all rights\u0000 reserved ."}'
     assert json_rows_of(line) == [TextRow("of this ? book all rights reserved .")]
-    assert starts_sentence_record(line, key="text")
+    assert starts(line)

@@ -10,8 +10,8 @@ from pipeline.reading.sentences import split_sentences
 from tests.pipeline.reading.whole_file import documents_of, find
 
 
-def jsonl(*records):
-    return "".join(json.dumps(record) + "\n" for record in records).encode()
+def jsonl(*texts, key="text", **fields):
+    return "".join(json.dumps({key: text, **fields}) + "\n" for text in texts).encode()
 
 
 def arrow(*texts):
@@ -47,17 +47,11 @@ WRITERS = {
     "c4.json.gz": (
         gzip.compress(
             jsonl(
-                {
-                    "text": "Beginner knitting evening\nBring two needles. We have "
-                    "wool.\nTuesday at 7 p.m. in the library.",
-                    "timestamp": "2019-04-25T12:57:54Z",
-                    "url": "https://example.org/a",
-                },
-                {
-                    "text": "Mr. Lee sold the shop. Who will run it?",
-                    "timestamp": "2019-04-25T12:57:54Z",
-                    "url": "https://example.org/b",
-                },
+                "Beginner knitting evening\nBring two needles. We have wool.\nTuesday at 7 p.m. "
+                "in the library.",
+                "Mr. Lee sold the shop. Who will run it?",
+                timestamp="2019-04-25T12:57:54Z",
+                url="https://example.org/a",
             )
         ),
         (2, 4, 6),
@@ -67,14 +61,9 @@ WRITERS = {
     # OSCAR 23.01: the text is under "content", the language in "metadata".
     "es_meta.jsonl": (
         jsonl(
-            {
-                "content": "El Sr. Ruiz llegó tarde.\nNadie lo esperaba. ¿Por qué?",
-                "metadata": {"identification": {"label": "es", "prob": 0.98}},
-            },
-            {
-                "content": "Hoy llueve.",
-                "metadata": {"identification": {"label": "es", "prob": 0.9}},
-            },
+            *("El Sr. Ruiz llegó tarde.\nNadie lo esperaba. ¿Por qué?", "Llueve."),
+            key="content",
+            metadata={"identification": {"label": "es", "prob": 0.98}},
         ),
         (2, 3, 4),
     ),
@@ -88,21 +77,15 @@ WRITERS = {
     # Wiki-40B as TensorFlow Datasets exports it.
     "wiki40b.jsonl": (
         jsonl(
-            {
-                "wikidata_id": "Q1",
-                "text": "\n_START_ARTICLE_\nAda Lovelace\n_START_SECTION_\nLife\n"
-                "_START_PARAGRAPH_\nAda Lovelace was born in London in the winter of "
-                "1815._NEWLINE_She wrote the first program ever published. It ran on "
-                "a machine that nobody had built.",
-                "version_id": "1",
-            }
+            "\n_START_ARTICLE_\nAda Lovelace\n_START_SECTION_\nLife\n_START_PARAGRAPH_\nAda "
+            "Lovelace was born in London in the winter of 1815._NEWLINE_She wrote the first "
+            "program ever published. It ran on a machine that nobody had built.",
+            wikidata_id="Q1",
+            version_id="1",
         ),
         (1, 2, 3),
     ),
-    "data-00000-of-00001.arrow": (
-        arrow("雨が降った。彼は帰った。", "彼女は「なぜ？」と聞いた。"),
-        (2, 2, 3),
-    ),
+    "data.arrow": (arrow("雨が降った。彼は帰った。", "彼女は「なぜ？」と聞いた。"), (2, 2, 3)),
 }
 
 
@@ -113,7 +96,7 @@ def test_a_file_has_what_a_person_counts_in_it(name, tmp_path):
     path.write_bytes(content)
     kind = "wikipedia" if name.startswith("wiki") else "text"
     key = {"text_key": "content"} if "meta" in name else {}
-    language = {"de.txt": "de", "data-00000-of-00001.arrow": "ja"}.get(name)
+    language = {"de.txt": "de", "data.arrow": "ja"}.get(name)
     file = find(path, kind, language=language, **key)
     documents = [
         split_sentences(document, language=document.language or file.language)

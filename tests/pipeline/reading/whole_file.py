@@ -6,7 +6,6 @@ from pipeline.reading.read import divide_file, read_part
 
 
 def find(path, kind="text", **settings):
-    """A file as it is recognised."""
     (file,) = find_inputs({kind: (str(path),)}, **settings)
     return file
 
@@ -18,5 +17,4 @@ def read_file(file):
 
 
 def documents_of(file):
-    """The documents of a whole file."""
     return [each for each in read_file(file) if isinstance(each, Document)]

@@ -24,6 +24,8 @@ DOCUMENT = Tokens(
     document_starts=np.array([0, 5]),
     document_keys=[KEY],
 )
+NO_DOCUMENT = "is not a document as albert make-data writes them"
+LENGTHS = "has sentences that are not as long as its tokens"
 (RECORD,) = encode_documents(DOCUMENT, [ID], vocab_size=400)
 
 
@@ -111,25 +113,19 @@ def test_a_changed_byte_breaks_nothing(place, value, is_last):
 @pytest.mark.parametrize(
     ("record", "problem"),
     [
-        (b"", "is not a document as albert make-data writes them"),
-        (b"\x0a\xff", "is not a document as albert make-data writes them"),
-        (b"\x08\x01", "is not a document as albert make-data writes them"),
+        (b"", NO_DOCUMENT),
+        (b"\x0a\xff", NO_DOCUMENT),
+        (b"\x08\x01", NO_DOCUMENT),
         (changed(id=[b"short"]), "has an id of 5 bytes and not of 16"),
-        (changed(id=[ID, ID]), "is not a document as albert make-data writes them"),
-        (changed(tokens=[b"\x07\x00\x2c"]), "is not a document as albert make-data writes them"),
-        (
-            RECORD.replace(b"\x03\x02", b"\x03\x82"),
-            "is not a document as albert make-data writes them",
-        ),
+        (changed(id=[ID, ID]), NO_DOCUMENT),
+        (changed(tokens=[b"\x07\x00\x2c"]), NO_DOCUMENT),
+        (RECORD.replace(b"\x03\x02", b"\x03\x82"), NO_DOCUMENT),
         (changed(tokens=[], word_starts=[], sentence_lengths=[]), "has no tokens"),
-        (changed(sentence_lengths=[3, 3]), "has sentences that are not as long as its tokens"),
-        (changed(sentence_lengths=[0, 5]), "has sentences that are not as long as its tokens"),
-        (changed(sentence_lengths=[]), "has sentences that are not as long as its tokens"),
+        (changed(sentence_lengths=[3, 3]), LENGTHS),
+        (changed(sentence_lengths=[0, 5]), LENGTHS),
+        (changed(sentence_lengths=[]), LENGTHS),
         # In 64 bits their sum is 5.
-        (
-            changed(sentence_lengths=[*[1 << 62] * 4, 5]),
-            "has sentences that are not as long as its tokens",
-        ),
+        (changed(sentence_lengths=[*[1 << 62] * 4, 5]), LENGTHS),
         (changed(word_starts=[b"\xff\xff"]), "has word starts for another number of tokens"),
         (
             changed(tokens=[np.array([7, 400, 9, 5, 8], "<u2").tobytes()]),

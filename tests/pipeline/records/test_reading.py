@@ -10,15 +10,8 @@ import numpy as np
 import pytest
 
 from pipeline.dataset.shard import Shard, write_shard
-from pipeline.records.reading import (
-    BATCH_RECORDS,
-    REMEDY,
-    CorruptRecord,
-    read_copy,
-    read_shard,
-    read_unmasked,
-    unmasked,
-)
+from pipeline.records import reading
+from pipeline.records.reading import CorruptRecord, read_copy, read_shard, read_unmasked, unmasked
 from pipeline.records.tfrecord import frame, masked_crc
 from schemas.config import DataConfig
 from schemas.example import CLS_ID, MASK_ID, SEP_ID
@@ -31,17 +24,8 @@ from tests.training_data import encode as record_of
 from tests.training_data import make_manifest, write_dataset
 
 MANIFEST = make_manifest([])
-RECORDS = [
-    encode(
-        {
-            "input_ids": [2, 10 + n, 3, 11, 3],
-            "masked_lm_positions": [1],
-            "masked_lm_ids": [12],
-            "next_sentence_labels": [0],
-        }
-    )
-    for n in range(4)
-]
+MASKED = {"masked_lm_positions": [1], "masked_lm_ids": [12], "next_sentence_labels": [0]}
+RECORDS = [encode({"input_ids": [2, 10 + n, 3, 11, 3]} | MASKED) for n in range(4)]
 WHOLE = b"".join(map(frame, RECORDS))
 FRAME = len(WHOLE) // 4
 
@@ -164,13 +148,13 @@ def test_a_well_framed_record_that_is_no_example(tmp_path, record, problem):
 
 
 def test_numbers_go_on_from_one_chunk_to_the_next(tmp_path):
-    number = BATCH_RECORDS + 6
-    content = bytearray(WHOLE * BATCH_RECORDS)
+    number = reading.BATCH_RECORDS + 6
+    content = bytearray(WHOLE * reading.BATCH_RECORDS)
     content[FRAME * number + 20] ^= 1
-    found = read(tmp_path, content, examples=4 * BATCH_RECORDS)
+    found = read(tmp_path, content, examples=4 * reading.BATCH_RECORDS)
     sentence = f"record {number}, at byte {FRAME * number}, does not match its checksum"
     assert found.pop(number) == sentence
-    assert found == [n % 4 for n in range(4 * BATCH_RECORDS) if n != number]
+    assert found == [n % 4 for n in range(4 * reading.BATCH_RECORDS) if n != number]
 
 
 COPIES = 10
@@ -197,8 +181,7 @@ def write_documents(documents, folder, *, tokenizer, config):
     shard = Shard(split=TRAIN, index=0, num_shards=1, copies=1, is_documents=True)
     sidecar = write_shard(documents, shard, tokenizer=tokenizer, config=config, output=folder)
     files = [ShardFile(**file) for file in sidecar["files"]]
-    size = tokenizer.vocab_size
-    return manifest_of(files, config, sha256="", vocab_size=size), sidecar
+    return manifest_of(files, config, sha256="", vocab_size=tokenizer.vocab_size), sidecar
 
 
 def epoch_of(folder, manifest, epoch):
@@ -209,9 +192,7 @@ def epoch_of(folder, manifest, epoch):
 
 @pytest.mark.parametrize("layout", ["compact", "padded"])
 @pytest.mark.parametrize("task", ["sop", "nsp", "none"])
-def test_ten_epochs_of_documents_are_ten_stored_copies_byte_for_byte(
-    topics, tokenizer, tmp_path, task, layout
-):
+def test_ten_epochs_of_documents_are_ten_stored_copies(topics, tokenizer, tmp_path, task, layout):
     config = config_of(sentence_task=task, record_layout=layout)
     documents = topics[:12]
     copies, counts = stored(documents, tmp_path, tokenizer=tokenizer, config=config)
@@ -275,8 +256,7 @@ def test_a_shard_of_documents_that_is_damaged_is_refused(shard_of_three, tmp_pat
 def test_documents_of_a_larger_vocabulary_are_refused(shard_of_three, tmp_path):
     manifest, _ = shard_of_three
     other = dataclasses.replace(manifest, vocabulary=manifest.vocabulary | {"size": 99})
-    problem = "has a token that the vocabulary does not have"
-    assert only_problem(tmp_path, other) == problem
+    assert only_problem(tmp_path, other) == "has a token that the vocabulary does not have"
 
 
 def altered(records, kind, rng):
@@ -356,10 +336,7 @@ SECOND = {
 @pytest.mark.parametrize("layout", ["compact", "padded"])
 def test_masked_tokens_are_put_back(layout):
     text = unmasked([record_of(FIRST, layout), record_of(SECOND, layout)], layout)
-    assert [row.tolist() for row in text.rows] == [
-        [CLS_ID, 10, 11, 13, SEP_ID],
-        [CLS_ID, 20, SEP_ID],
-    ]
+    assert [r.tolist() for r in text.rows] == [[CLS_ID, 10, 11, 13, SEP_ID], [CLS_ID, 20, SEP_ID]]
     assert text.shown.tolist() == [*FIRST["input_ids"], *SECOND["input_ids"]]
     assert text.is_masked.tolist() == [*map(bool, [0, 1, 0, 1, 0, 0, 1, 0])]
     assert text.offsets.tolist() == [0, 5, 8]
@@ -386,4 +363,4 @@ def test_a_corrupt_record_is_named(tmp_path):
     path.write_bytes(path.read_bytes()[:-1])
     said = refusal(lambda: list(read_unmasked(tmp_path, read_manifest(tmp_path), split="eval")))
     assert said.startswith(f"{path}: record 2, at byte ")
-    assert said.endswith(f"the file ends in it; {REMEDY}.")
+    assert said.endswith(f"the file ends in it; {reading.REMEDY}.")

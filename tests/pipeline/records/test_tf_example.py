@@ -137,8 +137,7 @@ def test_segments_are_0_up_to_the_first_separator_and_1_behind_it(lengths):
     for row, (a, b) in enumerate(lengths):
         expected = [0] * (a + 2) + [1] * (b + 1 if b else 0)
         padding = [0] * (21 - len(expected))
-        found = features_of(rows, row, config=config)
-        assert found["segment_ids"] == expected + padding
+        assert features_of(rows, row, config=config)["segment_ids"] == expected + padding
 
 
 def test_the_padded_layout_parses_with_the_published_trainers_specification(rows):
@@ -153,8 +152,7 @@ def test_the_padded_layout_parses_with_the_published_trainers_specification(rows
         "masked_lm_weights": tf.io.FixedLenFeature([3], tf.float32),
         "next_sentence_labels": tf.io.FixedLenFeature([1], tf.int64),
     }
-    records = encode_rows(*rows, config=PADDED)
-    parsed = tf.io.parse_single_example(records[0], specification)
+    parsed = tf.io.parse_single_example(encode_rows(*rows, config=PADDED)[0], specification)
     assert set(specification) == set(FEATURE_NAMES)
     columns = features_of(rows, 0, config=CONFIG)
     predictions = len(columns["masked_lm_ids"])

@@ -11,19 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.documents import DAMAGED, ReadingCounts
-from pipeline.storage.compression import (
-    BLOCK_BYTES,
-    decompress,
-    is_multistream,
-    read_streams,
-    recognise_compression,
-)
+from pipeline.storage import compression as unpacking
+from pipeline.storage.compression import BLOCK_BYTES, decompress, is_multistream, read_streams
 
-PACK = {
-    "gz": gzip.compress,
-    "xz": lzma.compress,
-    "zst": zstandard.ZstdCompressor(write_checksum=True).compress,
-}
+with_checksum = zstandard.ZstdCompressor(write_checksum=True).compress
+PACK = {"gz": gzip.compress, "xz": lzma.compress, "zst": with_checksum}
 TEXT = b"".join(b"%d: he came and she left.\n" % number for number in range(100_000))
 
 packed = functools.cache(lambda compression: PACK[compression](TEXT))
@@ -39,16 +31,12 @@ def unpack(data, compression, *, block_bytes=50_000):
 @pytest.mark.parametrize(
     ("data", "compression"),
     [
-        (gzip.compress(b"a"), "gz"),
-        (bz2.compress(b"a"), "bz2"),
-        (lzma.compress(b"a"), "xz"),
-        (zstandard.compress(b"a"), "zst"),
-        (b"BZ he said", "none"),
-        (b"", "none"),
+        *((gzip.compress(b"a"), "gz"), (bz2.compress(b"a"), "bz2"), (lzma.compress(b"a"), "xz")),
+        *((zstandard.compress(b"a"), "zst"), (b"BZ he said", "none"), (b"", "none")),
     ],
 )
 def test_compression_is_told_by_the_first_bytes(data, compression):
-    assert recognise_compression(data) == compression
+    assert unpacking.recognise_compression(data) == compression
 
 
 @each_compression
@@ -98,8 +86,7 @@ def test_a_checksum_that_does_not_fit_costs_no_text(compression, trailer):
 
 @each_compression
 def test_what_stands_after_the_last_stream_is_counted(compression):
-    data = PACK[compression](b"one ") + b"no stream"
-    assert unpack(data, compression) == (b"one ", 1)
+    assert unpack(PACK[compression](b"one ") + b"no stream", compression) == (b"one ", 1)
 
 
 def test_frames_of_zst_that_hold_no_text_are_passed_over():
@@ -107,7 +94,7 @@ def test_frames_of_zst_that_hold_no_text_are_passed_over():
     skippable = b"\x5f\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"note"
     data = PACK["zst"](b"one ") + skippable + PACK["zst"](b"two") + skippable
     assert unpack(data, "zst") == (b"one two", 0)
-    assert recognise_compression(skippable + data) == "zst"
+    assert unpacking.recognise_compression(skippable + data) == "zst"
 
 
 @each_compression
@@ -133,11 +120,8 @@ def test_a_bomb_comes_out_in_small_blocks(compression):
 def test_a_window_of_two_gigabytes_is_read():
     parameters = zstandard.ZstdCompressionParameters(window_log=31, enable_ldm=True)
     packer = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
-    data = packer.compress(b"long") + packer.flush()
-    assert unpack(data, "zst") == (b"long", 0)
+    assert unpack(packer.compress(b"long") + packer.flush(), "zst") == (b"long", 0)
 
-
-# Files of many streams of bz2.
 
 TEXTS = [b"stream %d: " % number + b"text " * number for number in range(30)]
 STREAMS = [bz2.compress(text) for text in TEXTS]
@@ -165,10 +149,7 @@ FILES = {
         (LONG, 1),
     ),
     "a file that is cut off keeps its whole streams": ([FILE[:-40]], (b"".join(TEXTS[:-1]), 1)),
-    "what stands after the last stream is counted": (
-        [STREAMS[3] + b"BZh9 is no header"],
-        (TEXTS[3], 1),
-    ),
+    "what follows the last stream is counted": ([STREAMS[3] + b"BZh9 is no header"], (TEXTS[3], 1)),
     "zeros after it are padding": ([STREAMS[3] + bytes(100)], (TEXTS[3], 0)),
 }
 

@@ -44,7 +44,6 @@ def served(request):
 
 @pytest.fixture
 def place(served, request):
-    """A folder of its own for each test."""
     forget()
     return f"{served[0]}://bucket/{request.node.originalname}"
 
@@ -56,7 +55,6 @@ def write(path, data):
 
 @pytest.fixture
 def shelf(place):
-    """A folder with files."""
     write(f"{place}/a.txt", b"hello world")
     write(f"{place}/a.txt", b"hello")
     write(f"{place}/empty", b"")

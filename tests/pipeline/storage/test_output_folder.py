@@ -35,17 +35,9 @@ def claim(folder, footprint=VOCAB, *, identity=IDENTITY, overwrite=False):
 @pytest.mark.parametrize("goes_on", [False, True])
 def test_what_goes_on_elsewhere_keeps_its_folder(tmp_path, goes_on):
     folder = tmp_path / "data"
-    with (
-        pytest.raises(KeyboardInterrupt),
-        output_folder.claim(
-            folder,
-            MAKE_DATA,
-            settings={},
-            identity=IDENTITY,
-            overwrite=False,
-            goes_on_elsewhere=goes_on,
-        ),
-    ):
+    given = {"settings": {}, "identity": IDENTITY, "overwrite": False}
+    claimed = output_folder.claim(folder, MAKE_DATA, **given, goes_on_elsewhere=goes_on)
+    with pytest.raises(KeyboardInterrupt), claimed:
         raise KeyboardInterrupt
     assert (folder / "config.json").exists() == goes_on
 
@@ -133,15 +125,12 @@ FILE = {"name": "a.txt", "sha256": "0" * 64, "language": "en"}
             VOCAB,
             {"identity": {"inputs": [FILE]}},
             {"inputs": [FILE | {"language": "de"}]},
-            "holds a vocabulary with other settings: the files of its text, or how they are "
-            "read (such as --language), changed; give another --output, or --overwrite to "
-            "start over.",
+            "holds a vocabulary with other settings: the files of its text, or how they are read "
+            "(such as --language), changed; give another --output, or --overwrite to start over.",
         ),
     ],
 )
-def test_other_settings_are_refused_with_what_else_can_be_done(
-    tmp_path, footprint, record, identity, says
-):
+def test_other_settings_are_refused_with_a_way_out(tmp_path, footprint, record, identity, says):
     write_json(tmp_path / "config.json", record)
     given = (output_folder.compare, tmp_path, footprint)
     assert refusal(*given, identity=identity, error=SettingError) == f"{tmp_path} {says}"
@@ -280,9 +269,7 @@ def test_whether_a_data_set_is_finished_takes_one_listing(memory, monkeypatch):
     write_data_set(memory)
     looked = []
     listed = remote.list_entries
-    monkeypatch.setattr(
-        remote, "list_entries", lambda folder: looked.append(folder) or listed(folder)
-    )
+    monkeypatch.setattr(remote, "list_entries", lambda path: looked.append(path) or listed(path))
     assert is_whole_dataset("memory://out/data") is True
     assert looked == ["memory://out/data"]
 

@@ -18,68 +18,27 @@ from pipeline.tasks.task_files import read_task_file
 from pipeline.tasks.training_data import check_examples, with_labels
 from schemas.errors import AlbertError
 from schemas.task import TaskRecord
+from tests.manifests import places
 from tests.pipeline.tasks.task_file import read
+from tests.pipeline.tasks.test_published import question, squad
 
+ANSWERS = {"text": ["blue"], "answer_start": [6]}
 FILES = {
     "classify": [{"id": 7, "text": "Good.", "label": 1}, {"text": "Bad.", "label": 0}],
     "multilabel": [{"text": "Go.", "labels": ["rude", "loud"]}],
-    "regress": [
-        {"sentence1": "One.", "sentence2": "Two.", "score": 2.5},
-        {"sentence1": "One.", "sentence2": "Two.", "score": 1},
-    ],
+    "regress": [{"sentence1": "One.", "sentence2": "Two.", "score": score} for score in (2.5, 1)],
     "choose": [{"article": "a", "question": "q", "options": ["a", "b"], "answer": "B"}],
-    "race": {
-        "answers": ["B"],
-        "options": [["red", "blue"]],
-        "questions": ["Which?"],
-        "article": "It is blue.",
-        "id": "high7.txt",
-    },
+    "race": dict(id="7", article="a", questions=["q"], options=[["a", "b"]], answers=["B"]),
     "c3": [[["a"], [{"question": "q", "choice": ["a", "b"], "answer": "b"}], "1-2"]],
-    "squad": {
-        "data": [
-            {
-                "paragraphs": [
-                    {
-                        "context": "It is blue.",
-                        "qas": [
-                            {
-                                "id": "1",
-                                "question": "What?",
-                                "answers": [{"text": "blue", "answer_start": 6}],
-                            }
-                        ],
-                    }
-                ]
-            }
-        ]
-    },
-    "answer": [
-        {
-            "id": "1",
-            "context": "It is blue.",
-            "question": "What?",
-            "answers": {"text": ["blue"], "answer_start": [6]},
-        }
-    ],
+    "squad": json.loads(squad(question("1", "blue", 6), passage="It is blue.")),
+    "answer": [{"id": "1", "context": "It is blue.", "question": "What?", "answers": ANSWERS}],
     "tag": [{"tokens": ["Ada", "ran"], "tags": ["B-P", "O"]}],
     "cluener": [{"id": 1, "text": "in Rome", "label": {"L": {"Rome": [[3, 6]]}}}],
 }
 OTHERS = (None, 5, -1, 2.5, True, "", "x", [], ["x"], [[]], {}, {"x": [1]}, 10**30)
 
 
-def places(value, path=()):
-    """The path to every value inside a value, itself included."""
-    yield path
-    items = value.items() if isinstance(value, dict) else ()
-    if isinstance(value, list):
-        items = enumerate(value)
-    for key, inner in items:
-        yield from places(inner, (*path, key))
-
-
 def with_value(value, path, new):
-    """A copy with another value at a place."""
     if not path:
         return new
     value = copy.deepcopy(value)

@@ -47,48 +47,31 @@ def _bracketed(words, entity):
     return tags
 
 
-def _multiconer():
-    blocks = []
+def _written(head, row, end, *, tags=_iob2, first=1):
+    """All sentences with a line before each, one for each of its words, and one after it."""
+    text = ""
     for number, (words, entity) in enumerate(SENTENCES):
-        tags = _iob2(words, entity)
-        rows = [f"{w} _ _ {t}" for w, t in zip(words, tags, strict=True)]
-        blocks.append([f"# id {number:08d}-ab\tdomain=en", *rows])
-    return "".join("\n".join(block) + "\n\n" for block in blocks)
+        text += head.format(number)
+        for n, (word, tag) in enumerate(zip(words, tags(words, entity), strict=True), first):
+            text += row.format(n=n, w=word, t=tag)
+        text += end
+    return text
 
 
-def _germeval():
-    blocks = []
-    for number, (words, entity) in enumerate(SENTENCES):
-        rows = [
-            f"{n}\t{word}\t{tag}\tO"
-            for n, (word, tag) in enumerate(zip(words, _iob2(words, entity), strict=True), 1)
-        ]
-        blocks.append([f"#\thttp://de.example.org/{number} [2010-03-05]", *rows])
-    return "".join("\n".join(block) + "\n\n" for block in blocks)
-
-
-def _wnut():
-    return "".join(
-        "".join(f"{w}\t{t}\n" for w, t in zip(words, _iob2(words, e), strict=True)) + "\t\n"
-        for words, e in SENTENCES
-    )
-
-
-def _ontonotes():
-    text = "#begin document (nw/made/00/made_0001); part 000\n"
-    for words, entity in SENTENCES:
-        for n, (word, tag) in enumerate(zip(words, _bracketed(words, entity), strict=True)):
-            text += f"nw/made/00/made_0001   0   {n}   {word}   NN   (TOP*   -   -   -"
-            text += f"   -   {tag}   -\n"
-        text += "\n"
-    return text + "#end document\n"
-
-
+ONTONOTES = "nw/made/00/made_0001   0   {n}   {w}   NN   (TOP*   -   -   -   -   {t}   -\n"
 LAYOUTS = {
-    "MultiCoNER": (_multiconer(), None),
-    "GermEval": (_germeval(), "3"),
-    "WNUT": (_wnut(), None),
-    "OntoNotes (CoNLL-2012)": (_ontonotes(), None),
+    "MultiCoNER": (_written("# id {:08d}-ab\tdomain=en\n", "{w} _ _ {t}\n", "\n"), None),
+    "GermEval": (
+        _written("#\thttp://de.example.org/{} [2010-03-05]\n", "{n}\t{w}\t{t}\tO\n", "\n"),
+        "3",
+    ),
+    "WNUT": (_written("", "{w}\t{t}\n", "\t\n"), None),
+    "OntoNotes (CoNLL-2012)": (
+        "#begin document (nw/made/00/made_0001); part 000\n"
+        + _written("", ONTONOTES, "\n", tags=_bracketed, first=0)
+        + "#end document\n",
+        None,
+    ),
 }
 
 
@@ -100,5 +83,4 @@ def test_entities_of_column_files_are_those_that_were_written(tmp_path, name):
     examples = read_task_file(str(tmp_path / "file"), spec).examples
     assert [list(e.words) for e in examples] == [words for words, _ in SENTENCES]
     assert [list(e.tags) for e in examples] == [_iob2(*each) for each in SENTENCES]
-    begun = Counter(t[2:] for e in examples for t in e.tags if t[0] == "B")
-    assert begun == ENTITIES
+    assert Counter(t[2:] for e in examples for t in e.tags if t[0] == "B") == ENTITIES

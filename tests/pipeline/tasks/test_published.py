@@ -58,18 +58,12 @@ def test_an_empty_option_of_race_is_one(tmp_path):
 
 
 def test_c3_gives_the_answer_as_a_text_and_two_to_four_options(tmp_path):
-    content = [
-        [
-            ["女：你好。", "男：好。"],
-            [
-                {"question": "谁？", "choice": ["女", "男", "他"], "answer": "男"},
-                {"question": "几？", "choice": ["一", "一"], "answer": "一"},
-            ],
-            "1-2",
-        ]
+    asked = [
+        {"question": "谁？", "choice": ["女", "男", "他"], "answer": "男"},
+        {"question": "几？", "choice": ["一", "一"], "answer": "一"},
     ]
-    file = read(tmp_path, json.dumps(content, indent=1), task="c3")
-    first, second = file.examples
+    content = [[["女：你好。", "男：好。"], asked, "1-2"]]
+    first, second = read(tmp_path, json.dumps(content, indent=1), task="c3").examples
     assert (first.id, first.text, first.text_pair) == ("1-2-0", "女：你好。\n男：好。", "谁？")
     assert (first.options, first.choice) == (("女", "男", "他"), 1)
     assert (second.options, second.choice) == (("一", "一"), 0)
@@ -79,11 +73,7 @@ def test_an_answer_in_a_column_of_its_own_stands_where_the_next_column_says(tmp_
     rows = "Ada is Ada.,Who?,Ada,7\nAda is Ada.,Who?,Ada,7.0\nBo is.,Who?,,\n"
     content = f"context,question,answer_text,answer_start\n{rows}"
     file = read(tmp_path, content, task="answer")
-    assert [example.answers for example in file.examples] == [
-        (Answer("Ada", 7),),
-        (Answer("Ada", 7),),
-        (),
-    ]
+    assert [example.answers for example in file.examples] == [(Answer("Ada", 7),)] * 2 + [()]
     assert file.remarks == ()
 
 
@@ -107,12 +97,8 @@ def test_options_have_the_order_of_their_names(tmp_path, columns, expected):
 @pytest.mark.parametrize(
     ("answers", "first"),
     [
-        ("1" * 15 + "2" * 15, 1),
-        ("1" * 14 + "2" * 15, 0),
-        ("0" + "1" * 15 + "2" * 15, 0),
-        ("122", 0),
-        ("123", 1),
-        ("ABC", None),
+        *(("1" * 15 + "2" * 15, 1), ("1" * 14 + "2" * 15, 0), ("0" + "1" * 15 + "2" * 15, 0)),
+        *(("122", 0), ("123", 1), ("ABC", None)),
     ],
 )
 def test_options_are_counted_from_1_where_of_many_none_is_0(tmp_path, answers, first):
@@ -125,8 +111,7 @@ def test_other_files_count_options_as_the_training_file_does(tmp_path):
     assert train.columns.first_option == 1
     # In none of its rows the last option is right.
     content = f"{HEADER}a,b,c,d,1\na,b,c,d,2\n"
-    columns = dataclasses.asdict(train.columns)
-    file = read(tmp_path, content, task="choose", **columns)
+    file = read(tmp_path, content, task="choose", **dataclasses.asdict(train.columns))
     assert [example.choice for example in file.examples] == [0, 1]
 
 
@@ -134,9 +119,8 @@ def test_a_number_that_the_training_file_cannot_have_is_refused(tmp_path):
     for first, number in ((0, 3), (1, 0)):
         content = f"{HEADER}a,b,c,d,{number}\n"
         assert refusal(read, tmp_path, content, task="choose", first_option=first) == (
-            f"{tmp_path}/file, line 2: the right answer {number} counts the options "
-            f"from {1 - first}, and the other files of the task count from {first}; "
-            "correct one of them."
+            f"{tmp_path}/file, line 2: the right answer {number} counts the options from "
+            f"{1 - first}, and the other files of the task count from {first}; correct one of them."
         )
 
 
@@ -195,15 +179,12 @@ def test_options_in_a_cell_are_a_list_or_an_object(tmp_path, cell):
 
 @pytest.mark.parametrize(
     "cell",
-    [
-        '"{""text"": [""Ada""], ""answer_start"": [0]}"',
-        '"[{""text"": ""Ada"", ""answer_start"": 0}]"',
-    ],
+    ['"{""text"": [""A""], ""answer_start"": [0]}"', '"[{""text"": ""A"", ""answer_start"": 0}]"'],
 )
 def test_answers_of_squad_in_a_cell_are_read(tmp_path, cell):
-    rows = f"id,context,question,answers,is_impossible\n1,Ada ran,Who?,{cell},False\n"
+    rows = f"id,context,question,answers,is_impossible\n1,A ran,Who?,{cell},False\n"
     (example,) = read(tmp_path, rows, task="answer").examples
-    assert example.answers == (Answer("Ada", 0),)
+    assert example.answers == (Answer("A", 0),)
 
 
 def test_numbers_beside_options_say_which_is_right_and_name_none(tmp_path):
@@ -235,8 +216,7 @@ def test_a_question_of_squad_2_without_an_answer_is_impossible(tmp_path):
     file = read(tmp_path, squad(question("1", "1843", 45), impossible), task="squad2")
     assert answers(file) == [(Answer("1843", 45),), ()]
     assert [example.is_impossible for example in file.examples] == [False, True]
-    assert file.examples[0].text == PASSAGE
-    assert file.examples[0].text_pair == "When?"
+    assert (file.examples[0].text, file.examples[0].text_pair) == (PASSAGE, "When?")
 
 
 def test_the_plausible_answers_of_an_impossible_question_are_none(tmp_path):
@@ -246,12 +226,8 @@ def test_the_plausible_answers_of_an_impossible_question_are_none(tmp_path):
 
 
 def test_the_flat_form_of_hugging_face_is_read(tmp_path):
-    record = {
-        "id": "1",
-        "context": PASSAGE,
-        "question": "When?",
-        "answers": {"text": ["1843", "in 1843"], "answer_start": [45, 42]},
-    }
+    found = {"text": ["1843", "in 1843"], "answer_start": [45, 42]}
+    record = {"id": "1", "context": PASSAGE, "question": "When?", "answers": found}
     for content in (json.dumps({"data": [record]}), json.dumps(record)):
         (example,) = read(tmp_path, content, task="answer").examples
         assert example.answers == (Answer("1843", 45), Answer("in 1843", 42))
@@ -259,16 +235,9 @@ def test_the_flat_form_of_hugging_face_is_read(tmp_path):
 
 
 def test_cmrc_in_its_own_form_gives_answers_without_their_places(tmp_path):
-    content = json.dumps(
-        [
-            {
-                "context_id": "DEV_0",
-                "context_text": PASSAGE,
-                "qas": [{"query_id": "DEV_0_0", "query_text": "When?", "answers": ["1843"]}],
-            }
-        ]
-    )
-    file = read(tmp_path, content, task="cmrc")
+    asked = {"query_id": "DEV_0_0", "query_text": "When?", "answers": ["1843"]}
+    content = [{"context_id": "DEV_0", "context_text": PASSAGE, "qas": [asked]}]
+    file = read(tmp_path, json.dumps(content), task="cmrc")
     assert answers(file) == [(Answer("1843", 45),)]
     assert file.counts == {}
 

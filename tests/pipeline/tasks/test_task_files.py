@@ -16,10 +16,8 @@ SQUAD, SQUAD2 = (f"train-v{n}.json dev-v{n}.json" for n in ("1.1", "2.0"))
 FOLDERS = {
     "mrpc": ("train.tsv", "dev.tsv", "", "dev_ids.tsv msr_paraphrase_train.txt"),
     "mnli": (
-        "train.tsv",
-        "dev_matched.tsv dev_mismatched.tsv",
-        "test_matched.tsv test_mismatched.tsv",
-        "README.txt",
+        *("train.tsv", "dev_matched.tsv dev_mismatched.tsv"),
+        *("test_matched.tsv test_mismatched.tsv", "README.txt"),
     ),
     "squad": (*SQUAD.split(), "", SQUAD2),
     "squad2": (*SQUAD2.split(), "", SQUAD),
@@ -56,9 +54,7 @@ def test_lines_of_a_text_that_have_a_comma_each_are_no_table(tmp_path):
 
 def test_a_folder_without_files_of_the_task_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("text")
-    assert refusal(
-        lambda: find_task_files(str(tmp_path), task_called("rte")), error=SettingError
-    ) == (
+    assert refusal(find_task_files, str(tmp_path), task_called("rte"), error=SettingError) == (
         f"{tmp_path} has no files of rte whose names, or folders, say train, dev or test; it "
         "has notes.txt; name the files with --train, --eval and --test."
     )

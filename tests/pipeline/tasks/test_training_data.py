@@ -35,8 +35,7 @@ def test_entities_have_a_label_for_their_first_and_their_other_words():
 
 
 def test_parts_of_speech_are_measured_by_the_word():
-    examples = texts(("a b", ("NOUN", "VERB")), field="tags")
-    task = with_labels(task_called("tag"), examples)
+    task = with_labels(task_called("tag"), texts(("a b", ("NOUN", "VERB")), field="tags"))
     assert (task.labels, task.metrics) == (("NOUN", "VERB"), ("accuracy",))
 
 
@@ -170,19 +169,10 @@ def test_a_tenth_of_each_label_is_held_out_by_the_text_alone():
 
 
 def test_a_label_that_one_text_alone_has_is_trained_on():
-    examples = [
-        TaskExample(
-            id=str(n),
-            place="",
-            text=f"text {n}",
-            labels=("common", f"rare {n}") if n % 2 else ("common",),
-        )
-        for n in range(400)
-    ]
+    labels = (("common", f"rare {n}") if n % 2 else ("common",) for n in range(400))
+    examples = texts(*((f"text {n}", each) for n, each in enumerate(labels)), field="labels")
     train, held_out = hold_out(examples)
-    assert {label for e in train for label in e.labels} == {
-        label for e in examples for label in e.labels
-    }
+    assert {one for e in train for one in e.labels} == {one for e in examples for one in e.labels}
     assert {e.labels for e in held_out} == {("common",)}
 
 
@@ -201,9 +191,7 @@ def test_too_few_examples_to_hold_some_out_are_refused():
         "4 training examples are too few to hold out a tenth of them: no label has "
         "more than 2 different texts; give some to choose by with --eval."
     )
-    same = [
-        dataclasses.replace(example, label=None, text="One passage.") for example in GOOD_AND_BAD
-    ]
+    same = [dataclasses.replace(each, label=None, text="One passage.") for each in GOOD_AND_BAD]
     with pytest.raises(AlbertError, match="there are no more than 1 different text;"):
         hold_out(same)
 

@@ -8,6 +8,7 @@ import pytest
 import sentencepiece
 
 from cli.commands.import_model import take_vocabulary
+from pipeline.vocabulary import tokenizer as vocabulary
 from pipeline.vocabulary.importing import imported_model, read_external
 from pipeline.vocabulary.normalization import (
     Normalization,
@@ -15,13 +16,7 @@ from pipeline.vocabulary.normalization import (
     normalization_of_pieces,
     normalization_warning,
 )
-from pipeline.vocabulary.tokenizer import (
-    compiled_normalization,
-    has_own_rules,
-    load_tokenizer,
-    model_of_pieces,
-    with_rules_and_scores,
-)
+from pipeline.vocabulary.tokenizer import load_tokenizer, model_of_pieces, with_rules_and_scores
 from pipeline.vocabulary.training import train_vocabulary
 from pipeline.vocabulary.writing import tokenizer_json
 from schemas.config import VocabConfig
@@ -42,7 +37,7 @@ PIECES = [
 def nmt_nfkc():
     """The compiled rules that published models have."""
     normalizer = sentencepiece.SentencePieceNormalizer(rule_name="nmt_nfkc")
-    return compiled_normalization(normalizer.serialized_model_proto())
+    return vocabulary.compiled_normalization(normalizer.serialized_model_proto())
 
 
 @pytest.fixture(scope="module")
@@ -106,9 +101,9 @@ def test_scores_of_the_other_program_replace_those_of_the_model(bare):
 
 
 def test_a_model_that_was_imported_or_made_here_stays_as_it_is(bare, lower, model):
-    assert not has_own_rules(bare)
+    assert not vocabulary.has_own_rules(bare)
     for own in (lower, model):
-        assert has_own_rules(own)
+        assert vocabulary.has_own_rules(own)
         assert imported_model(own, AS_IT_IS) == own
 
 
@@ -116,7 +111,7 @@ def test_rules_of_a_model_are_completed_by_those_of_the_program_around_it(bare):
     scores = [score for _, score in PIECES]
     # Rules that somebody gave SentencePiece, which know neither case nor accents.
     theirs = with_rules_and_scores(bare, charsmap=nmt_nfkc(), scores=scores)
-    assert has_own_rules(theirs)
+    assert vocabulary.has_own_rules(theirs)
     assert imported_model(theirs, AS_IT_IS) == theirs
     whole = imported_model(theirs, LOWER)
     assert load_tokenizer(whole).normalize("\u00c9D") == "\u2581ed"
@@ -140,8 +135,7 @@ def test_an_import_goes_by_the_files_around_a_model_with_its_rules(bare, tmp_pat
     if config is not None:
         (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
     rules = {"cased": None, "keep_accents": None}
-    taken = take_vocabulary(tmp_path, None, rules)
-    assert taken.tokenizer.normalize("\u00c9D") == text
+    assert take_vocabulary(tmp_path, None, rules).tokenizer.normalize("\u00c9D") == text
 
 
 def test_pieces_tell_what_their_text_was_like(sentences, model, bare):
@@ -168,11 +162,7 @@ def test_a_model_without_its_normalization_is_noticed(model):
 def test_a_vocabulary_of_text_with_few_accents_misses_nothing(text):
     config = VocabConfig(vocab_size=35, keep_accents=True)
     sentences = [f"{text} {n}" for n in range(200)]
-    made = train_vocabulary(sentences, config)
-    assert normalization_warning(made, vocab="v") == ""
-
-
-# Reading them from folders.
+    assert normalization_warning(train_vocabulary(sentences, config), vocab="v") == ""
 
 
 def write_tokenizer(folder, *, kinds=(), **settings):

@@ -4,15 +4,9 @@ import sentencepiece
 
 from pipeline.core.protobuf import number_field
 from pipeline.vocabulary import tokenizer as vocabulary
-from pipeline.vocabulary.tokenizer import (
-    SPACE,
-    load_tokenizer,
-    model_of_pieces,
-    read_model,
-    starts_word,
-)
+from pipeline.vocabulary.tokenizer import load_tokenizer, model_of_pieces, read_model, starts_word
 from schemas.errors import AlbertError
-from schemas.example import SPECIAL_TOKENS
+from schemas.example import SPACE, SPECIAL_TOKENS
 from tests.refusals import refusal
 
 # What the published code calls punctuation: all of ASCII's but ' < = >.
@@ -115,9 +109,8 @@ def test_a_vocabulary_is_a_folder_or_a_file(tmp_path, model):
 def test_the_wordpiece_vocabulary_of_an_import_is_named(tmp_path):
     (tmp_path / "vocab.txt").write_text("[PAD]\n")
     assert refusal(read_model, tmp_path) == (
-        f"{tmp_path}/vocab.txt is not a SentencePiece model, or not a whole one (a "
-        "WordPiece vocabulary or a text file cannot be used); copy it again, or make one with "
-        "albert vocab."
+        f"{tmp_path}/vocab.txt is not a SentencePiece model, or not a whole one (a WordPiece "
+        "vocabulary or a text file cannot be used); copy it again, or make one with albert vocab."
     )
 
 
@@ -177,7 +170,5 @@ def test_a_mark_between_letters_is_inside_of_their_word(pieces, words):
     ids = np.array([len(SPECIAL_TOKENS) + found.index(piece) for piece in pieces.split()])
     shown = pieces.split()
     starts = load_tokenizer(model).starts(ids).tolist()
-    joined = "".join(
-        f" {piece}" if start else piece for piece, start in zip(shown, starts, strict=True)
-    )
+    joined = "".join(f" {one}" if start else one for one, start in zip(shown, starts, strict=True))
     assert joined.split() == words

@@ -11,20 +11,15 @@ from schemas.example import SPACE
 from schemas.files import write_json
 
 JAPANESE = [
-    *(
-        "今日は港に船が着いた。",
-        "誰も手を振らなかった。",
-        "学校はPythonの入門を教える。",
-        "彼はTensorFlowで模型を訓練した。",
-    ),
+    *("今日は港に船が着いた。", "誰も手を振らなかった。"),
+    *("学校はPythonの入門を教える。", "彼はTensorFlowで模型を訓練した。"),
     *("東京 (Tokyo) は2019年に雨だった。", "Python for beginners.", "「雨だったのか？」"),
 ]
 THAI = ["วันนี้ อากาศดี มาก", "ผมไปตลาด ซื้อปลา", "ร้าน Python เปิด 9 โมง"]
 
 
 def vocabulary(texts, size):
-    sentences = texts * 50
-    return train_vocabulary(sentences, VocabConfig(vocab_size=size))
+    return train_vocabulary(texts * 50, VocabConfig(vocab_size=size))
 
 
 @pytest.fixture(scope="module")
@@ -49,10 +44,7 @@ def words(tokenizer, text):
     "text",
     [
         *(t for t in JAPANESE if not t.isascii()),
-        "東京 大阪　京都",
-        "船 が Python ( 2 )。",
-        "。",
-        "1914",
+        *("東京 大阪　京都", "船 が Python ( 2 )。", "。", "1914"),
     ],
 )
 def test_no_token_is_a_space_alone(japanese, text):
@@ -62,18 +54,14 @@ def test_no_token_is_a_space_alone(japanese, text):
 
 
 @pytest.mark.parametrize(
-    ("text", "word"),
+    "text",
     [
-        ("学校はPythonの入門", "python"),
-        ("彼は、Pythonで", "python"),
-        ("入門（Python）を", "python"),
-        ("Pythonの入門", "python"),
-        ("学校は Python の入門", "python"),
+        *("学校はPythonの入門", "彼は、Pythonで", "入門（Python）を"),
+        *("Pythonの入門", "学校は Python の入門"),
     ],
 )
-def test_a_change_of_script_begins_a_word(japanese, text, word):
-    found = words(load_tokenizer(japanese), text)
-    assert word in [each.replace("+", "") for each in found]
+def test_a_change_of_script_begins_a_word(japanese, text):
+    assert "python" in [each.replace("+", "") for each in words(load_tokenizer(japanese), text)]
 
 
 def test_a_text_of_other_scripts_begins_with_a_space(japanese):

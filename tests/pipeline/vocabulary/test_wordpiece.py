@@ -23,9 +23,7 @@ def wordpiece():
 def shown(wordpiece, text):
     tokens = wordpiece.encode_with_offsets(text)
     assert wordpiece.encode([text]) == [tokens.ids]
-    return [
-        (wordpiece.piece(token), text[start:end]) for token, start, end in zip(*tokens, strict=True)
-    ]
+    return [(wordpiece.piece(token), text[a:b]) for token, a, b in zip(*tokens, strict=True)]
 
 
 def test_the_special_pieces_stand_where_those_of_every_vocabulary_do(wordpiece):
@@ -51,12 +49,7 @@ def test_the_order_can_be_undone():
         ("\u8a00\u8a9eok", [("\u8a00", "\u8a00"), ("\u8a9e", "\u8a9e"), ("ok", "ok")]),
         ("[MASK]", [("[UNK]", "["), ("[UNK]", "MASK"), ("[UNK]", "]")]),
     ],
-    ids=[
-        "the longest from the left",
-        "spaces, capitals, accents and marks",
-        "Han",
-        "a special piece in a text",
-    ],
+    ids=["the longest first", "spaces, capitals, accents and marks", "Han", "a special piece"],
 )
 def test_text_is_divided_as_bert_does_and_told_where_it_stands(wordpiece, text, expected):
     assert shown(wordpiece, text) == expected

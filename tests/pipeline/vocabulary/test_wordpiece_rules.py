@@ -22,15 +22,8 @@ LOWER, CASED = {"do_lower_case": True}, {"do_lower_case": False}
 
 
 def added(content, number, **flags):
-    token = {
-        "content": content,
-        "single_word": False,
-        "lstrip": False,
-        "rstrip": False,
-        "normalized": False,
-        "special": False,
-    }
-    return {"id": number, **token, **flags}
+    names = ("single_word", "lstrip", "rstrip", "normalized", "special")
+    return {"id": number, "content": content, **dict.fromkeys(names, False), **flags}
 
 
 def tokenizer_json(*, tokens=(), model=(), **normalizer):
@@ -88,8 +81,7 @@ def test_added_tokens_are_found_before_anything_is_done(tmp_path):
     vocabulary = wordpiece(tmp_path, config=LOWER, tokenizer=values)
     assert vocabulary.vocab_size == len(PIECES) + 1
     found = vocabulary.encode_with_offsets("Café <e1>Cafe")
-    shown = [vocabulary.piece(token) for token in found.ids]
-    assert shown == ["cafe", "<e1>", "Cafe"]
+    assert [vocabulary.piece(token) for token in found.ids] == ["cafe", "<e1>", "Cafe"]
     assert (found.starts, found.ends) == ([0, 5, 9], [4, 9, 13])
 
 

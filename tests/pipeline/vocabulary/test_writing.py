@@ -26,12 +26,8 @@ def test_the_card_counts_pieces_words_and_the_unknown(tokenizer):
 
 
 def test_the_card_of_no_sentences_is_empty(tokenizer):
-    assert writing.vocabulary_card(tokenizer, []) == {
-        "held_out_sentences": 0,
-        "unknown_rate": 0.0,
-        "pieces_per_word": 0.0,
-        "characters_per_piece": 0.0,
-    }
+    rates = dict.fromkeys(("unknown_rate", "pieces_per_word", "characters_per_piece"), 0.0)
+    assert writing.vocabulary_card(tokenizer, []) == {"held_out_sentences": 0, **rates}
 
 
 def test_the_listing_has_each_piece_with_its_score(model, tokenizer):
@@ -99,9 +95,7 @@ def test_the_special_pieces_are_the_only_added_tokens(model):
 
 def test_the_pieces_are_those_of_the_model(model, tokenizer):
     vocab = writing.tokenizer_json(model)["model"]["vocab"]
-    assert [piece for piece, _ in vocab] == [
-        tokenizer.piece(i) for i in range(tokenizer.vocab_size)
-    ]
+    assert [p for p, _ in vocab] == [tokenizer.piece(i) for i in range(tokenizer.vocab_size)]
 
 
 def test_the_rules_for_two_characters_come_before_those_for_one(model):
@@ -119,9 +113,7 @@ def test_a_field_that_holds_a_number_is_no_message():
 
 
 @pytest.mark.slow
-def test_autotokenizer_gives_the_ids_of_sentencepiece_but_for_exact_ties(
-    folder, tokenizer, sentences
-):
+def test_autotokenizer_gives_the_ids_of_sentencepiece_but_for_ties(folder, tokenizer, sentences):
     transformers = pytest.importorskip("transformers")
     loaded = transformers.AutoTokenizer.from_pretrained(folder)
     texts = [line for line in LINES if "[MASK]" not in line and "<pad>" not in line]
@@ -133,8 +125,7 @@ def test_autotokenizer_gives_the_ids_of_sentencepiece_but_for_exact_ties(
 @pytest.mark.slow
 def test_autotokenizer_builds_pairs_as_make_data_does(folder):
     transformers = pytest.importorskip("transformers")
-    loaded = transformers.AutoTokenizer.from_pretrained(folder)
-    pair = loaded("one [MASK]", "two")
+    pair = transformers.AutoTokenizer.from_pretrained(folder)("one [MASK]", "two")
     assert [pair["input_ids"][0], pair["input_ids"][-1]] == [2, 3]
     assert pair["input_ids"].count(3) == 2
     assert 4 in pair["input_ids"]

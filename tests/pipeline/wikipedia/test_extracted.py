@@ -3,18 +3,13 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipeline.core.documents import Dropped
 from pipeline.storage.lines import LINE_PREFIX_BYTES, read_documents, read_raw_lines
 from pipeline.wikipedia import extracted
-from pipeline.wikipedia.extracted import (
-    article_document,
-    read_articles,
-    remove_templates,
-    starts_article,
-)
+from pipeline.wikipedia.extracted import article_document, read_articles, starts_article
 
 SENTENCE = "Ada wrote the first of all programs."
 
@@ -54,14 +49,10 @@ def read_range(path, start, end):
 
 @given(st.lists(st.sampled_from(LINES), max_size=12), st.data())
 @example([*LINES[6:7], SENTENCE, "<doc is", SENTENCE, "</doc>"], None)
-@settings(deadline=None)
 def test_articles_are_the_same_wherever_a_file_is_cut(lines, data):
     content = "".join(f"{line}\n" for line in lines).encode()
-    cuts = (
-        range(1, len(content))
-        if data is None
-        else [data.draw(st.integers(1, max(1, len(content) - 1)))]
-    )
+    last = max(1, len(content) - 1)
+    cuts = range(1, last + 1) if data is None else [data.draw(st.integers(1, last))]
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "wiki_00")
         Path(path).write_bytes(content)
@@ -129,12 +120,7 @@ def test_what_is_no_prose_is_left_out(line):
 
 def test_references_are_left_out_and_prose_behind_them_is_not():
     prose = "She was taught by Augustus De Morgan, who wrote of her letters. " * 5
-    lines = [
-        SENTENCE,
-        "References",
-        "Woolley, B. (1999). The Bride of Science. London: Macmillan.",
-        prose,
-    ]
+    lines = [SENTENCE, "References", "Woolley, B. (1999). The Bride. London: Macmillan.", prose]
     assert article_document(lines, title="").paragraphs == (SENTENCE, prose.strip())
 
 
@@ -157,13 +143,13 @@ def test_a_megabyte_of_hostile_opening_takes_seconds_at_most(unit):
 
 
 def test_what_is_behind_a_template_that_never_ends_is_left_out():
-    assert remove_templates("It TEMPLATE[a, [b]] is TEMPLATE[c, [d] so.") == "It  is "
+    assert extracted.remove_templates("It TEMPLATE[a, [b]] is TEMPLATE[c, [d] so.") == "It  is "
 
 
 @pytest.mark.parametrize("unit", ["TEMPLATE[]", "TEMPLATE[", "[", "] TEMPLATE["])
 def test_megabytes_of_hostile_templates_take_seconds_at_most(unit):
     start = time.process_time()
-    remove_templates(unit * (2_000_000 // len(unit)))
+    extracted.remove_templates(unit * (2_000_000 // len(unit)))
     assert time.process_time() - start < 10
 
 
@@ -171,10 +157,7 @@ MORE = (
     "Most of the novels of the country have been written in both of its languages "
     "since it became independent."
 )
-BOOK = (
-    "Karl Corino: Robert Musil. Eine Biographie. Rowohlt, Reinbek bei Hamburg 2003, "
-    "Neuausgabe Wien 2010."
-)
+BOOK = "Karl Corino: Robert Musil. Eine Biographie. Rowohlt, Reinbek 2003, Neuausgabe Wien 2010."
 
 
 @pytest.mark.parametrize(
@@ -198,5 +181,4 @@ BOOK = (
     ],
 )
 def test_what_follows_an_apparatus_that_is_none_or_has_ended_is_text(lines, kept):
-    found = article_document([SENTENCE, *lines], title="").paragraphs
-    assert found == (SENTENCE, *kept)
+    assert article_document([SENTENCE, *lines], title="").paragraphs == (SENTENCE, *kept)
