@@ -23,7 +23,9 @@ class ModelConfig:
     inner_group_num: int = option(1, "Blocks in a layer of a group.", minimum=1, maximum=16)
     num_attention_heads: int = option(12, "Attention heads (A).", minimum=1)
     intermediate_size: int = option(3072, "Width inside the FFN (F).", minimum=1, maximum=262_144)
-    sharing: Sharing = option("all", "What the layers of a group share (Table 4).")
+    sharing: Sharing = option(
+        "all", "What the layers of a group share (Table 4): all, attention, ffn or none."
+    )
     hidden_dropout_prob: float = option(
         0.0, "Dropout after embeddings and blocks.", minimum=0.0, maximum=0.9
     )
@@ -37,9 +39,11 @@ class ModelConfig:
     )
     layer_norm_eps: float = option(1e-12, "Epsilon of layer normalization.", minimum=0)
     hidden_act: Activation = option(
-        "gelu", "Activation between the two layers of an FFN: GELU or ReLU."
+        "gelu", "Activation between the two layers of an FFN: gelu or relu."
     )
-    sentence_task: SentenceTask = option("sop", "The sentence task that is trained.")
+    sentence_task: SentenceTask = option(
+        "sop", "The sentence task that is trained: sop, nsp or none."
+    )
     embedding_projection: Literal["if-narrower", "always"] = option(
         "if-narrower",
         "Where embeddings are projected to the width of the layers: where they are "

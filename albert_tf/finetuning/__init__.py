@@ -1,4 +1,4 @@
-"""A trained encoder learns a task: six kinds of heads, their training, their worth.
+"""A trained encoder learns a task: its batches, its training, what it is worth.
 
 May import: all rooms before it.
 """

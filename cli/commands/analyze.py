@@ -64,7 +64,7 @@ def layers(
 
     Prints the L2 distance, the cosine similarity and its angle in degrees for every
     layer, averaged over the pieces of held-out text. MODEL and MODEL2 are runs or
-    exports; given both, their layers are printed side by side.
+    exports --to hf; given both, their layers are printed side by side.
     """
     if plot is not None:
         from cli.report.plots import check_can_draw, draw_layers

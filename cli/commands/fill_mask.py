@@ -48,7 +48,7 @@ def fill_mask(
 ) -> None:
     """Show the pieces a model expects at the masks of texts.
 
-    MODEL is a run or an export. Write [MASK] where a piece is missing; several masks in
+    MODEL is a run or an export --to hf. Write [MASK] where a piece is missing; several masks in
     a text are filled independently. Without TEXT, texts are read from standard input,
     one per line, and answered as they arrive; a line that cannot be answered is
     reported. A piece that begins a word is shown with a leading "▁"; one without it

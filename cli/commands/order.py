@@ -34,8 +34,8 @@ def order(
 ) -> None:
     """Say which of two passages comes first.
 
-    MODEL is a run or an export whose sentence task is sop. If the passages together are
-    too long for it, the end of FIRST and the beginning of SECOND are compared.
+    MODEL is a run or an export --to hf whose sentence task is sop. If the passages together
+    are too long for it, the end of FIRST and the beginning of SECOND are compared.
     """
     from pipeline.encoding.queries import pair_passages
 

@@ -63,7 +63,7 @@ _WRITTEN = (".csv", ".jsonl", ".json", ".txt", "")
     "--output",
     type=FILE,
     help="File to write the predictions to: .csv with all columns of the input beside them, "
-    "else JSON lines.",
+    "or JSON lines, as .jsonl, .json, .txt or without an ending.",
 )
 @checkpoint_option
 @json_option("Print one JSON object per line.")

@@ -121,8 +121,8 @@ def pretrain(
 
     Stops at the last step, after --max-time, at Ctrl-C or a signal to end; the same
     command continues where it stopped. It may then have another --micro-batch-size,
-    which changes only rounding and what dropout drops, and other --steps if --schedule
-    allows it.
+    which changes only rounding and what dropout drops, and other --steps and
+    --cooldown-share if --schedule allows it.
     """
     take_jax(console)
     from albert_tf.hosts.hosts import host_setting
