@@ -23,9 +23,9 @@ def albert(*arguments, **settings):
     return run_python("from cli.main import cli; cli()", *arguments, **settings)
 
 
-def run_python(program, *arguments, **settings):
+def run_python(program, *arguments, warn="ignore", **settings):
     """A program that has ended, with all that it wrote."""
-    command = (sys.executable, "-W", "ignore", "-c", program, *map(str, arguments))
+    command = (sys.executable, "-W", warn, "-c", program, *map(str, arguments))
     settings = {"capture_output": True, "text": True, "check": False, **settings}
     return subprocess.run(command, **settings)
 

@@ -136,12 +136,12 @@ def whole_texts(batch: Batch) -> Integers:
     Args:
         batch: As `pretrainer.BATCH_FEATURES`, `[..., S]` and `[..., P]`.
 
-    >>> ids = np.array([[2, 4, 9, 3, 0]])
-    >>> labels = {"masked_lm_positions": np.array([[1, 0]])}
-    >>> labels |= {"masked_lm_ids": np.array([[8, 0]])}
-    >>> labels |= {"masked_lm_weights": np.array([[1.0, 0.0]])}
+    >>> ids = np.array([[[2, 4, 9, 3, 0], [2, 7, 4, 3, 0]]])
+    >>> labels = {"masked_lm_positions": np.array([[[1, 0], [2, 1]]])}
+    >>> labels |= {"masked_lm_ids": np.array([[[8, 0], [5, 6]]])}
+    >>> labels |= {"masked_lm_weights": np.array([[[1.0, 0.0], [1.0, 1.0]]])}
     >>> whole_texts({"input_ids": ids} | labels).tolist()
-    [[2, 8, 9, 3, 0]]
+    [[2, 8, 9, 3, 0], [2, 6, 5, 3, 0]]
     """
     ids = np.array(batch["input_ids"], np.int32)
     ids = ids.reshape(-1, ids.shape[-1])

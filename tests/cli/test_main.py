@@ -79,6 +79,11 @@ OF_SYSTEM = {
     "disk of a file": (of_system(errno.ENOSPC, "a/b"), "a/b cannot be used: {0.strerror}."),
     "memory": (of_system(errno.ENOMEM), NO_MEMORY),
     "memory of Python": (MemoryError(), NO_MEMORY),
+    "memory of a GPU": (RuntimeError("RESOURCE_EXHAUSTED: Out of memory\n8 GiB"), NO_MEMORY),
+    "cuDNN": (
+        NotImplementedError("cuDNN is not detected."),
+        "cuDNN failed (cuDNN is not detected); --precision float32 does without its attention.",
+    ),
 }
 
 

@@ -33,6 +33,13 @@ def save(folder, *, kind="classify", drop=(), **values):
     (folder / "config.json").write_text(json.dumps(record))
 
 
+def test_a_configuration_says_the_task_as_transformers_has_it():
+    values = huggingface_config(SMALL, TaskSpec(name="mood", kind="classify", labels=LABELS))
+    assert values["architectures"] == ["AlbertForSequenceClassification"]
+    assert values["id2label"] == {"0": "no", "1": "yes", "2": "perhaps"}
+    assert values["problem_type"] == "single_label_classification"
+
+
 @pytest.mark.parametrize(
     ("values", "kind", "labels"),
     [

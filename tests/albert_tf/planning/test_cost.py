@@ -223,6 +223,10 @@ def test_rounds_are_as_few_as_fit_and_no_row_more_than_they_need(batch_size, fre
     assert size <= largest
 
 
+def test_machine_has_free_memory():
+    assert cost.free_memory_bytes() > 1 << 20
+
+
 def test_where_free_pages_are_not_counted_half_of_all_is_taken(tmp_path, monkeypatch):
     def absent(name):
         if name == "SC_AVPHYS_PAGES":

@@ -139,10 +139,10 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(undisturbed, data, tmp
     assert (result.step, result.finished, result.reason) == (0, False, "terminated")
     assert len(read_metrics(run)) == 1
     with monkeypatch.context() as patch:
-        signal_at_micro_batch(patch, 25, which=signal.SIGINT)
+        signal_at_micro_batch(patch, 22, which=signal.SIGINT)
         result = whole(data, run)
     # In the cooldown. A step is three micro-batches; the one begun is given up.
-    assert (result.step, result.finished, result.reason) == (8, False, "interrupted")
+    assert (result.step, result.finished, result.reason) == (7, False, "interrupted")
     assert finished_step(run) is None
     assert whole(data, run).finished
     assert final(run) == final(undisturbed)

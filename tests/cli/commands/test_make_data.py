@@ -12,6 +12,7 @@ import pytest
 
 from cli.support import console
 from cli.support.data_summary import eval_advice
+from pipeline.core import machine
 from pipeline.job import estimate
 from pipeline.job.make_data import forget_cache
 from pipeline.job.plan import chunks_folder
@@ -226,6 +227,7 @@ def test_a_job_of_a_cluster_leaves_the_cache_of_one_at_work_here(tmp_path):
 def test_a_job_has_no_more_workers_than_the_cores_it_may_use(small, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2, 3, 7}, raising=False)
+    monkeypatch.setattr(machine, "_QUOTA", small / "none")
     monkeypatch.setattr(estimate, "_start_seconds", lambda: 1.5)
     monkeypatch.setattr(estimate, "busy_workers", lambda *_, **__: 64)
     given = ("make-data", "--text", small / "text", "--vocab", small / "vocab")

@@ -5,14 +5,31 @@ import sys
 
 import pytest
 
+from pipeline.core import machine
 from pipeline.core.machine import usable_cores
 from tests.processes import run_python
+
+
+@pytest.fixture(autouse=True)
+def quota(tmp_path, monkeypatch):
+    """Where a container is told its share of the processors; nothing is there."""
+    monkeypatch.setattr(machine, "_QUOTA", tmp_path / "cpu.max")
+    return tmp_path / "cpu.max"
 
 
 def test_cores_that_others_were_given_do_not_count(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2, 3, 7}, raising=False)
     assert usable_cores() == 3
+
+
+@pytest.mark.parametrize(
+    ("told", "cores"), [("max 100000", 8), ("350000 100000", 3), ("50000 100000", 1)]
+)
+def test_a_container_has_the_cores_of_its_quota(told, cores, quota, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {*range(8)}, raising=False)
+    quota.write_text(f"{told}\n")
+    assert usable_cores() == cores
 
 
 def test_where_a_system_does_not_tell_all_cores_count(monkeypatch):

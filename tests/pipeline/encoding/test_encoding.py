@@ -35,7 +35,7 @@ def pieces(tokenizer, row, number=0):
 # were cut off to make 12.
 ROWS = {
     "a text": ("classify", example("the list", label="b"), "▁the ▁list [SEP]", 1, 0),
-    "a pair": ("regress", example("the", text_pair="is", score=2), "▁the [SEP] ▁is [SEP]", 2, 0),
+    "a pair": ("regress", example("a", text_pair="is", score=2.5), "▁a [SEP] ▁is [SEP]", 2.5, 0),
     "a pair of which the longer text loses its end": (
         "classify",
         example("the " * 20, text_pair="list " * 3, label="a"),

@@ -319,7 +319,8 @@ def test_what_lies_beside_text_is_told_by_its_whole_name_packed_or_not(tmp_path)
         (tmp_path / name).write_bytes(gzip.compress(table))
     for name in ("README", "licence", "Manifest.txt", "SHA256SUMS.txt"):
         (tmp_path / name).write_bytes(table)
-    texts = ["License to Kill.txt", "Manifest Destiny.txt", "manifesto.txt", "readmerton.txt.gz"]
+    texts = ["License to Kill.txt", "Manifest Destiny.txt", "licensed-to-kill.txt"]
+    texts += ["manifesto.txt", "readmerton.txt.gz"]
     for name in texts:
         data = WRAPPED.encode()
         (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)

@@ -18,7 +18,8 @@ paragraphs = st.lists(words, min_size=1, max_size=60).map(" ".join)
 
 
 def split(text, language="en"):
-    return split_sentences(Document((text,)), language=language)[0]
+    (sentences,) = split_sentences(Document((text,)), language=language)
+    return sentences
 
 
 def test_segmented_paragraphs_are_sentences_already():

@@ -44,7 +44,10 @@ TABLES = {
         'text\tlabel\nsay \\"so\\"\tx\n\\"no\\"\ty\n',
         [('say \\"so\\"', "x"), ('\\"no\\"', "y")],
     ),
-    "Excel quotes what has a comma": ('text\tlabel\r\n"a, b"\tx\r\n', [("a, b", "x")]),
+    "Excel quotes what has a comma": (
+        'text\tlabel\r\n"a, b"\tx\r\nd\ty\r\n',
+        [("a, b", "x"), ("d", "y")],
+    ),
     "marks between tabs are text where some of them do not fit together": (
         'text\tlabel\n"Yes, sir"\tx\n"No," she said\ty\n',
         [('"Yes, sir"', "x"), ('"No," she said', "y")],
