@@ -120,8 +120,9 @@ def test_twenty_steps_without_padding_change_only_rounding(config, settings, con
             steps.accumulate(form(batch), counts=pretraining_counts(batch), step=step, micro=0)
             told += [*steps.sums(), steps.apply(0.01, step=step)]
         found.append((told, weights_of(steps)))
-    assert found[1][0] == pytest.approx(found[0][0], rel=1e-5)
-    assert_same(found[1][1], found[0][1], tolerance=1e-4)
+    (told, weights), (told_alone, weights_alone) = found
+    assert told_alone == pytest.approx(told, rel=1e-5)
+    assert_same(weights_alone, weights, tolerance=1e-4)
 
 
 def test_batches_of_all_sizes_are_one_graph_and_longer_ones_another_without_padding(steps):

@@ -288,19 +288,19 @@ def test_little_time_to_train_in_is_told_with_what_would_help(small, monkeypatch
     )
 
 
-@pytest.mark.parametrize(
-    ("suited", "told"),
-    [
-        (lambda text, tokens: 200, ["200"]),
-        (lambda text, tokens: 300, []),
-        (lambda text, tokens: 400, []),
-        (lambda text, tokens: 600, []),
-        (lambda text, tokens: 800, ["800"]),
-        # It suits the whole text, or a part of it that is almost as long.
-        (lambda text, tokens: 400 if text > 1.5 * tokens else 100, []),
-        (lambda text, tokens: 400 if text < tokens / 1.4 else 2000, []),
-    ],
-)
+# The size that suits a text, by its tokens and those of the whole, and what is told.
+SUITED = {
+    "half as large": (lambda text, tokens: 200, ["200"]),
+    "a little smaller": (lambda text, tokens: 300, []),
+    "as it is": (lambda text, tokens: 400, []),
+    "a little larger": (lambda text, tokens: 600, []),
+    "twice as large": (lambda text, tokens: 800, ["800"]),
+    "as it is for the whole text": (lambda text, tokens: 400 if text > 1.5 * tokens else 100, []),
+    "as it is for a part": (lambda text, tokens: 400 if text < tokens / 1.4 else 2000, []),
+}
+
+
+@pytest.mark.parametrize(("suited", "told"), SUITED.values(), ids=SUITED)
 def test_a_vocabulary_that_does_not_suit_the_text_is_told(small, monkeypatch, suited, told):
     tokens = read_manifest(small / "data").splits["train"]["copies"][0]["tokens"]
 
