@@ -102,7 +102,7 @@ def test_a_backend_that_is_none_or_not_installed_is_one_sentence(tmp_path, backe
     write_dataset(tmp_path / "data")
     arguments = ("--data", tmp_path / "data", "--output", tmp_path / "run")
     environment = os.environ | {"KERAS_BACKEND": backend}
-    done = run_python(program, "pretrain", *arguments, warn="default", env=environment)
+    done = run_python(program, "pretrain", *arguments, warn="default::UserWarning", env=environment)
     assert (done.returncode, done.stderr) == (2, f"Error: {sentence}\n")
     assert not (tmp_path / "run").exists()
 

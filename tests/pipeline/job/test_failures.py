@@ -32,6 +32,7 @@ MEMORY = (
     "The engine ran out of memory. It holds the text of a whole shard, here 295 MB; "
     "give --num-shards 9 and --overwrite, or more memory by "
 )
+XMX = f"{MEMORY}--job_server_jvm_properties=-Xmx4g after --."
 TASKS = (
     " A task of Spark holds all that it makes too, less if there are more: "
     "--job_server_jvm_properties=-Dspark.default.parallelism=9."
@@ -56,14 +57,11 @@ NO_POOL = (
 )
 
 
-HERE = f"{MEMORY}--job_server_jvm_properties=-Xmx4g after --."
-
-
 @pytest.mark.parametrize(
     ("error", "runner", "said"),
     [
-        (HEAP, ["FlinkRunner"], HERE),
-        (HEAP, ["SparkRunner"], f"{HERE}{TASKS}"),
+        (HEAP, ["FlinkRunner"], XMX),
+        (HEAP, ["SparkRunner"], f"{XMX}{TASKS}"),
         (
             HEAP,
             ["SparkRunner", "--spark_master_url=spark://node7:7077"],
@@ -75,7 +73,7 @@ HERE = f"{MEMORY}--job_server_jvm_properties=-Xmx4g after --."
             f"{MEMORY}taskmanager.memory.task.heap.size of Flink, spark.executor.memory of Spark, "
             "or -Xmx of the job server where the engine is in it.",
         ),
-        (f"{HEAP}\nCaused by: io.grpc.StatusRuntimeException: CANCELLED: x", ["FlinkRunner"], HERE),
+        (f"{HEAP}\nCaused by: io.grpc.StatusRuntimeException: CANCELLED: x", ["FlinkRunner"], XMX),
         (
             REFUSED,
             ["FlinkRunner"],

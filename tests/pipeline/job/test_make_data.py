@@ -197,7 +197,7 @@ def made(monkeypatch):
     return made
 
 
-def test_an_interrupted_job_is_finished_later(files, texts, model, tmp_path, monkeypatch, made):
+def test_a_stopped_job_goes_on_from_what_is_there(files, texts, model, tmp_path, monkeypatch, made):
     note = make_data.write_shard
 
     def stop_at_the_second(documents, shard, **settings):

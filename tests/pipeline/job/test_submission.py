@@ -80,7 +80,7 @@ def test_a_job_is_ended_unless_the_output_is_that_of_another_command(output, run
 
 
 @pytest.mark.parametrize(("runner", "is_kept"), [(DATAFLOW, True), ("FlinkRunner", False)])
-def test_what_dataflow_runs_keeps_what_it_needs(small, tmp_path, monkeypatch, runner, is_kept):
+def test_a_job_in_dataflow_keeps_what_it_needs(small, tmp_path, monkeypatch, runner, is_kept):
     """Dataflow refuses the command that is run again; Flink takes the new job."""
     job = planned(small, tmp_path / "d")
     found = []

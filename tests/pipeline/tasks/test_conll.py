@@ -198,7 +198,8 @@ WORLD = {
     "white space of other kinds": ("a\u00a0b O\n\u3000 B-P\n", ["a\u00a0b/O \u3000/B-P"]),
     "numbers before the words of each sentence": (
         "#\thttp://a.b\n1\tAda\tB-P\tO\n2\tran\tO\tO\n\n1\tNo\tO\tO\n",
-        *([RAN, "No/O"], {"label": "3"}),
+        [RAN, "No/O"],
+        {"label": "3"},
     ),
     "suffixes": ("Ada P-B\nAnn P-I\nBo P-B\nran O\n", ["Ada/B-P Ann/I-P Bo/B-P ran/O"]),
     "underscores": ("Ada B_P\nAnn E_P\nran O\n", ["Ada/B-P Ann/I-P ran/O"]),

@@ -44,7 +44,7 @@ def row(key, write, *, text=TEXT, units=str):
 SMILED = "\U0001f600 " + TEXT
 ACCENTED = "Été : " + TEXT
 
-# Spans that count characters: the row, and what is counted.
+# Spans that count characters, of which the first begins at 0: the row, and what is counted.
 READ_SPANS = {
     "lists": (row("label", lambda a, b, k, _: [a, b, k]), {}),
     "objects": (row("spans", lambda a, b, k, t: {"start": a, "end": b, "label": k, "text": t}), {}),

@@ -105,7 +105,7 @@ REFUSED = {
             "do not show which one is the text",
         ),
         "a word": ('{"sentence1": "a", "sentence2": "b", "gold_label": "n"}', "'n' is not a num"),
-        "pairs": (lines([{"anchor": "a", "positive": ["b", "c"]}]), "'positive' is not one text"),
+        "lists": (lines([{"anchor": "a", "positive": ["b", "c"]}]), "'positive' is not one text"),
         "others": (
             lines([{"anchor": "a", "positive": "b", "negative": ["c", "d"]}]),
             "'negative' is not one text",
@@ -113,7 +113,7 @@ REFUSED = {
     },
     "choose": {
         "no options": ("article,question,answer\na,b,A\n", "has no columns of options"),
-        "letter": (f"{OPTIONS}a,b,c,E\n", "line 2: the right answer 'E' is none of the 2 options"),
+        "a letter of no option": (f"{OPTIONS}a,b,c,E\n", "answer 'E' is none of the 2 options"),
         "one option": (f"{OPTIONS}a,b,,A\n", "line 2 has fewer than two options"),
         "counted from 0 and from 1": (f"{OPTIONS}a,b,c,0\nd,e,f,2\n", "other rows count from 0"),
         "an answer too few": (
@@ -124,7 +124,7 @@ REFUSED = {
             json.dumps(RACE | {"answers": ["B", "E"]}),
             "question 1: the right answer 'E' is none of",
         ),
-        "C3": ('[[["a"], [{"question": "q"}], "1"]]', "document 1 is not in the form of C3"),
+        "C3, no options": ('[[["a"], [{"question": "q"}], "1"]]', "1 is not in the form of C3"),
         "bars": ("question,choices,answer\nWhich?,red|blue,B\n", CELLS),
         "braces": ('question,choices,answer\nWhich?,"{red, blue}",B\n', CELLS),
     },
@@ -168,8 +168,8 @@ REFUSED = {
         ),
         "words alone": ("Ada\nran\n", "does not say what is to be predicted."),
         "nothing": ("\n\n", "holds no examples."),
-        "a text": ("Ada ran. " * 600, "line 1 has 1,200 columns, more than any word has; write"),
-        "words apart": ("A\tB-P\n\nran\tO\n\n" * 15, "has an empty line after each word; put one"),
+        "prose": ("Ada ran. " * 600, "line 1 has 1,200 columns, more than any word has; write"),
+        "empty lines": ("A\tB-P\n\nran\tO\n\n" * 15, "has an empty line after each word; put one"),
         "CoNLL-2009": (
             CONLL_2009,
             "has 15 columns and none that is surely of tags; say which one is with",
@@ -225,7 +225,7 @@ REFUSED = {
             '{"text": "Ada ran", "label": [{"start": 0, "end": 3, "labels": ["A", "B"]}]}',
             "and one type",
         ),
-        "texts": ('{"text": "Ada", "label": [{"text": "Ada", "label": "P"}]}', "not of the form"),
+        "no places": ('{"text": "A", "label": [{"text": "A", "label": "P"}]}', "not of the form"),
         "GLiNER counts words": ('{"tokens": ["在", "北", "京"], "ner": [[1, 2, "LOC"]]}', NO_TEXT),
         "SpERT counts words": (
             '{"tokens": ["Ada", "ran"], "entities": [{"start": 0, "end": 1, "label": "P"}]}',
