@@ -3,8 +3,6 @@
 import gc
 import itertools
 import random
-import shutil
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -25,28 +23,19 @@ BATCH = 8
 
 
 @pytest.fixture(scope="module")
-def texts(small, tmp_path_factory):
-    """The texts of `small` but the longest, which is half of them, and its vocabulary."""
-    folder = tmp_path_factory.mktemp("texts")
-    (folder / "vocab").symlink_to(small / "vocab")
-    but_one = shutil.ignore_patterns("compound.txt")
-    shutil.copytree(small / "text", folder / "text", ignore=but_one)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def stored(texts):
+def stored(small, tmp_path_factory):
     """Two copies in nine shards, so that an epoch has two groups."""
-    make_data(texts, "--num-shards", 9, output=texts / "stored")
-    return texts / "stored"
+    output = tmp_path_factory.mktemp("stored") / "data"
+    make_data(small, "--num-shards", 9, output=output)
+    return output
 
 
 @pytest.fixture(scope="module")
-def documents(texts):
+def documents(small, tmp_path_factory):
     """The same, of which examples are made on the fly."""
-    flags = ("--num-shards", 9, "--examples", "on-the-fly")
-    make_data(texts, *flags, output=texts / "documents")
-    return texts / "documents"
+    output = tmp_path_factory.mktemp("documents") / "data"
+    make_data(small, "--num-shards", 9, "--examples", "on-the-fly", output=output)
+    return output
 
 
 def records_of(data):
@@ -80,7 +69,9 @@ def test_the_batches_of_two_epochs_are_those_of_two_stored_copies(stored, docume
     assert_equal(batches(records_of(documents), count, seed=7), expected)
 
 
-def test_processes_make_the_same_examples_and_a_killed_one_costs_nothing(documents, monkeypatch):
+def test_other_processes_make_the_same_examples_and_one_that_is_killed_costs_nothing(
+    documents, monkeypatch
+):
     count = size_of(documents, epochs=2) // BATCH
     expected = batches(records_of(documents), count)
     begun = []
@@ -130,37 +121,40 @@ def test_any_position_is_gone_on_from_with_its_landmark_or_without(documents):
             assert_equal(found, expected)
 
 
-@pytest.fixture(scope="module")
-def landmarks(documents):
-    """Those of a training that has begun its second epoch."""
+def test_a_landmark_is_that_of_the_group_in_which_the_position_is(documents):
     records = records_of(documents)
-    batches(records, size_of(documents) // BATCH + 1)
-    return records.landmarks
-
-
-def test_a_landmark_is_that_of_the_group_in_which_the_position_is(documents, landmarks):
     epoch = size_of(documents)
-    assert landmarks.before(0) == BEGINNING
-    middle = landmarks.before(epoch - 1)
+    batches(records, epoch // BATCH + 1)
+    assert records.landmarks.before(0) == BEGINNING
+    middle = records.landmarks.before(epoch - 1)
     assert middle[:2] == (0, 1)
     assert 0 < middle.examples < epoch
-    assert landmarks.before(epoch) == Landmark(1, 0, epoch)
+    assert records.landmarks.before(epoch) == Landmark(1, 0, epoch)
 
 
-def test_from_a_landmark_nothing_before_it_is_read(documents, landmarks, monkeypatch):
-    last_one, read = size_of(documents) - 1, Mock(wraps=on_the_fly.read_tokens)
-    monkeypatch.setattr(on_the_fly, "read_tokens", read)
-    given = {"start": last_one, "landmark": landmarks.before(last_one)}
-    batches(records_of(documents), 1, **given)
+def test_from_a_landmark_nothing_before_it_is_read(documents, monkeypatch):
+    read = []
+
+    def noted(dataset, shard, manifest, *, config):
+        read.append(shard.name)
+        return read_tokens(dataset, shard, manifest, config=config)
+
+    read_tokens = on_the_fly.read_tokens
+    records = records_of(documents)
+    epoch = size_of(documents)
+    batches(records, epoch // BATCH + 1)
+    landmark = records.landmarks.before(epoch - 1)
+    monkeypatch.setattr(on_the_fly, "read_tokens", noted)
+    batches(records_of(documents), 1, start=epoch - 1, landmark=landmark)
     _, _, group = next(groups_from(read_manifest(documents), seed=1, epoch=0, group=1))
     (last,) = group.files
-    assert read.call_args_list[0].args[1].name == last.name
+    assert read[0] == last.name
 
 
-def test_settings_of_a_run_give_what_would_be_stored_with_them(texts, documents, tmp_path):
+def test_settings_of_a_run_give_what_would_be_stored_with_them(small, documents, tmp_path):
     settings = {"max_seq_length": "24", "masked_lm_prob": "0.3", "sentence_task": "none"}
     flags = [[flag_name(name), value] for name, value in settings.items()]
-    make_data(texts, "--num-shards", 9, *itertools.chain(*flags), output=tmp_path / "d")
+    make_data(small, "--num-shards", 9, *itertools.chain(*flags), output=tmp_path / "d")
     train = TrainConfig(**settings)
     manifest = read_manifest(documents)
     made = Records(documents, manifest, phases=phases_of(manifest.config, train))
@@ -186,8 +180,10 @@ def test_a_schedule_changes_the_examples_between_two_steps(documents):
     for start in (2, 4):
         landmark = records.landmarks.before(start * BATCH)
         for known in (landmark, BEGINNING):
-            part = slice(start, start + 3)
-            assert lengths(start, 3, known)[1:] == (widths[part], rows[part])
+            assert lengths(start, 3, known)[1:] == (
+                widths[start : start + 3],
+                rows[start : start + 3],
+            )
 
 
 def test_a_share_to_predict_goes_by_the_steps_too():
@@ -195,8 +191,9 @@ def test_a_share_to_predict_goes_by_the_steps_too():
     train = TrainConfig(steps=11, batch_size=4, masked_lm_prob="0.6..0.1")
     (phase,) = phases_of(data, train)
     making = Making(phase, 0, batch_size=4)
-    shares = making.masked_shares(np.arange(0, 24, 4))
-    np.testing.assert_allclose(shares, [0.6, 0.55, 0.5, 0.45, 0.4, 0.35])
+    np.testing.assert_allclose(
+        making.masked_shares(np.arange(0, 24, 4)), [0.6, 0.55, 0.5, 0.45, 0.4, 0.35]
+    )
 
 
 def test_a_share_to_predict_that_falls_does_so_step_by_step(documents):

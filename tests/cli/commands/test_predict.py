@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 import sys
 from datetime import date
 from types import SimpleNamespace
@@ -159,9 +160,13 @@ def test_predictions_of_another_model_in_the_input_stay_as_they_are():
 
 
 def test_a_column_of_second_texts_is_refused_by_a_model_of_single_ones(models, tmp_path):
+    tuned = shutil.copytree(models / "tuned", tmp_path / "tuned")
+    record = json.loads((tuned / "task.json").read_text())
+    record["columns"] |= {"text": "text", "label": "label"}
+    (tuned / "task.json").write_text(json.dumps(record))
     (tmp_path / "pairs.csv").write_text("text,reply\nit is,so\n")
     named = ("--input", tmp_path / "pairs.csv", "--pair-column", "reply")
-    assert refused("predict", models / "tuned", *named) == (
+    assert refused("predict", tuned, *named) == (
         "Error: --pair-column names a second text, of which this model learned nothing; "
         "leave it out.\n"
     )

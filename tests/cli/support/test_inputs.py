@@ -31,7 +31,7 @@ def test_rows_that_are_held_out_are_trained_on_by_no_other_key(tmp_path, capsys,
     values = dict.fromkeys(INPUT_OPTIONS) | {"wikipedia": (), "books": ()}
     values |= {"text": tuple(f"{tmp_path}/{name}" for name in named)}
     files, passed = find_given_inputs(
-        values | {"eval_text": (f"{tmp_path}/{held_out}",)}, Console()
+        values | {"eval_text": (f"{tmp_path}/{held_out}",)}, Console(quiet=False)
     )
     key, other = ("answer", "text") if held_out.endswith("answer") else ("text", "answer")
     found = {(os.path.basename(file.path), file.text_key, file.is_held_out) for file in files}
