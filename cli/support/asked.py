@@ -175,9 +175,11 @@ def take_jax(console: Console) -> None:
     from albert_tf import keep_programs
     from albert_tf.planning.cost import accelerators_shown
 
+    if is_chosen or not accelerators_shown():
+        return
     installed = {each.name for each in importlib.metadata.distributions()}
     plugins = installed & {"jax-cuda12-plugin", "jax-cuda13-plugin"}
-    if is_chosen or not plugins or not accelerators_shown():
+    if not plugins:
         return
     driver = re.search(r"\b(\d{3})\.\d", _DRIVER.read_text()) if _DRIVER.exists() else None
     if plugins == {"jax-cuda13-plugin"} and driver and int(driver[1]) < _DRIVER_OF_CUDA_13:
