@@ -307,11 +307,12 @@ MAX_COST_PER_CHARACTER = 1000
 
 _CLOSED = f"[{re.escape(CLOSING_MARKS)}]"
 # A mark, maybe a closing quote, and white space, or nothing where none is needed. Thai,
-# Lao and their neighbours have no mark; what is said ends with a space. Begins with the
-# mark itself, for speed.
+# Lao and their neighbours have no mark; what is said ends with a space. For speed it begins
+# with the mark itself, as one range beyond U+FFFF, where single ones are compared one by one.
 _SPACED, _PHRASED = ".!?;…", f"{UNMARKED}\u1000-\u109f\u1780-\u17ff"
+_MAY_END = "".join(mark for mark in SURE_ENDS if mark < "\U00010000") + "\U00010000-\U0010ffff"
 _INNER_END = re.compile(
-    rf"([{_SPACED}{SURE_ENDS}{_PHRASED}]"
+    rf"([{_SPACED}{_MAY_END}{_PHRASED}]"
     rf"(?:(?<=[{_SPACED}]){_CLOSED}?(?=\s)|(?<=[{SURE_ENDS}]){_CLOSED}?(?=\s*.)|(?<=[{_PHRASED}])(?=\s)))\s*"
 )
 
@@ -351,7 +352,7 @@ _VERSE_NUMBER = re.compile(r"\d{1,3}\s?[।॥]")
 _IN_WORD = re.compile(r"‘(?<=[^\W\d_]‘)(?=[^\W\d_])")
 _BETWEEN_LETTERS = re.compile(r"[‘’](?<=[^\W\d_].)(?=[^\W\d_])")
 # That of ’tis, and of ’n in Afrikaans.
-_BEFORE_WORD = re.compile(r"(?<=\s)’(?=[^\W\d_])")
+_BEFORE_WORD = re.compile(r"’(?<=\s’)(?=[^\W\d_])")
 _OPENER, _CLOSER = re.compile(r"‘(?<!\w‘)(?=[^\W\d_])"), re.compile(r"’(?<=\S’)(?!\w)")
 _LETTER, _MOST_UNCLOSED = "\u02bc", 0.1
 
@@ -387,7 +388,9 @@ def split_sentences(document: Document, *, language: str) -> list[list[str]]:
     missed_end = re.compile(f"(?:{missed})+{_CLOSED}*(?=.)") if missed else None
     lettered = sum(map(bool, map(_LETTER_ITEM.match, document.paragraphs)))
     are_lettered = lettered >= max(_FEWEST_LETTERED, _LEAST_LETTERED * len(document.paragraphs))
-    is_unmarked = 2 * len(_UNMARKED.findall(text)) > len(text)
+    # They have three bytes in UTF-8, which is quicker to see of a text than to count them.
+    is_unmarked = len(text.encode("utf-8", "surrogatepass")) > 2 * len(text)
+    is_unmarked = is_unmarked and 2 * len(_UNMARKED.findall(text)) > len(text)
     paragraphs = []
     for paragraph in document.paragraphs:
         sentences: list[str] = []
@@ -406,7 +409,7 @@ def split_sentences(document: Document, *, language: str) -> list[list[str]]:
         sentences = [*filter(None, sentences)]
         if item:
             sentences[:1] = [item[0] + "".join(sentences[:1])]
-        if min(map(len, sentences), default=0) <= _ITEM_CHARACTERS:
+        if len(sentences) > 1 and min(map(len, sentences)) <= _ITEM_CHARACTERS:
             for place in range(len(sentences) - 2, -1, -1):
                 two = sentences[place : place + 2]
                 is_item = _BARE_ITEM.fullmatch(two[0]) or (
@@ -432,11 +435,11 @@ def _segmented(text: str, rules: Language) -> list[str]:
         most = max(1, _MOST_UNCLOSED * (text.count(" ") + 1))
         if len(_OPENER.findall(masked)) - len(_CLOSER.findall(masked)) > most:
             masked = _OPENER.sub(_LETTER, masked)
-    found = list(sentencex.segment(rules.segmenter, masked))
-    if masked != text:
-        ends = [0, *itertools.accumulate(map(len, found))]
-        found = [text[start:end] for start, end in itertools.pairwise(ends)]
-    return found
+    found: list[str] = sentencex.segment(rules.segmenter, masked)
+    if masked is text:
+        return found
+    ends = [0, *itertools.accumulate(map(len, found))]
+    return [text[start:end] for start, end in itertools.pairwise(ends)]
 
 
 def of_clauses(text: str) -> Iterator[str]:
@@ -508,7 +511,8 @@ def split_long(sentence: str) -> list[str]:
     >>> split_long('"Come in. Sit down!" he said; so I did.')
     ['"Come in.', 'Sit down!"', 'he said;', 'so I did.']
     """
-    return _INNER_END.sub(r"\1\n", sentence.strip()).split("\n")
+    found = _INNER_END.split(sentence.strip())
+    return [*map(str.__add__, found[::2], found[1::2]), found[-1]]
 
 
 def divide(paragraphs: list[list[str]], *, maximum: int = MAX_SENTENCES) -> list[list[str]]:
