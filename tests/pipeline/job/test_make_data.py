@@ -70,13 +70,17 @@ def files(texts, model, tmp_path_factory):
     return run(texts, model, tmp_path_factory.mktemp("data") / "first")
 
 
-def test_a_data_set_holds_these_files_and_no_others(files):
+def test_a_data_set_holds_these_files_and_no_duplicate_or_name_of_this_machine(files, texts):
     shards = [f"part-0000{number}-of-00003.tfrecord" for number in range(3)]
     assert list(files) == [
         *("README.md", "eval/copy-00/part-00000-of-00001.tfrecord", "manifest.json"),
         *("shards/eval-00000.json", *(f"shards/train-0000{number}.json" for number in range(3))),
         *("spiece.model", *(f"train/copy-0{copy}/{shard}" for copy in (0, 1) for shard in shards)),
     ]
+    # Two topics have a table in common, and one of them is held out.
+    dropped = json.loads(files["manifest.json"])["dropped"]
+    assert dropped == {"document with held-out text": 1, "duplicate document": 1}
+    assert texts[0].rsplit("/", 1)[0].encode() not in files["manifest.json"]
 
 
 @pytest.fixture(scope="module")
@@ -119,12 +123,6 @@ def test_bytes_are_the_same_however_a_job_is_run(request, texts, model, tmp_path
     if settings.pop("is_shuffled", False):
         texts = random.Random(1).sample(texts, len(texts))
     assert run(texts, model, tmp_path / "d", config=config, **settings) == expected
-
-
-def test_a_shard_of_documents_that_is_lost_is_made_again(documents, texts, model, tmp_path):
-    write(documents, tmp_path / "d")
-    (tmp_path / "d/train/documents/part-00001-of-00003.tfrecord").unlink()
-    assert run(texts, model, tmp_path / "d", config=ON_THE_FLY) == documents
 
 
 PLACE = "memory://bucket/data"
@@ -218,19 +216,28 @@ def test_a_stopped_job_goes_on_from_what_is_there(files, texts, model, tmp_path,
     assert sorted(made) == [("eval", 0), ("train", 0), ("train", 1), ("train", 2)]
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["train/copy-01/part-00001-of-00003.tfrecord", "eval/copy-00/part-00000-of-00001.tfrecord"],
-)
 @pytest.mark.parametrize("damage", ["missing", "short"])
-def test_only_a_damaged_shard_is_made_again(files, texts, model, tmp_path, made, name, damage):
-    write(files, tmp_path / "d")
+@pytest.mark.parametrize(
+    ("config", "name"),
+    [
+        (CONFIG, "train/copy-01/part-00001-of-00003.tfrecord"),
+        (CONFIG, "eval/copy-00/part-00000-of-00001.tfrecord"),
+        (ON_THE_FLY, "train/documents/part-00001-of-00003.tfrecord"),
+    ],
+    ids=["a copy", "held-out examples", "documents"],
+)
+def test_only_a_damaged_shard_is_made_again(
+    request, texts, model, tmp_path, made, config, name, damage
+):
+    expected = request.getfixturevalue("files" if config is CONFIG else "documents")
+    made.clear()
+    write(expected, tmp_path / "d")
     if damage == "missing":
         (tmp_path / "d" / name).unlink()
     else:
-        (tmp_path / "d" / name).write_bytes(files[name][:-1])
-    assert run(texts, model, tmp_path / "d") == files
-    assert made == [(name.split("/")[0], int(name.split("-")[2]))]
+        (tmp_path / "d" / name).write_bytes(expected[name][:-1])
+    assert run(texts, model, tmp_path / "d", config=config) == expected
+    assert made == [(name.split("/")[0], int(name.split("part-")[1][:5]))]
 
 
 def test_only_a_damaged_remote_shard_is_made_again(files, texts, model, made, memory):
@@ -247,8 +254,14 @@ def test_a_split_whose_documents_are_gone_is_read_again(files, texts, model, tmp
     assert run(texts, model, tmp_path / "d") == files
 
 
-def test_what_a_job_of_other_settings_left_is_not_used(files, texts, model, tmp_path):
-    run(texts, model, tmp_path / "d", config=dataclasses.replace(CONFIG, seed=7))
+def test_another_seed_gives_other_records_of_the_same_text_which_nobody_else_uses(
+    files, texts, model, tmp_path
+):
+    other = run(texts, model, tmp_path / "d", config=dataclasses.replace(CONFIG, seed=7))
+    shard = "train/copy-00/part-00000-of-00003.tfrecord"
+    assert other[shard] != files[shard]
+    before, after = (json.loads(f["manifest.json"]) for f in (files, other))
+    assert before["splits"]["train"]["documents"] == after["splits"]["train"]["documents"]
     (tmp_path / "d/manifest.json").unlink()
     assert run(texts, model, tmp_path / "d") == files
 
@@ -292,20 +305,6 @@ def test_text_that_is_only_touched_is_what_it_was(files, texts, model, tmp_path)
     assert (tmp_path / "d/manifest.json").read_bytes() == files["manifest.json"]
 
 
-def test_another_seed_gives_other_records_of_the_same_text(files, texts, model, tmp_path):
-    other = run(texts, model, tmp_path / "d", config=dataclasses.replace(CONFIG, seed=7))
-    shard = "train/copy-00/part-00000-of-00003.tfrecord"
-    assert other[shard] != files[shard]
-    before, after = (json.loads(f["manifest.json"]) for f in (files, other))
-    assert before["splits"]["train"]["documents"] == after["splits"]["train"]["documents"]
-
-
-def test_an_exact_duplicate_is_counted_and_left_out(files):
-    manifest = json.loads(files["manifest.json"])
-    # Two topics have a table in common, and one of them is held out.
-    assert manifest["dropped"] == {"document with held-out text": 1, "duplicate document": 1}
-
-
 @pytest.mark.parametrize("shuffle", ["files", "engine"])
 def test_a_long_book_is_one_document_wherever_its_parts_lie(model, tmp_path, shuffle):
     paths = [tmp_path / f"{name}.txt" for name in ("one", "two", "two again")]
@@ -317,11 +316,6 @@ def test_a_long_book_is_one_document_wherever_its_parts_lie(model, tmp_path, shu
     manifest = read_manifest(tmp_path / "d")
     assert manifest.splits["train"]["documents"] == 2
     assert manifest.dropped == {"duplicate document": 1}
-
-
-def test_nothing_in_the_manifest_depends_on_the_machine(files, texts):
-    for path in texts:
-        assert path.rsplit("/", 1)[0].encode() not in files["manifest.json"]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
