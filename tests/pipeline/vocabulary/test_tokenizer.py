@@ -1,3 +1,5 @@
+import hashlib
+
 import numpy as np
 import pytest
 import sentencepiece
@@ -96,8 +98,11 @@ def test_special_pieces_in_a_text_are_text(tokenizer):
     assert not {0, 2, 3, 4} & set(ids)
 
 
-def test_a_model_is_loaded_once(model):
-    assert load_tokenizer(model) is load_tokenizer(bytes(model))
+def test_a_model_is_loaded_once_and_its_hash_and_size_are_known(model):
+    tokenizer = load_tokenizer(model)
+    assert tokenizer is load_tokenizer(bytes(model))
+    assert tokenizer.vocab_size == 2000
+    assert tokenizer.sha256 == hashlib.sha256(model).hexdigest()
 
 
 def test_a_vocabulary_is_a_folder_or_a_file(tmp_path, model):
@@ -112,12 +117,6 @@ def test_the_wordpiece_vocabulary_of_an_import_is_named(tmp_path):
         f"{tmp_path}/vocab.txt is not a SentencePiece model, or not a whole one (a WordPiece "
         "vocabulary or a text file cannot be used); copy it again, or make one with albert vocab."
     )
-
-
-def test_a_tokenizer_knows_the_hash_and_size_of_its_model(model):
-    tokenizer = load_tokenizer(model)
-    assert tokenizer.vocab_size == 2000
-    assert len(tokenizer.sha256) == 64
 
 
 def with_piece(model, text):
