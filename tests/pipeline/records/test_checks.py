@@ -118,12 +118,9 @@ def test_a_bad_padded_record_has_its_problem_named(change, expected):
     assert problem(ROW | change, PADDED) == expected
 
 
-def test_a_record_of_the_other_layout_is_refused():
+def test_a_record_of_the_other_layout_or_without_a_feature_has_that_named():
     assert problem(TEXT, PADDED) == "does not have input_mask where it belongs"
     assert problem(ROW) == "does not have masked_lm_ids where it belongs"
-
-
-def test_a_record_without_a_feature_has_that_named():
     features = {k: v for k, v in TEXT.items() if k != "masked_lm_ids"}
     assert problem(features) == "does not have masked_lm_ids where it belongs"
 
