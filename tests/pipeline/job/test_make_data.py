@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import json
 import logging
 import os
@@ -30,7 +31,7 @@ from schemas.files import json_text, read_json
 from schemas.layout import chunk_file, sidecar_file
 from schemas.manifest import read_manifest
 from tests.pipeline.job.jobs import config_of, failing, run_job
-from tests.processes import LONG, await_end_of, children_of, ended, needs_proc
+from tests.processes import await_end_of, children_of, ended, needs_proc, wait_until
 from tests.refusals import refusal
 
 CONFIG = config_of(max_seq_length=48, dupe_factor=2, num_shards=3, eval_fraction=0.3)
@@ -203,15 +204,12 @@ def test_a_stopped_job_goes_on_from_what_is_there(files, texts, model, tmp_path,
             raise AlbertError("no more")
         return note(documents, shard, **settings)
 
-    def never(*_, **__):
-        raise AssertionError("all chunks were read before")
-
-    monkeypatch.setattr(make_data, "write_shard", stop_at_the_second)
-    with pytest.raises(AlbertError, match="no more"):
-        run(texts, model, tmp_path / "d")
+    with monkeypatch.context() as patch:
+        patch.setattr(make_data, "write_shard", stop_at_the_second)
+        assert refusal(run, texts, model, tmp_path / "d") == "no more"
     assert not (tmp_path / "d/manifest.json").exists()
-    monkeypatch.setattr(make_data, "write_shard", note)
-    monkeypatch.setattr(make_data, "read_texts", never)
+    # All chunks were read before.
+    monkeypatch.delattr(make_data, "read_texts")
     assert run(texts, model, tmp_path / "d") == files
     assert sorted(made) == [("eval", 0), ("train", 0), ("train", 1), ("train", 2)]
 
@@ -333,18 +331,12 @@ def test_an_error_in_a_worker_is_one_sentence(texts, model, tmp_path, workers):
 def test_in_another_thread_it_works_and_leaves_hooks_alone(files, texts, model, tmp_path, workers):
     def hooks():
         signals = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
-        return (
-            threading.excepthook,
-            logging.root.manager.disable,
-            logging.root.level,
-            list(logging.root.handlers),
-            [signal.getsignal(number) for number in signals],
-        )
+        log = (logging.root.manager.disable, logging.root.level, list(logging.root.handlers))
+        return (threading.excepthook, *log, *map(signal.getsignal, signals))
 
     before, made = hooks(), []
-    thread = threading.Thread(
-        target=lambda: made.append(run(texts, model, tmp_path / "d", workers=workers))
-    )
+    job = functools.partial(run, texts, model, tmp_path / "d", workers=workers)
+    thread = threading.Thread(target=lambda: made.append(job()))
     thread.start()
     thread.join()
     assert made == [files]
@@ -395,23 +387,18 @@ except AlbertError as error:
 def start(texts, model, output):
     output.mkdir(exist_ok=True)
     (output.parent / "m.model").write_bytes(model)
-    return subprocess.Popen(
-        [
-            *(sys.executable, "-W", "ignore", "-c", PROGRAM),
-            *(str(output), str(output.parent / "m.model"), json.dumps(texts)),
-        ],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    given = (str(output), str(output.parent / "m.model"), json.dumps(texts))
+    command = (sys.executable, "-W", "ignore", "-c", PROGRAM, *given)
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
 def wait_for_workers(job):
-    end = time.monotonic() + LONG
-    while len(workers := children_of(job)) < 2:
+    def are_there():
         assert job.poll() is None
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    return workers
+        return len(children_of(job)) >= 2
+
+    wait_until(are_there)
+    return children_of(job)
 
 
 @needs_proc
