@@ -237,15 +237,13 @@ def test_files_that_contradict_each_other_are_refused(model, bare, tmp_path):
     path.write_bytes(bare)
     settings = {"tokenizer_class": "AlbertTokenizer", "do_lower_case": True}
     write_tokenizer(tmp_path, kinds=["NFKD", "StripAccents"], **settings)
-    said = refusal(read_external, tmp_path)
-    assert "disagree on capital letters or accents; " in said
+    assert "disagree on capital letters or accents; " in refusal(read_external, tmp_path)
 
 
 def test_tokens_that_are_found_before_the_pieces_are_refused(bare, tmp_path):
     (tmp_path / "spiece.model").write_bytes(bare)
     (tmp_path / "added_tokens.json").write_text('{"<e1>": 20}')
-    said = refusal(read_external, tmp_path)
-    assert "its tokenizer finds <e1> in a text before" in said
+    assert "its tokenizer finds <e1> in a text before" in refusal(read_external, tmp_path)
     said = refusal(read_external, tmp_path, given=tmp_path / "none", error=SettingError)
     assert "none cannot be read: No such file" in said
 
@@ -261,8 +259,7 @@ def tokenizer_with(vocab=PIECES, normalizer=None, before=None, **model):
 NOT_OURS = "is not the tokenizer.json of an ALBERT"
 HOSTILE = [
     (tokenizer_with(vocab=[["a", 10**400]]), "int too large to convert to float"),
-    (tokenizer_with(vocab=[["a", 1e300]]), NOT_OURS),
-    (tokenizer_with(vocab=[["a", float("nan")]]), NOT_OURS),
+    *((tokenizer_with(vocab=[["a", score]]), NOT_OURS) for score in (1e300, float("nan"))),
     (tokenizer_with(vocab=[[["a"], -1.0]]), NOT_OURS),
     (tokenizer_with(vocab=[]), "piece 0 must be <pad>|is not a SentencePiece model"),
     (tokenizer_with(normalizer="NFKD"), "has a normalizer that is not a list"),
