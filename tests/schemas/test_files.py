@@ -136,7 +136,7 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path):
 
 
 def test_two_attempts_at_a_file_or_a_folder_do_not_write_into_one(tmp_path):
-    path = tmp_path / "part"
+    path, target = tmp_path / "part", tmp_path / "target"
     path.write_bytes(b"old")
     with files.whole_file(path) as first:
         first.write(b"first")
@@ -144,7 +144,6 @@ def test_two_attempts_at_a_file_or_a_folder_do_not_write_into_one(tmp_path):
             second.write(b"second")
         assert path.read_bytes() == b"second"
     assert path.read_bytes() == b"first"
-    target = tmp_path / "target"
     with files.whole_folder(target) as first:
         (first / "one").touch()
         with files.whole_folder(target) as second:
@@ -164,9 +163,8 @@ def test_a_file_is_copied_whole_or_not_at_all(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", full)
-        with pytest.raises(AlbertError) as caught:
-            files.copy_whole(source, target)
-    assert str(caught.value) == f"{target} cannot be written: No space left on device."
+        said = refusal(files.copy_whole, source, target)
+    assert said == f"{target} cannot be written: No space left on device."
     assert list(target.parent.iterdir()) == []
     files.copy_whole(source, target)
     assert target.read_bytes() == b"pieces"
