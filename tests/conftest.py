@@ -32,6 +32,9 @@ console.LINE_SECONDS = math.inf
 # A shell lets its jobs in the background ignore Ctrl-C, and what they start as well.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# What a program writes is looked at, and not whether it would outlive a power cut.
+os.fsync = lambda _: None
+
 
 def pytest_make_parametrize_id(val, argname):
     """Bytes go by their argument's name: some differ each time they are made."""

@@ -5,10 +5,12 @@ A test that kills a part of a cluster which outlives a job starts one of its own
 
 import contextlib
 import os
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from tests.commands import run, write_topics
 from tests.engines import start
 from tests.engines.install import PRISM, missing_tools
 
@@ -22,6 +24,18 @@ def installed():
         if os.environ.get("ALBERT_ENGINES_REQUIRED"):
             pytest.fail(line)
         pytest.skip(line)
+
+
+def processes(word, folder):
+    """The numbers of processes of a program that work in a folder or name it."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            line = (path / "cmdline").read_bytes().decode(errors="replace")
+            place = os.readlink(path / "cwd")
+            if word in line and (f"{folder}" in line or place.startswith(f"{folder}")):
+                found.append(int(path.name))
+    return sorted(found)
 
 
 class Cluster(NamedTuple):
@@ -65,6 +79,29 @@ def flink_server(installed):
         ) as options,
     ):
         yield options
+
+
+@pytest.fixture(scope="session")
+def longer(small, tmp_path_factory):
+    """Enough text that a job is still at work when something is killed, and its vocabulary."""
+    folder = tmp_path_factory.mktemp("longer") / "text"
+    write_topics(folder, count=40)
+    return folder, small / "vocab"
+
+
+def arguments(texts, output):
+    """The command that makes data of texts with a vocabulary."""
+    text, vocab = texts
+    settings = ("--max-seq-length", 64, "--dupe-factor", 4, "--num-shards", 12)
+    return ("make-data", "--text", text, "--vocab", vocab, "--output", output, *settings)
+
+
+@pytest.fixture(scope="session")
+def made(longer, tmp_path_factory):
+    """What the default runner makes of it."""
+    folder = tmp_path_factory.mktemp("wanted") / "data"
+    run(*arguments(longer, folder), "--workers", 1)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -3,13 +3,13 @@
 import itertools
 import json
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from pipeline.job.runners import KEEP_WORKERS_MS
 from tests.commands import contents, make_data, run
 from tests.engines import start
+from tests.engines.conftest import processes
 from tests.processes import session_of, wait_until
 from tests.servers import HERE
 
@@ -97,7 +97,7 @@ def test_an_engine_writes_the_bytes_of_one_process(
         assert not [line for line in said.splitlines() if is_of_beam(line)]
         for name in ("data", "removed"):
             assert_same(output.with_name(name), expected[what].with_name(name))
-        wait_until(lambda: not processes_that_name(folder), seconds=SECONDS_TO_END)
+        wait_until(lambda: not processes("", folder), seconds=SECONDS_TO_END)
 
 
 def assert_same(output, expected):
@@ -141,19 +141,6 @@ def test_an_error_in_a_worker_is_one_sentence(small, tmp_path, name):
 
 def is_of_beam(line):
     return "WARNING" in line or "Traceback" in line or "apache_beam" in line
-
-
-def processes_that_name(folder):
-    """Command lines that are left of those that a folder's programs started."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            continue
-        if str(folder) in line:
-            found.append(line)
-    return found
 
 
 def run_there(small, output, options, *, given=None):

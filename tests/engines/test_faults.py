@@ -8,45 +8,21 @@ import shutil
 import signal
 import subprocess
 import urllib.request
-from pathlib import Path
 
 import pytest
 
-from tests.commands import run, write_topics
 from tests.engines import start
-from tests.engines.conftest import cluster
+from tests.engines.conftest import arguments, cluster, processes
 from tests.engines.test_engines import assert_same, is_of_beam
 from tests.processes import children_of, wait_until
 from tests.servers import HERE, free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("installed")]
 
-SETTINGS = ("--max-seq-length", 64, "--dupe-factor", 4, "--num-shards", 12)
 # For a machine that does much else.
 SECONDS = 400
 # A command that is interrupted ends in one or two.
 SECONDS_TO_END = 30
-
-
-@pytest.fixture(scope="module")
-def texts(small, tmp_path_factory):
-    """Enough text that a job is still at work when something is killed."""
-    folder = tmp_path_factory.mktemp("longer") / "text"
-    write_topics(folder, count=40)
-    return folder, small / "vocab"
-
-
-@pytest.fixture(scope="module")
-def expected(texts, tmp_path_factory):
-    """What the default runner makes."""
-    folder = tmp_path_factory.mktemp("wanted") / "data"
-    run(*arguments(texts, folder), "--workers", 1)
-    return folder
-
-
-def arguments(texts, output):
-    text, vocab = texts
-    return (*("make-data", "--text", text, "--vocab", vocab, "--output", output), *SETTINGS)
 
 
 class Job:
@@ -81,11 +57,11 @@ class Job:
 
 
 @pytest.fixture
-def start_job(texts, tmp_path):
+def start_job(longer, tmp_path):
     """Starts jobs, which end with the test."""
     with contextlib.ExitStack() as held:
 
-        def begin(options, given=texts):
+        def begin(options, given=longer):
             job = Job(given, tmp_path, options)
             held.callback(job.process.wait)
             held.callback(job.process.kill)
@@ -94,16 +70,23 @@ def start_job(texts, tmp_path):
         yield begin
 
 
-def processes(word, folder):
-    """The numbers of processes of a program that work in a folder or name it."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            line = (path / "cmdline").read_bytes().decode(errors="replace")
-            place = os.readlink(path / "cwd")
-            if word in line and (f"{folder}" in line or place.startswith(f"{folder}")):
-                found.append(int(path.name))
-    return sorted(found)
+@pytest.fixture
+def makes_the_bytes(made):
+    """Checks that a job succeeds, with what the default runner makes."""
+
+    def check(job):
+        code, said = job.end()
+        assert code == 0, said
+        assert_same(job.output, made)
+
+    return check
+
+
+def refusal_of(job):
+    """What is said of a job that ends with the exit code 1."""
+    code, said = job.end()
+    assert code == 1, said
+    return said
 
 
 @contextlib.contextmanager
@@ -131,15 +114,15 @@ def is_at_work(engine, folder):
 
 
 @pytest.mark.parametrize("engine", ["flink_cluster", "spark_cluster"])
-def test_a_worker_that_is_killed_costs_no_byte(request, start_job, tmp_path, expected, engine):
+def test_a_worker_that_is_killed_costs_no_byte(
+    request, start_job, tmp_path, makes_the_bytes, engine
+):
     options = request.getfixturevalue(engine).options
     with start.pool_process(tmp_path) as (there, pool):
         job = start_job((*options, *there))
         job.await_shard()
         os.kill(children_of(pool)[-1], signal.SIGKILL)
-        code, said = job.end()
-    assert code == 0, said
-    assert_same(job.output, expected)
+        makes_the_bytes(job)
 
 
 def test_a_killed_worker_of_an_engine_that_tries_once_is_named(flink_server, start_job, tmp_path):
@@ -154,36 +137,33 @@ def test_a_killed_worker_of_an_engine_that_tries_once_is_named(flink_server, sta
         )
 
 
-def test_a_task_manager_that_is_killed_costs_no_byte(start_job, pool, expected):
+def test_a_task_manager_that_is_killed_costs_no_byte(start_job, pool, makes_the_bytes):
     with cluster(start.flink_cluster) as (folder, options):
         job = start_job((*options, *pool))
         job.await_shard()
         os.kill(processes("TaskManagerRunner", folder)[-1], signal.SIGKILL)
         # As whoever watches over a cluster starts another.
         with start.task_manager(folder, "-new"):
-            code, said = job.end()
-    assert code == 0, said
-    assert_same(job.output, expected)
+            makes_the_bytes(job)
 
 
-def test_an_executor_that_is_killed_costs_no_byte(spark_cluster, start_job, pool, expected):
+def test_an_executor_that_is_killed_costs_no_byte(spark_cluster, start_job, pool, makes_the_bytes):
     # Executors are of one job: the cluster stays whole.
     folder, options = spark_cluster
     wait_until(lambda: not is_at_work("spark_cluster", folder), seconds=SECONDS)
     job = start_job((*options, *pool))
     job.await_shard()
-    executors = processes("CoarseGrainedExecutorBackend", folder)
-    os.kill(executors[-1], signal.SIGKILL)
-    code, said = job.end()
-    assert code == 0, said
-    assert_same(job.output, expected)
+    os.kill(processes("CoarseGrainedExecutorBackend", folder)[-1], signal.SIGKILL)
+    makes_the_bytes(job)
 
 
 @pytest.mark.parametrize(
     ("engine", "number", "code"),
     [("flink_cluster", signal.SIGINT, 130), ("spark_cluster", signal.SIGTERM, 143)],
 )
-def test_a_job_ends_with_its_command(request, start_job, tmp_path, expected, engine, number, code):
+def test_a_job_ends_with_its_command(
+    request, start_job, tmp_path, makes_the_bytes, engine, number, code
+):
     folder, options = request.getfixturevalue(engine)
     with start.pool_process(tmp_path) as (there, pool):
         job = start_job((*options, *there))
@@ -198,9 +178,7 @@ def test_a_job_ends_with_its_command(request, start_job, tmp_path, expected, eng
             )
         wait_until(lambda: not is_at_work(engine, folder), seconds=SECONDS)
         assert not (job.output / "manifest.json").exists()
-        code, said = start_job((*options, *there)).end()
-    assert code == 0, said
-    assert_same(job.output, expected)
+        makes_the_bytes(start_job((*options, *there)))
 
 
 def test_a_pool_that_is_killed_is_named(flink_cluster, start_job, tmp_path):
@@ -208,9 +186,7 @@ def test_a_pool_that_is_killed_is_named(flink_cluster, start_job, tmp_path):
         job = start_job((*flink_cluster.options, *there))
         job.await_shard()
         os.killpg(pool.pid, signal.SIGKILL)
-        code, said = job.end()
-    assert code == 1, said
-    assert said.startswith("Error: No workers answer at localhost:")
+        assert refusal_of(job).startswith("Error: No workers answer at localhost:")
 
 
 def test_a_worker_with_tools_of_another_version_is_refused(flink_server, start_job, tmp_path):
@@ -219,8 +195,7 @@ def test_a_worker_with_tools_of_another_version_is_refused(flink_server, start_j
     (other / "METADATA").write_text("Metadata-Version: 2.1\nVersion: 9.9\n")
     elsewhere = {"PYTHONPATH": f"{tmp_path}"}
     with start.pool_process(tmp_path, environment=elsewhere) as (there, _):
-        code, said = start_job((*flink_server, *there)).end()
-    assert code == 1, said
+        said = refusal_of(start_job((*flink_server, *there)))
     assert said.startswith("Error: A worker has sentencepiece 9.9, but the job was made")
 
 
@@ -236,8 +211,7 @@ def other_place(options, folder):
 def test_a_worker_that_does_not_see_the_output_is_refused(flink_server, start_job, tmp_path):
     before = other_place("size=9m", tmp_path / "data")
     with start.pool_process(tmp_path, before=before) as (there, _):
-        code, said = start_job((*flink_server, *there)).end()
-    assert code == 1, said
+        said = refusal_of(start_job((*flink_server, *there)))
     assert re.fullmatch(
         rf"Error: A worker on \S+ does not see the {tmp_path}/data of this command .*; "
         "give an output that every machine sees, such as s3://bucket/folder/, .*",
@@ -250,8 +224,7 @@ def test_a_full_disk_at_a_worker_is_named(flink_server, start_job, tmp_path):
     limit = ("prlimit", "--fsize=70000")
     with start.pool_process(tmp_path, before=limit) as (there, _):
         job = start_job((*flink_server, *there))
-        code, said = job.end()
-    assert code == 1, said
+        said = refusal_of(job)
     assert re.fullmatch(rf"Error: {job.output}/\S+ cannot be written: .*\.", said)
 
 
@@ -264,8 +237,7 @@ def test_a_job_server_that_is_killed_is_named(start_job, pool, tmp_path):
         job.await_shard()
         (server,) = processes("FlinkJobServerDriver", folder)
         os.kill(server, signal.SIGKILL)
-        code, said = job.end()
-    assert code == 1, said
+        said = refusal_of(job)
     assert re.fullmatch(
         r"Error: The job server localhost:\d+ has ended or cannot be reached; what is "
         "finished is kept: run the same command again.",
@@ -276,8 +248,7 @@ def test_a_job_server_that_is_killed_is_named(start_job, pool, tmp_path):
 def test_a_pool_that_is_not_there_is_named(flink_server, start_job, tmp_path):
     address = f"localhost:{free_port()}"
     there = ("--environment_type=EXTERNAL", f"--environment_config={address}")
-    code, said = start_job((*flink_server, *there)).end()
-    assert code == 1, said
+    said = refusal_of(start_job((*flink_server, *there)))
     assert said.startswith(f"Error: No workers answer at {address}; start albert ")
 
 

@@ -109,17 +109,15 @@ def test_a_folder_appears_when_all_of_it_is_written(tmp_path):
 
 
 def test_a_folder_that_fails_leaves_what_was_there(tmp_path):
-    (tmp_path / "target").mkdir()
-    (tmp_path / "target" / "old").touch()
+    files.write_text(tmp_path / "target/old", "")
     with pytest.raises(RuntimeError, match="midway"):
         write_half(tmp_path / "target")
     assert contents(tmp_path) == ["target/old"]
-    assert list(tmp_path.iterdir()) == [tmp_path / "target"]
+    assert names_in(tmp_path) == ["target"]
 
 
-def test_a_link_stays_one_and_its_folder_is_replaced(tmp_path):
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "old").touch()
+def test_a_link_stays_one_and_its_folder_is_replaced_and_only_the_link_removed(tmp_path):
+    files.write_text(tmp_path / "elsewhere/old", "")
     link = tmp_path / "link"
     link.symlink_to("elsewhere")
     with files.whole_folder(link) as folder:
@@ -127,13 +125,8 @@ def test_a_link_stays_one_and_its_folder_is_replaced(tmp_path):
     assert link.readlink() == Path("elsewhere")
     assert names_in(tmp_path / "elsewhere") == ["new"]
     assert names_in(tmp_path) == ["elsewhere", "link"]
-
-
-def test_of_a_link_only_the_link_is_removed(tmp_path):
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "link").symlink_to("elsewhere")
-    files.remove(tmp_path / "link")
-    assert names_in(tmp_path) == ["elsewhere"]
+    files.remove(link)
+    assert contents(tmp_path) == ["elsewhere/new"]
 
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path):
@@ -143,7 +136,7 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path):
 
 
 def test_two_attempts_at_a_file_or_a_folder_do_not_write_into_one(tmp_path):
-    path = tmp_path / "part"
+    path, target = tmp_path / "part", tmp_path / "target"
     path.write_bytes(b"old")
     with files.whole_file(path) as first:
         first.write(b"first")
@@ -151,7 +144,6 @@ def test_two_attempts_at_a_file_or_a_folder_do_not_write_into_one(tmp_path):
             second.write(b"second")
         assert path.read_bytes() == b"second"
     assert path.read_bytes() == b"first"
-    target = tmp_path / "target"
     with files.whole_folder(target) as first:
         (first / "one").touch()
         with files.whole_folder(target) as second:
@@ -171,9 +163,8 @@ def test_a_file_is_copied_whole_or_not_at_all(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", full)
-        with pytest.raises(AlbertError) as caught:
-            files.copy_whole(source, target)
-    assert str(caught.value) == f"{target} cannot be written: No space left on device."
+        said = refusal(files.copy_whole, source, target)
+    assert said == f"{target} cannot be written: No space left on device."
     assert list(target.parent.iterdir()) == []
     files.copy_whole(source, target)
     assert target.read_bytes() == b"pieces"
@@ -197,17 +188,12 @@ def test_json_is_indented_in_the_order_given_and_in_plain_letters():
     )
 
 
-def test_line_ends_are_the_same_everywhere(tmp_path):
-    files.write_text(tmp_path / "file.txt", "a\nb\n")
-    assert (tmp_path / "file.txt").read_bytes() == b"a\nb\n"
-
-
-def test_a_text_that_cannot_be_written_leaves_the_old_file(tmp_path):
+def test_line_ends_are_the_same_everywhere_and_what_cannot_be_written_leaves_the_old_file(tmp_path):
     path = tmp_path / "file.txt"
-    files.write_text(path, "old")
+    files.write_text(path, "a\nb\n")
     with pytest.raises(UnicodeEncodeError):
         files.write_text(path, "half \ud800")
-    assert path.read_text() == "old"
+    assert path.read_bytes() == b"a\nb\n"
 
 
 NO_JSON = "is not valid JSON: "
@@ -268,24 +254,20 @@ def test_more_values_than_any_file_of_this_program_has_take_no_memory(tmp_path, 
     )
 
 
-def killed_while_writing(folder):
-    """The halves that a process leaves beside a folder when it is killed."""
-    code = (
-        "import os, pathlib, sys\n"
-        "from schemas.files import whole_folder\n"
-        "with whole_folder(pathlib.Path(sys.argv[1])) as half:\n"
-        "    (half / 'new').write_text('half')\n"
-        "    os.kill(os.getpid(), 9)\n"
-    )
-    run_python(code, folder)
-    return [path for path in folder.parent.iterdir() if path != folder]
+KILLED_IN_A_FOLDER = """
+import os, pathlib, sys
+from schemas.files import whole_folder
+with whole_folder(pathlib.Path(sys.argv[1])) as half:
+    (half / "new").write_text("half")
+    os.kill(os.getpid(), 9)
+"""
 
 
 def test_a_killed_writer_takes_nothing_away_and_leaves_nothing_for_ever(tmp_path):
     folder = tmp_path / "export"
-    folder.mkdir()
-    (folder / "old").write_text("old")
-    assert len(killed_while_writing(folder)) == 1
+    files.write_text(folder / "old", "old")
+    run_python(KILLED_IN_A_FOLDER, folder)
+    assert len(names_in(tmp_path)) == 2
     assert contents(folder) == ["old"]
     with files.whole_folder(folder) as whole:
         (whole / "new").write_text("new")
@@ -303,16 +285,9 @@ def test_a_folder_is_replaced_whole(tmp_path, monkeypatch, can_exchange):
 
 
 def test_a_folder_that_was_taken_away_is_put_back(tmp_path):
-    before = tmp_path / f"export{files.TEMPORARY}{'0' * 32}-before"
-    before.mkdir()
-    (before / "old").write_text("old")
-
-    def stopped():
-        with files.whole_folder(tmp_path / "export"):
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        stopped()
+    files.write_text(tmp_path / f"export{files.TEMPORARY}{'0' * 32}-before/old", "old")
+    with pytest.raises(RuntimeError, match="midway"):
+        write_half(tmp_path / "export")
     assert contents(tmp_path) == ["export/old"]
 
 

@@ -1,5 +1,6 @@
 import contextlib
 import dataclasses
+import functools
 import json
 import os
 from pathlib import Path
@@ -25,18 +26,8 @@ def dataset(tmp_path):
     return tmp_path
 
 
-def change(dataset, **changes):
-    """Change keys of the manifest; None removes one."""
-    values = read_json(dataset / "manifest.json") | changes
-    values = {key: value for key, value in values.items() if value is not None}
-    write_json(dataset / "manifest.json", values)
-
-
-def test_a_manifest_is_read_back_as_it_was(dataset):
+def test_a_manifest_is_written_as_it_always_was_and_read_back_as_it_was(dataset):
     assert read_manifest(dataset) == MANIFEST
-
-
-def test_a_manifest_is_written_as_it_always_was():
     # One that says nothing of near-copies has them.
     assert MANIFEST.config.near_duplicates == "keep"
     assert MANIFEST.num_examples("train") == 9
@@ -45,18 +36,13 @@ def test_a_manifest_is_written_as_it_always_was():
 
 def of_documents(**changes):
     """The manifest of the same data set with examples on the fly, and its changes."""
-    documents = tuple(
-        dataclasses.replace(
-            shard, name=shard.name.replace("copy-00", "documents"), bytes=2 * shard.examples
-        )
-        for shard in MANIFEST.shard_files("train", 0)
-    )
+    documents = []
+    for shard in MANIFEST.shard_files("train", 0):
+        name = shard.name.replace("copy-00", "documents")
+        documents.append(dataclasses.replace(shard, name=name, bytes=2 * shard.examples))
     train = MANIFEST.splits["train"] | {"copies": MANIFEST.splits["train"]["copies"][:1]}
-    given = {
-        "config": dataclasses.replace(MANIFEST.config, examples="on-the-fly"),
-        "splits": MANIFEST.splits | {"train": train},
-        "shards": documents,
-    }
+    given = {"splits": MANIFEST.splits | {"train": train}, "shards": tuple(documents)}
+    given["config"] = dataclasses.replace(MANIFEST.config, examples="on-the-fly")
     return with_fingerprint(dataclasses.replace(MANIFEST, **given | changes))
 
 
@@ -104,21 +90,25 @@ def test_the_files_of_a_copy_are_found_by_split_and_copy():
     assert [MANIFEST.num_copies(split) for split in ("train", "eval", "test")] == [2, 0, 0]
 
 
-def test_another_format_version_is_refused(dataset):
-    change(dataset, format_version=2)
-    assert refusal(read_manifest, dataset) == (
-        f"{dataset}/manifest.json has format version 2 and this program reads 1; "
-        "make the data again with this version."
-    )
+OTHER = "describes no data set of albert make-data; give the folder of one."
 
 
-@pytest.mark.parametrize("other", [None, "albert-vocabulary"])
-def test_the_manifest_of_something_else_is_refused(dataset, other):
-    change(dataset, format=other)
-    assert refusal(read_manifest, dataset) == (
-        f"{dataset}/manifest.json describes no data set of albert make-data; give the "
-        "folder of one."
-    )
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"format_version": 2},
+            "has format version 2 and this program reads 1; make the data again with this version.",
+        ),
+        ({"format": None}, OTHER),
+        ({"format": "albert-vocabulary"}, OTHER),
+    ],
+)
+def test_the_manifest_of_another_version_or_of_something_else_is_refused(tmp_path, changes, said):
+    values = MANIFEST.to_dict() | changes
+    values = {key: value for key, value in values.items() if value is not None}
+    write_json(tmp_path / "manifest.json", values)
+    assert refusal(read_manifest, tmp_path) == f"{tmp_path}/manifest.json {said}"
 
 
 def test_a_manifest_that_is_not_a_file_is_not_waited_for(tmp_path):
@@ -134,30 +124,28 @@ def test_the_copy_in_a_run_has_another_remedy():
     )
 
 
+class Nothing:
+    """What stands where a key is left out."""
+
+    def __repr__(self):
+        return "left out"
+
+
 def put(*place, to):
-    """An edit: another value at a place of the JSON object."""
+    """An edit: another value at a place of the JSON object, or none."""
 
     def edit(values):
         for key in place[:-1]:
             values = values[key]
         values[place[-1]] = to
+        if isinstance(to, Nothing):
+            del values[place[-1]]
 
     edit.__name__ = f"{'.'.join(map(str, place))}={to!r:.20}"
     return edit
 
 
-def leave_out(*place):
-    """An edit: a key that is not there."""
-
-    def edit(values):
-        for key in place[:-1]:
-            values = values[key]
-        del values[place[-1]]
-
-    edit.__name__ = f"without {'.'.join(map(str, place))}"
-    return edit
-
-
+leave_out = functools.partial(put, to=Nothing())
 COPY = ("splits", "train", "copies", 0)
 NAME = "train/copy-00/part-00000-of-00002.tfrecord"
 NO_FILE = "shards has a file of no copy"

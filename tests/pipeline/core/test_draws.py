@@ -19,21 +19,12 @@ def test_the_draws_of_a_key_are_the_splitmix64_stream_seeded_with_it():
 
 
 @given(st.lists(st.tuples(uint64, counters), min_size=1))
-def test_draws_are_draw_for_each_key_and_counter(pairs):
-    keys, steps = zip(*pairs, strict=True)
-    assert draws(np.array(keys, np.uint64), np.array(steps)).tolist() == [
-        draw(key, step) for key, step in pairs
-    ]
-
-
-@given(st.lists(uint64, min_size=1), st.lists(counters, min_size=1))
-def test_draws_take_one_counter_for_all_keys_and_one_key_for_all_counters(keys, steps):
-    assert draws(np.array(keys, np.uint64), steps[0]).tolist() == [
-        draw(key, steps[0]) for key in keys
-    ]
-    assert draws(np.array(keys[:1], np.uint64), np.array(steps)).tolist() == [
-        draw(keys[0], step) for step in steps
-    ]
+def test_draws_are_draw_for_each_key_and_counter_or_one_for_all(pairs):
+    keys, steps = (np.array(each, np.uint64) for each in zip(*pairs, strict=True))
+    steps, (key, step) = steps.astype(np.int64), pairs[0]
+    assert draws(keys, steps).tolist() == [draw(key, step) for key, step in pairs]
+    assert draws(keys, step).tolist() == [draw(each, step) for each, _ in pairs]
+    assert draws(keys[:1], steps).tolist() == [draw(key, each) for _, each in pairs]
 
 
 @given(uint64)
@@ -43,17 +34,8 @@ def test_the_key_of_a_purpose_is_the_draw_of_its_number(key):
 
 def test_the_numbers_of_the_purposes_never_change():
     assert PURPOSES == {
-        "target": 1,
-        "split": 2,
-        "swap": 3,
-        "rank": 4,
-        "ngram": 5,
-        "place": 6,
-        "search": 7,
-        "replace": 8,
-        "token": 9,
-        "other document": 10,
-        "other sentence": 11,
+        **{"target": 1, "split": 2, "swap": 3, "rank": 4, "ngram": 5, "place": 6, "search": 7},
+        **{"replace": 8, "token": 9, "other document": 10, "other sentence": 11},
     }
 
 
@@ -61,9 +43,6 @@ def test_a_hash_key_is_the_blake2b_of_its_parts_behind_their_lengths():
     data = b"\x04\0\0\0\0\0\0\0seed\x02\0\0\0\0\0\0\0id"
     digest = hashlib.blake2b(data, digest_size=8).digest()
     assert hash_key(b"seed", b"id") == int.from_bytes(digest, "little")
-
-
-def test_a_hash_key_knows_where_one_part_ends_and_the_next_begins():
     assert hash_key(b"ab", b"c") != hash_key(b"a", b"bc")
 
 

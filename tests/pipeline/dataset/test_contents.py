@@ -7,6 +7,8 @@ import re
 import shutil
 from pathlib import Path
 
+import pytest
+
 from cli.support import console
 from pipeline.dataset.manifest import verify
 from pipeline.records.tfrecord import RecordWriter, read_frames
@@ -15,34 +17,36 @@ from tests.commands import attempt, refused, run
 from tests.manifests import edit_manifest
 
 
+@pytest.fixture
+def data(small, tmp_path):
+    """A data set of its own."""
+    return shutil.copytree(small / "data", tmp_path / "data")
+
+
 def problems(data: Path) -> list[str]:
     return list(verify(data, read_manifest(data)))
 
 
-def test_a_file_of_another_size_is_not_hashed(small, tmp_path):
+def test_a_file_of_another_size_is_not_hashed(data):
     """One of a terabyte of nothing would take an hour."""
-    shutil.copytree(small / "data", tmp_path / "d")
-    shard = next(s for s in read_manifest(tmp_path / "d").shards if s.examples)
-    os.truncate(tmp_path / "d" / shard.name, 1 << 40)
-    found = problems(tmp_path / "d")
-    assert found[0] == f"{shard.name} is not the file that the manifest describes."
+    shard = next(s for s in read_manifest(data).shards if s.examples)
+    os.truncate(data / shard.name, 1 << 40)
+    assert problems(data)[0] == f"{shard.name} is not the file that the manifest describes."
 
 
-def test_every_kind_of_damage_to_the_files_is_found(small, tmp_path):
-    shutil.copytree(small / "data", tmp_path / "d")
-    shards = [s for s in read_manifest(tmp_path / "d").shards if s.examples > 2]
-    first, second, third, fourth = shards[:4]
-    data = bytearray((tmp_path / "d" / first.name).read_bytes())
-    data[40] ^= 1
-    (tmp_path / "d" / first.name).write_bytes(data)
-    (tmp_path / "d" / second.name).unlink()
-    cut = (tmp_path / "d" / third.name).read_bytes()[:-5]
-    (tmp_path / "d" / third.name).write_bytes(cut)
-    with (tmp_path / "d" / fourth.name).open("ab") as file:
+def test_every_kind_of_damage_to_the_files_is_found(data):
+    first, second, third, fourth = [s for s in read_manifest(data).shards if s.examples > 2][:4]
+    content = bytearray((data / first.name).read_bytes())
+    content[40] ^= 1
+    (data / first.name).write_bytes(content)
+    (data / second.name).unlink()
+    cut = (data / third.name).read_bytes()[:-5]
+    (data / third.name).write_bytes(cut)
+    with (data / fourth.name).open("ab") as file:
         RecordWriter(file).write([b"one more"])
-    (tmp_path / "d/spiece.model").write_bytes(b"")
+    (data / "spiece.model").write_bytes(b"")
     last = [frame.offset for frame in read_frames(io.BytesIO(cut))][-1]
-    assert problems(tmp_path / "d") == [
+    assert problems(data) == [
         "spiece.model is not the vocabulary that the data was made with; put that one back.",
         f"{first.name} is not the file that the manifest describes.",
         f"{first.name}: record 0, at byte 0, does not match its checksum.",
@@ -64,8 +68,7 @@ def test_progress_reaches_the_bytes_of_all_shards(small):
     assert seen[-1] == sum(shard.bytes for shard in manifest.shards)
 
 
-def test_tokens_that_the_manifest_counts_otherwise_are_found(small, tmp_path):
-    data = shutil.copytree(small / "data", tmp_path / "data")
+def test_tokens_that_the_manifest_counts_otherwise_are_found(data):
     said = read_manifest(data).splits["train"]["copies"][1]
     edit_manifest(
         data / "manifest.json",
@@ -77,8 +80,7 @@ def test_tokens_that_the_manifest_counts_otherwise_are_found(small, tmp_path):
     ]
 
 
-def test_a_vocabulary_of_another_size_than_the_manifest_says_is_found(small, tmp_path):
-    data = shutil.copytree(small / "data", tmp_path / "data")
+def test_a_vocabulary_of_another_size_than_the_manifest_says_is_found(data, tmp_path):
     edit_manifest(data / "manifest.json", lambda values: values["vocabulary"].update(size=500))
     problem = "spiece.model has 400 pieces, and manifest.json says 500."
     assert problems(data) == [problem]
@@ -86,8 +88,7 @@ def test_a_vocabulary_of_another_size_than_the_manifest_says_is_found(small, tmp
         assert attempt(*command) == (1, f"Error: {data} is damaged: {problem}\n")
 
 
-def test_a_file_that_is_not_a_vocabulary_is_one_sentence(small, tmp_path):
-    data = shutil.copytree(small / "data", tmp_path / "data")
+def test_a_file_that_is_not_a_vocabulary_is_one_sentence(data):
     (data / "spiece.model").write_bytes(b"x")
     sha256 = hashlib.sha256(b"x").hexdigest()
     edit_manifest(data / "manifest.json", lambda values: values["vocabulary"].update(sha256=sha256))
@@ -155,11 +156,10 @@ def test_every_kind_of_damage_to_documents_is_found(documents, tmp_path):
     assert found[5] == f"{third.name} is missing."
 
 
-def test_inspect_of_a_damaged_data_set_fails(small, tmp_path):
-    shutil.copytree(small / "data", tmp_path / "d")
-    name = read_manifest(tmp_path / "d").shards[-1].name
-    (tmp_path / "d" / name).unlink()
-    said = refused("inspect", tmp_path / "d", "--verify", code=1)
+def test_inspect_of_a_damaged_data_set_fails(data):
+    name = read_manifest(data).shards[-1].name
+    (data / name).unlink()
+    said = refused("inspect", data, "--verify", code=1)
     assert said.endswith(
-        f"{name} is missing.\nError: {tmp_path}/d is damaged; make it again with --overwrite.\n"
+        f"{name} is missing.\nError: {data} is damaged; make it again with --overwrite.\n"
     )

@@ -1,6 +1,6 @@
 """A data set on storage, copied to this machine where it is read."""
 
-from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -76,10 +76,7 @@ def test_verification_removes_what_is_damaged_from_a_copy(stored, small, tmp_pat
 
 
 def test_a_copy_that_does_not_fit_is_refused(stored, tmp_path, monkeypatch):
-    class Usage:
-        free = 1000
-
-    monkeypatch.setattr("shutil.disk_usage", lambda _: Usage)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1000))
     said = refusal(prepare_copy, PLACE, cache=tmp_path, choose=all_files)
     assert "where 1 kB of disk is free; set XDG_CACHE_HOME to a folder" in said
 
@@ -99,6 +96,5 @@ def test_inspect_shows_a_data_set_on_storage_from_a_part_of_it(stored, small, tm
 
 
 def test_a_report_takes_a_data_set_on_storage(stored, tmp_path):
-    output = tmp_path / "report.html"
-    run("report", PLACE, "--output", output)
-    assert "data-" in Path(output).read_text(encoding="utf-8")
+    run("report", PLACE, "--output", tmp_path / "report.html")
+    assert "data-" in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -29,15 +29,11 @@ def test_shards_are_numbered_train_first_and_the_held_out_split_has_one_copy():
 
 
 @given(ids)
-def test_without_an_eval_fraction_nothing_is_held_out(document_id):
+def test_every_document_has_a_shard_and_without_an_eval_fraction_none_is_held_out(document_id):
+    assert PLAN.shard_of(document_id) in PLAN.shard_numbers()
     plan = plan_shards(DataConfig(num_shards=3, eval_fraction=0.0).resolved(input_bytes=0))
     assert plan.eval_shards == 0
     assert plan.shard(plan.shard_of(document_id)).split == "train"
-
-
-@given(ids)
-def test_every_document_has_a_shard(document_id):
-    assert PLAN.shard_of(document_id) in PLAN.shard_numbers()
 
 
 @given(st.binary(min_size=8, max_size=8), st.lists(st.binary(min_size=8, max_size=8)))

@@ -24,13 +24,14 @@ def manifest(small):
     return read_manifest(small / "data")
 
 
-def plot(manifest, title):
-    (found,) = (p for p in plots(manifest, SAMPLE) if p.title == title)
-    return found
+BOOK = {"kind": "books", "format": "book", "language": "en", "bytes": 1_500_000}
+DUMP = {"kind": "wikipedia", "format": "mediawiki", "language": "lv", "bytes": 2_000_000}
 
 
-def with_statistics(manifest, **changes):
-    return dataclasses.replace(manifest, statistics=manifest.statistics | changes)
+def changed(manifest, *, statistics=(), **changes):
+    return dataclasses.replace(
+        manifest, statistics=manifest.statistics | dict(statistics), **changes
+    )
 
 
 def test_the_facts_are_those_of_the_manifest(small, manifest):
@@ -46,31 +47,45 @@ def test_the_facts_are_those_of_the_manifest(small, manifest):
 
 
 @pytest.mark.parametrize(
-    ("title", "statistics", "labels", "values", "wanted"),
+    ("title", "changes", "labels", "values", "wanted"),
     [
         (
             "Length of the examples",
             # The last lengths end where examples must.
-            {"length_histogram": {"0-31": 7, "32-63": 5}},
+            {"statistics": {"length_histogram": {"0-31": 7, "32-63": 5}}},
             *(("0–31", "32"), (7, 5), None),
         ),
         (
-            *("Words masked together", {"ngram_shares": {"1": 0.5, "3": 0.5}}),
+            *("Words masked together", {"statistics": {"ngram_shares": {"1": 0.5, "3": 0.5}}}),
             *(("1", "2", "3"), (0.5, 0.0, 0.5), (6 / 11, 3 / 11, 2 / 11)),
         ),
         (
             "What is at masked places",
-            {"mask_token_share": 0.7, "kept_share": 0.2, "random_share": 0.1},
+            {"statistics": {"mask_token_share": 0.7, "kept_share": 0.2, "random_share": 0.1}},
             *(("[MASK]", "kept", "another"), (0.7, 0.2, 0.1), (0.8, 0.1, 0.1)),
         ),
         (
-            *("Label of the sentence task", {"label_1_share": 0.25}),
+            *("Label of the sentence task", {"statistics": {"label_1_share": 0.25}}),
             *(("in order", "swapped"), (0.75, 0.25), (0.5, 0.5)),
+        ),
+        ("Masked tokens in an example", {}, ("0", "1", "2"), (1, 2, 1), None),
+        # Sources are added up by how they are read.
+        (
+            *("Sources", {"inputs": (BOOK, DUMP, BOOK)}),
+            ("books: book (en), 2 files", "wikipedia: mediawiki (lv), 1 file"),
+            *((3.0, 2.0), None),
+        ),
+        # The most frequent reason first.
+        (
+            *("Left out, by reason", {"dropped": {"no text": 2, "redirect": 30}}),
+            *(("redirect", "no text"), (30, 2), None),
         ),
     ],
 )
-def test_statistics_stand_beside_those_wanted(manifest, title, statistics, labels, values, wanted):
-    shown = plot(with_statistics(manifest, **statistics), title)
+def test_a_plot_shows_what_is_there_beside_what_is_wanted(
+    manifest, title, changes, labels, values, wanted
+):
+    (shown,) = (p for p in plots(changed(manifest, **changes), SAMPLE) if p.title == title)
     assert (shown.labels, shown.values) == (labels, values)
     assert not wanted or shown.wanted == pytest.approx(wanted)
 
@@ -80,38 +95,15 @@ def test_statistics_stand_beside_those_wanted(manifest, title, statistics, label
 )
 def test_labels_are_named_by_the_sentence_task(manifest, task, labels):
     config = dataclasses.replace(manifest.config, sentence_task=task)
-    shown = plots(dataclasses.replace(manifest, config=config), SAMPLE)
+    shown = plots(changed(manifest, config=config), SAMPLE)
     assert [p.labels for p in shown if p.title == "Label of the sentence task"] == labels
-
-
-def test_masked_pieces_are_counted_by_example(manifest):
-    masked = plot(manifest, "Masked tokens in an example")
-    assert (masked.labels, masked.values) == (("0", "1", "2"), (1, 2, 1))
 
 
 def test_many_numbers_of_masked_pieces_are_put_in_classes(manifest):
     sample = [{"input_ids": [], "masked_lm_positions": range(n)} for n in (0, 1, 2, 76, 77)]
     masked = next(p for p in plots(manifest, sample) if p.title == "Masked tokens in an example")
-    assert len(masked.labels) == 39
-    assert (masked.labels[0], masked.values[0]) == ("0–1", 2)
-    assert (masked.labels[1], masked.values[1]) == ("2–3", 1)
-    assert (masked.labels[-1], masked.values[-1]) == ("76–77", 2)
-
-
-def test_sources_are_added_up_by_how_they_are_read(manifest):
-    book = {"kind": "books", "format": "book", "language": "en", "bytes": 1_500_000}
-    dump = {"kind": "wikipedia", "format": "mediawiki", "language": "lv"}
-    inputs = (book, dump | {"bytes": 2_000_000}, book)
-    sources = plot(dataclasses.replace(manifest, inputs=inputs), "Sources")
-    assert sources.labels == ("books: book (en), 2 files", "wikipedia: mediawiki (lv), 1 file")
-    assert sources.values == (3.0, 2.0)
-
-
-def test_what_is_left_out_is_ranked(manifest):
-    dropped = {"no text": 2, "redirect": 30}
-    left_out = plot(dataclasses.replace(manifest, dropped=dropped), "Left out, by reason")
-    assert left_out.labels == ("redirect", "no text")
-    assert left_out.values == (30, 2)
+    assert masked.labels == tuple(f"{n}–{n + 1}" for n in range(0, 78, 2))
+    assert masked.values == (2, 1, *36 * [0], 2)
 
 
 def test_many_inputs_are_added_up_from_the_smallest(small, tmp_path, manifest):
@@ -137,6 +129,5 @@ def test_the_examples_are_the_first_records(small, manifest):
 
 def test_a_report_claims_that_all_is_there_only_where_it_is(manifest):
     claim = "Nothing of the text was left out."
-    for dropped, changed, is_claimed in (({}, {}, True), ({"x": 1}, {}, False)):
-        described = dataclasses.replace(manifest, dropped=dropped, changed=changed)
-        assert (claim in notes(described)) == is_claimed
+    for dropped, is_claimed in (({}, True), ({"x": 1}, False)):
+        assert (claim in notes(changed(manifest, dropped=dropped, changed={}))) == is_claimed

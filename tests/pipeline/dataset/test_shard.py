@@ -169,24 +169,22 @@ def test_what_does_not_follow_is_text_of_another_document(documents, config, tok
                 assert any(text in other for other in others)
 
 
-def test_of_next_sentence_pairs_half_do_not_follow(topics, tokenizer):
-    config = DataConfig(max_seq_length=64, sentence_task="nsp").resolved(input_bytes=0)
-    _, copies = copies_of(topics, tokenizer=tokenizer, config=config, copies=5)
-    labels = [row["next_sentence_labels"] for _, rows, _ in copies for row in rows]
-    assert np.mean(labels) == pytest.approx(0.5, abs=0.01)
+def config_of(task):
+    return DataConfig(max_seq_length=64, sentence_task=task).resolved(input_bytes=0)
 
 
-def test_where_there_is_no_other_document_every_pair_follows(topics, tokenizer):
-    config = DataConfig(max_seq_length=64, sentence_task="nsp").resolved(input_bytes=0)
-    _, ((_, rows, _),) = copies_of(topics[:1], tokenizer=tokenizer, config=config, copies=1)
-    assert {tuple(row["next_sentence_labels"]) for row in rows} == {(0,)}
+def test_of_next_sentence_pairs_half_do_not_follow_if_there_is_another_document(topics, tokenizer):
+    for documents, copies, share in ((topics, 5, pytest.approx(0.5, abs=0.01)), (topics[:1], 1, 0)):
+        given = {"tokenizer": tokenizer, "config": config_of("nsp"), "copies": copies}
+        _, made = copies_of(documents, **given)
+        labels = [row["next_sentence_labels"] for _, rows, _ in made for row in rows]
+        assert np.mean(labels) == share
 
 
 @pytest.mark.parametrize("task", ["sop", "nsp", "none"])
 def test_a_document_ends_once_in_each_copy(task, topics, tokenizer):
-    config = DataConfig(max_seq_length=64, sentence_task=task).resolved(input_bytes=0)
-    pieces = tokens_of(topics, tokenizer, config=config)
-    (sequences,) = pack_copies(pieces, copies=range(1), config=config)
+    pieces = tokens_of(topics, tokenizer, config=config_of(task))
+    (sequences,) = pack_copies(pieces, copies=range(1), config=config_of(task))
     assert sequences.is_end.sum() == len(set(topics))
 
 
@@ -225,16 +223,10 @@ def test_neither_order_nor_duplicates_of_documents_show(documents, data, tokeniz
 def test_parts_of_one_document_in_any_shards_are_counted_as_one(tokenizer, tmp_path):
     parts = [ShardDocument(bytes(15) + bytes([n]), f"It is number {n}.", n == 0) for n in range(3)]
     (other,) = [document("The statement is evaluated.")]
-    first, second = (
-        files_of(
-            documents,
-            tmp_path,
-            tokenizer=tokenizer,
-            shard=Shard(split="train", index=index, num_shards=2, copies=1),
-        )[0]
-        for index, documents in enumerate(([parts[1], other], [parts[0], parts[2]]))
-    )
-    assert (first["documents"], second["documents"]) == (1, 1)
+    for index, documents in enumerate(([parts[1], other], [parts[0], parts[2]])):
+        shard = Shard(split="train", index=index, num_shards=2, copies=1)
+        sidecar, _ = files_of(documents, tmp_path, tokenizer=tokenizer, shard=shard)
+        assert sidecar["documents"] == 1
 
 
 def test_a_long_document_given_twice_is_one_duplicate():
@@ -271,34 +263,19 @@ def test_a_document_gives_the_same_rows_in_any_company(tokenizer, topics, tmp_pa
     assert [record for record in together if record in set(alone)] == alone
 
 
-def test_the_copies_of_a_shard_differ(tokenizer, topics, tmp_path):
-    shard = Shard(split="train", index=0, num_shards=1, copies=2)
-    _, (first, second) = files_of(topics[:5], tmp_path, tokenizer=tokenizer, shard=shard)
-    assert first != second
-
-
 def test_a_sidecar_describes_its_shard(tokenizer, tmp_path):
     text = "The statement is evaluated.\nThen it ends."
     documents = [document(each) for each in (text, text, "the", "\n\u0301\n")]
     shard = Shard(split="eval", index=1, num_shards=3, copies=1)
     config = DataConfig(max_seq_length=64, short_seq_prob=0.0).resolved(input_bytes=0)
-    sidecar, (content,) = files_of(
-        documents, tmp_path, tokenizer=tokenizer, config=config, shard=shard
-    )
+    settings = {"tokenizer": tokenizer, "config": config, "shard": shard}
+    sidecar, (content,) = files_of(documents, tmp_path, **settings)
     (counts,) = sidecar.pop("copies")
+    file = {"name": "eval/copy-00/part-00001-of-00003.tfrecord", "examples": 1}
+    file |= {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     assert sidecar == {
-        "split": "eval",
-        "shard": 1,
-        "documents": 1,
+        **{"split": "eval", "shard": 1, "documents": 1, "files": [file]},
         "dropped": {"duplicate document": 1, "document without text": 1, "document of one word": 1},
-        "files": [
-            {
-                "name": "eval/copy-00/part-00001-of-00003.tfrecord",
-                "examples": 1,
-                "bytes": len(content),
-                "sha256": hashlib.sha256(content).hexdigest(),
-            }
-        ],
     }
     assert counts["totals"]["examples"] == counts["totals"]["document_ends"] == 1
 
@@ -306,20 +283,11 @@ def test_a_sidecar_describes_its_shard(tokenizer, tmp_path):
 def test_a_shard_without_documents_has_empty_files(tokenizer, tmp_path):
     sidecar, files = files_of([], tmp_path, tokenizer=tokenizer)
     assert files == [b"", b""]
+    names = [f"train/copy-0{copy}/part-00000-of-00001.tfrecord" for copy in (0, 1)]
+    nothing = {"examples": 0, "bytes": 0, "sha256": hashlib.sha256(b"").hexdigest()}
     assert sidecar == {
-        "split": "train",
-        "shard": 0,
-        "documents": 0,
-        "dropped": {},
-        "files": [
-            {
-                "name": f"train/copy-0{copy}/part-00000-of-00001.tfrecord",
-                "examples": 0,
-                "bytes": 0,
-                "sha256": hashlib.sha256(b"").hexdigest(),
-            }
-            for copy in (0, 1)
-        ],
+        **{"split": "train", "shard": 0, "documents": 0, "dropped": {}},
+        "files": [{"name": name} | nothing for name in names],
         "copies": [{"totals": {}, "spans": {}, "lengths": {}}] * 2,
     }
 
@@ -346,78 +314,57 @@ def corpus(topics, tokenizer, tmp_path_factory):
     rows = tf.io.parse_example(records, ragged | labels)
     starts = rows["input_ids"].row_starts().numpy()
     owners = rows["masked_lm_positions"].value_rowids().numpy()
-    return {
-        "counts": counts,
-        "ids": rows["input_ids"].flat_values.numpy(),
-        "starts": starts,
-        "masked": starts[owners] + rows["masked_lm_positions"].flat_values.numpy(),
-        "originals": rows["masked_lm_ids"].flat_values.numpy(),
-        "labels": rows["next_sentence_labels"].numpy().ravel(),
-    }
+    ids, originals = (rows[n].flat_values.numpy() for n in ("input_ids", "masked_lm_ids"))
+    masked = starts[owners] + rows["masked_lm_positions"].flat_values.numpy()
+    restored = ids.copy()
+    restored[masked] = originals
+    labels = rows["next_sentence_labels"].numpy().ravel()
+    made = {"counts": counts, "ids": ids, "starts": starts, "masked": masked, "labels": labels}
+    return made | {"originals": originals, "restored": restored}
 
 
-def recounted_spans(corpus, tokenizer):
-    """The masked spans in the files by their number of words."""
-    restored = corpus["ids"].copy()
-    restored[corpus["masked"]] = corpus["originals"]
+def test_spans_in_the_files_are_counted_in_the_sidecar_and_as_long_as_in_the_paper(
+    corpus, tokenizer
+):
+    restored, masked = corpus["restored"], corpus["masked"]
     is_special = np.isin(restored, (CLS_ID, SEP_ID))
     starts_word = tokenizer.word_starts[restored] | is_special
     starts_word[1:] |= is_special[:-1]
-    masked = corpus["masked"]
     span = np.cumsum(np.diff(masked, prepend=-2) > 1) - 1
-    return np.bincount(np.bincount(span, weights=starts_word[masked]).astype(int))
-
-
-def test_spans_recounted_from_the_files_are_those_of_the_sidecar(corpus, tokenizer):
-    spans = recounted_spans(corpus, tokenizer)
+    spans = np.bincount(np.bincount(span, weights=starts_word[masked]).astype(int))
     assert dict(enumerate(spans)) == {0: 0, **corpus["counts"].spans}
-
-
-def test_span_lengths_in_the_files_are_those_of_the_paper(corpus, tokenizer):
-    spans = recounted_spans(corpus, tokenizer)
     assert spans.sum() > 100_000
     assert spans[1:] / spans.sum() == pytest.approx(np.array([6, 3, 2]) / 11, rel=0.01)
 
 
-def test_15_percent_of_the_pieces_in_the_files_are_masked(corpus):
+def test_15_percent_of_the_pieces_in_the_files_are_masked_80_10_10_mask_kept_random(
+    corpus, tokenizer
+):
     assert len(corpus["masked"]) / len(corpus["ids"]) == pytest.approx(0.15, abs=0.002)
-
-
-def test_masked_pieces_in_the_files_are_80_10_10_percent_mask_kept_random(corpus):
     now = corpus["ids"][corpus["masked"]]
     is_mask = now == MASK_ID
     is_kept = now == corpus["originals"]
     shares = [is_mask.mean(), is_kept.mean(), (~is_mask & ~is_kept).mean()]
     assert shares == pytest.approx([0.8, 0.1, 0.1], abs=0.005)
-
-
-def test_random_pieces_in_the_files_are_any_ordinary_ones_equally_often(corpus, tokenizer):
-    now = corpus["ids"][corpus["masked"]]
-    drawn = now[(now != MASK_ID) & (now != corpus["originals"])]
+    # Random pieces are any ordinary ones equally often.
+    drawn = now[~is_mask & ~is_kept]
     ordinary = (FIRST_ORDINARY_ID, tokenizer.vocab_size - 1)
     assert (drawn.min(), drawn.max()) == ordinary
     tenths = np.histogram(drawn, bins=10, range=ordinary)[0] / len(drawn)
     assert tenths == pytest.approx(np.full(10, 0.1), rel=0.05)
 
 
-def test_half_of_the_pairs_in_the_files_are_swapped(corpus):
-    assert corpus["labels"].mean() == pytest.approx(0.5, abs=0.01)
-
-
-def test_10_percent_of_the_sequences_drew_a_short_target(corpus):
+def test_half_of_the_pairs_are_swapped_a_tenth_short_and_others_nearly_full(corpus):
     statistics = realised(corpus["counts"], CONFIG_512)
+    assert corpus["labels"].mean() == pytest.approx(0.5, abs=0.01)
     assert statistics["short_share"] == pytest.approx(0.1, abs=0.005)
-
-
-def test_full_sequences_are_full_up_to_half_a_sentence_or_so(corpus):
-    assert realised(corpus["counts"], CONFIG_512)["fill"] >= 0.93
+    # Up to half a sentence or so.
+    assert statistics["fill"] >= 0.93
 
 
 def test_the_last_pieces_of_both_segments_do_not_tell_which_pairs_are_swapped(corpus):
-    ids = corpus["ids"].copy()
-    ids[corpus["masked"]] = corpus["originals"]
-    separators = np.flatnonzero(ids == SEP_ID).reshape(-1, 2)
-    first, second = ids[separators - 1].T
+    separators = np.flatnonzero(corpus["restored"] == SEP_ID).reshape(-1, 2)
+    first, second = corpus["restored"][separators - 1].T
     # What a sentence ends with most often stands last in segments that are whole.
     full_stop = np.bincount(np.concatenate([first, second])).argmax()
     tells = (first == full_stop) != (second == full_stop)

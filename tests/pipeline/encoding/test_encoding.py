@@ -6,7 +6,7 @@ import pytest
 from pipeline.encoding.encoding import encode_examples
 from pipeline.tasks.named_tasks import task_called
 from schemas.errors import SettingError
-from schemas.example import SEP_ID, UNK_ID
+from schemas.example import SEP_ID
 from schemas.task import Answer, TaskExample, TaskRecord
 from tests.refusals import refusal
 
@@ -110,9 +110,8 @@ def text_of(row, passage=PASSAGE):
 
 def test_an_answer_comes_back_from_its_tokens_as_it_stands_in_the_passage(tokenizer):
     rows = windows_of(tokenizer, Answer("Guido van Rossum", 38))
-    found = [text_of(row) for row in rows if row.target != (0, 0)]
     assert len(rows) > 2
-    assert set(found) == {"Guido van Rossum"}
+    assert {text_of(row) for row in rows if row.target != (0, 0)} == {"Guido van Rossum"}
 
 
 def test_every_token_of_a_passage_has_most_context_in_one_window(tokenizer):
@@ -139,11 +138,8 @@ def test_the_question_stands_before_each_window_and_is_no_passage(tokenizer):
         assert (row.window.starts[-1], row.window.ends[-1]) == (-1, -1)
 
 
-def test_a_question_without_an_answer_has_no_place_in_any_window(tokenizer):
+def test_without_an_answer_there_is_no_place_and_one_not_in_the_passage_is_unknown(tokenizer):
     assert {row.target for row in windows_of(tokenizer)} == {(0, 0)}
-
-
-def test_an_answer_that_is_not_in_the_passage_is_unknown(tokenizer):
     assert {row.target for row in windows_of(tokenizer, Answer("Ada", -1))} == {None}
 
 
@@ -172,16 +168,23 @@ def test_each_word_has_a_tag_at_its_first_token(tokenizer):
     tagged = example("", words=("the", "xyzzyx", "list"), tags=("O", "B-P", "O"))
     (row,) = rows_of(tokenizer, "tag", tagged, labels=("O", "B-P", "I-P"))
     ids = list(row.sequences[0].token_ids)
-    assert tokenizer.piece(ids[row.word_starts[0]]) == "▁the"
-    assert tokenizer.piece(ids[row.word_starts[2]]) == "▁list"
+    assert [tokenizer.piece(ids[row.word_starts[n]]) for n in (0, 2)] == ["▁the", "▁list"]
     assert row.word_starts[2] - row.word_starts[1] > 1
     assert row.target == (0, 1, 0)
 
 
-def test_a_word_of_which_nothing_is_left_is_unknown(tokenizer):
-    (row,) = rows_of(tokenizer, "tag", example("", words=("the", "\u200b", "list")))
-    assert list(row.sequences[0].token_ids)[2] == UNK_ID
-    assert row.word_starts == (1, 2, 3)
+@pytest.mark.parametrize(
+    ("words", "expected", "word_starts"),
+    [
+        (("the", "\u200b", "list"), "▁the <unk> ▁list", (1, 2, 3)),
+        (("\u4e2d", "\u56fd", "list"), "▁ <unk> <unk> ▁list", (1, 3, 4)),
+    ],
+    ids=["a word of which nothing is left", "words that are written without spaces"],
+)
+def test_words_that_are_unknown_have_a_token(tokenizer, words, expected, word_starts):
+    (row,) = rows_of(tokenizer, "tag", example("", words=words))
+    assert pieces(tokenizer, row) == f"[CLS] {expected} [SEP]"
+    assert row.word_starts == word_starts
 
 
 def test_a_sentence_that_is_too_long_becomes_several_rows_of_whole_words(tokenizer):
@@ -192,12 +195,6 @@ def test_a_sentence_that_is_too_long_becomes_several_rows_of_whole_words(tokeniz
     assert [len(row.word_starts) for row in rows] == [8, 8, 4]
     assert sum((row.target for row in rows), ()) == (0, 1) * 10
     assert {row.cut_tokens for row in rows} == {0}
-
-
-def test_no_space_stands_between_words_that_are_written_without(tokenizer):
-    (row,) = rows_of(tokenizer, "tag", example("", words=("\u4e2d", "\u56fd", "list")))
-    assert pieces(tokenizer, row) == "[CLS] ▁ <unk> <unk> ▁list [SEP]"
-    assert row.word_starts == (1, 3, 4)
 
 
 def test_sequences_too_short_for_any_text_are_refused(tokenizer):

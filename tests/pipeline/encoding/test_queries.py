@@ -56,25 +56,30 @@ def texts(tokenizer, pair):
     return tokenizer.decode(a), tokenizer.decode(b)
 
 
-def test_passages_that_fit_stand_there_whole(tokenizer):
-    pair = pair_passages("The name.", "A function", tokenizer, max_seq_length=32)
-    assert texts(tokenizer, pair) == ("the name.", "a function")
-    assert pair.tokens == pair.tokens_read == (3, 2)
-
-
-def test_the_end_of_the_first_and_the_beginning_of_the_second_are_kept(tokenizer):
-    first, second = "the name of a function " * 3, "a function is the name " * 3
-    pair = pair_passages(first, second, tokenizer, max_seq_length=12)
-    assert texts(tokenizer, pair) == ("name of a function", "a function is the name")
-    assert (pair.tokens, pair.tokens_read) == ((15, 15), (4, 5))
+# Two passages, what of them is read in 12 tokens, and how many tokens they and that have.
+PASSAGES = {
+    "what fits stands there whole": (
+        *("The name.", "A function", ("the name.", "a function"), (3, 2), (3, 2)),
+    ),
+    "the end of the first and the beginning of the second are kept": (
+        *("the name of a function " * 3, "a function is the name " * 3),
+        *(("name of a function", "a function is the name"), (15, 15), (4, 5)),
+    ),
+    "a long second one takes the room that a short one leaves": (
+        *("the name", "of a " * 20, ("the name", "of a of a of a of"), (2, 40), (2, 7)),
+    ),
+    "a long first one does so": (
+        *("of a " * 20, "the name", ("a of a of a of a", "the name"), (40, 2), (7, 2)),
+    ),
+}
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "read"),
-    [("the name", "of a " * 20, (2, 7)), ("of a " * 20, "the name", (7, 2))],
+    ("first", "second", "shown", "tokens", "read"), PASSAGES.values(), ids=PASSAGES
 )
-def test_a_long_passage_takes_the_room_that_a_short_one_leaves(tokenizer, first, second, read):
-    assert pair_passages(first, second, tokenizer, max_seq_length=12).tokens_read == read
+def test_a_pair_of_passages_shares_the_room(tokenizer, first, second, shown, tokens, read):
+    pair = pair_passages(first, second, tokenizer, max_seq_length=12)
+    assert (texts(tokenizer, pair), pair.tokens, pair.tokens_read) == (shown, tokens, read)
 
 
 @given(

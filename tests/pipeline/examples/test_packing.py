@@ -1,3 +1,4 @@
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -9,12 +10,6 @@ from pipeline.core.draws import columns_of, draws
 from pipeline.examples import packing
 from tests import random_documents
 from tests.random_documents import documents, keys, max_seq_lengths, pack_one, places_of
-
-
-def draws_of(count, *, max_tokens, short_seq_prob):
-    """Many targets, and whether they are short."""
-    keys = draws(np.array([7], np.uint64), np.arange(count))
-    return packing.draw_targets(keys, max_tokens=max_tokens, short_seq_prob=short_seq_prob)
 
 
 def cut_before(places, at):
@@ -96,14 +91,12 @@ def test_a_sequence_that_is_put_back_in_part_is_followed_by_what_was_put_back():
     assert [sequence[:2] for sequence in sequences] == [(0, 20), (12, 30)]
 
 
-def test_without_short_sequences_every_target_is_the_maximum():
-    targets, is_short = draws_of(1000, max_tokens=509, short_seq_prob=0.0)
+def test_targets_are_the_maximum_and_short_ones_uniform_from_2_to_it():
+    keys = draws(np.array([7], np.uint64), np.arange(280_000))
+    targets, is_short = packing.draw_targets(keys[:1000], max_tokens=509, short_seq_prob=0.0)
     assert set(targets.tolist()) == {509}
     assert not is_short.any()
-
-
-def test_short_targets_are_uniform_from_2_to_the_maximum():
-    targets, _ = draws_of(280_000, max_tokens=29, short_seq_prob=1.0)
+    targets, _ = packing.draw_targets(keys, max_tokens=29, short_seq_prob=1.0)
     counts = np.bincount(targets)
     # Five standard deviations of a count whose expectation is 10,000.
     assert counts == pytest.approx(np.append([0, 0], np.full(28, 10_000)), abs=500)
@@ -164,39 +157,19 @@ def test_a_sequence_ends_with_a_sentence_unless_none_of_two_words_fits(packed):
         assert end in fitting or (not fitting and with_next > most)
 
 
-@given(documents, max_seq_lengths)
-def test_a_document_is_cuttable_at_every_word(document, max_seq_length):
-    starts = random_documents.word_starts_of(document)
-    assert packing.cuttable(starts, max_tokens=max_seq_length - 3)[starts].all()
-
-
-@given(documents, max_seq_lengths)
-def test_words_up_to_a_third_of_a_sequence_are_never_cut(document, max_seq_length):
-    max_tokens = max_seq_length - 3
-    short = [[word for word in s if word <= max_tokens // 3] for s in document]
-    document = [sentence for sentence in short if sentence] or [[1]]
-    starts = random_documents.word_starts_of(document)
-    assert (packing.cuttable(starts, max_tokens=max_tokens) == starts).all()
-
-
-@given(documents, st.integers(5, 509))
-def test_no_stretch_between_two_cuts_exceeds_a_third_of_a_sequence(document, max_tokens):
-    may_cut = packing.cuttable(random_documents.word_starts_of(document), max_tokens=max_tokens)
-    cuts = np.append(np.flatnonzero(may_cut), len(may_cut))
-    assert np.diff(cuts).max() <= max(1, max_tokens // 3)
-
-
-@given(st.lists(st.integers(1, 120), min_size=1), st.integers(5, 300))
-def test_a_long_word_may_be_cut_every_quarter_of_a_sequence(lengths, max_tokens):
-    expected, place = np.zeros(sum(lengths), np.bool_), 0
-    for length in lengths:
+@given(documents, st.integers(5, 40) | st.integers(5, 509))
+def test_a_document_is_cuttable_at_every_word_and_in_long_ones_every_quarter_of_a_sequence(
+    document, max_tokens
+):
+    expected = []
+    for length in itertools.chain.from_iterable(document):
         is_long = length > max_tokens // 3
         step = max(1, max_tokens // 4) if is_long else length
-        expected[place : place + length : step] = True
-        place += length
-    starts = np.zeros(sum(lengths), np.bool_)
-    starts[np.cumsum([0, *lengths[:-1]])] = True
-    assert packing.cuttable(starts, max_tokens=max_tokens).tolist() == expected.tolist()
+        expected += [place % step == 0 for place in range(length)]
+    may_cut = packing.cuttable(random_documents.word_starts_of(document), max_tokens=max_tokens)
+    assert may_cut.tolist() == expected
+    cuts = np.append(np.flatnonzero(may_cut), len(may_cut))
+    assert np.diff(cuts).max() <= max(1, max_tokens // 3)
 
 
 @given(st.lists(st.booleans(), max_size=30))

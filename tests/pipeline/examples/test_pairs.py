@@ -33,20 +33,22 @@ def split_many(start, end, *, sentence_starts, may_cut, count=100_000):
     return dict(zip(chosen.tolist(), counts / count, strict=True))
 
 
-def test_a_sequence_is_split_at_each_of_its_sentence_starts_equally_often():
-    shares = split_many(2, 12, sentence_starts=[0, 2, 5, 6, 9, 12], may_cut=[1] * 14)
-    third = pytest.approx(1 / 3, abs=0.01)
-    assert shares == {5: third, 6: third, 9: third}
-
-
-def test_a_sequence_of_one_sentence_is_split_at_each_of_its_words_equally_often():
-    shares = split_many(2, 9, sentence_starts=[0, 2, 9], may_cut=[1, 1, 1, 0, 1, 0, 0, 1, 1, 1])
-    third = pytest.approx(1 / 3, abs=0.01)
-    assert shares == {4: third, 7: third, 8: third}
-
-
-def test_a_sequence_that_begins_inside_a_sentence_is_split_where_that_ends():
-    assert split_many(3, 9, sentence_starts=[0, 5], may_cut=[1] * 9) == {5: 1.0}
+@pytest.mark.parametrize(
+    ("start", "end", "sentence_starts", "may_cut", "places"),
+    [
+        (2, 12, [0, 2, 5, 6, 9, 12], [1] * 14, [5, 6, 9]),
+        (2, 9, [0, 2, 9], [1, 1, 1, 0, 1, 0, 0, 1, 1, 1], [4, 7, 8]),
+        (3, 9, [0, 5], [1] * 9, [5]),
+    ],
+    ids=[
+        "at each of its sentence starts",
+        "one sentence at each of its words",
+        "where the sentence ends inside which it begins",
+    ],
+)
+def test_a_sequence_is_split_equally_often(start, end, sentence_starts, may_cut, places):
+    shares = split_many(start, end, sentence_starts=sentence_starts, may_cut=may_cut)
+    assert shares == dict.fromkeys(places, pytest.approx(1 / len(places), abs=0.01))
 
 
 def test_a_pair_in_order_has_label_0_and_a_swapped_one_label_1():
@@ -106,17 +108,11 @@ def other_places(document, length, *, room=35, may_cut=None, count=30_000):
     return {place: places.count(place) / count for place in set(places)}
 
 
-def test_another_segment_comes_from_each_other_document_with_enough_text():
+def test_another_segment_comes_from_each_other_document_with_enough_text_and_not_from_the_own():
     # Of the second document all sentences but the last have 8 tokens behind them.
-    assert other_places(0, 8) == {
-        (10, 20): pytest.approx(1 / 6, abs=0.01),
-        (15, 25): pytest.approx(1 / 6, abs=0.01),
-        (20, 30): pytest.approx(1 / 6, abs=0.01),
-        (30, 35): pytest.approx(1 / 2, abs=0.01),
-    }
-
-
-def test_another_segment_never_comes_from_the_own_document():
+    sixth = pytest.approx(1 / 6, abs=0.01)
+    of_the_second = {(10, 20): sixth, (15, 25): sixth, (20, 30): sixth}
+    assert other_places(0, 8) == of_the_second | {(30, 35): pytest.approx(1 / 2, abs=0.01)}
     assert set(other_places(1, 5)) == {(0, 5), (5, 10), (30, 35)}
 
 
@@ -125,11 +121,8 @@ def test_another_segment_ends_with_the_sentence_nearest_to_the_wanted_length(len
     assert (10, 10 + end) in other_places(0, length)
 
 
-def test_another_segment_ends_with_a_sentence_before_where_the_nearest_has_no_room():
+def test_another_segment_ends_with_a_sentence_before_or_a_word_where_there_is_no_room():
     assert (10, 15) in other_places(0, 8, room=9)
-
-
-def test_another_segment_is_cut_at_a_word_where_no_sentence_has_room():
     may_cut = np.ones(35, bool)
     may_cut[[33, 34]] = False
     assert (30, 32) in other_places(0, 3, room=4, may_cut=may_cut)

@@ -71,12 +71,10 @@ def test_a_worker_takes_no_module_from_the_folder_in_which_it_is_started(started
     request = beam_fn_api_pb2.StartWorkerRequest(worker_id="3-1")
     request.control_endpoint.url = "localhost:7"
     WorkerPool().StartWorker(request, connection("ipv4:127.0.0.1:7"))
-    assert [process.args for process in started] == [
-        [
-            *(sys.executable, "-P", "-m", "pipeline.job.cluster_worker", "--id=3-1"),
-            *("--provision_endpoint=", "--control_endpoint=localhost:7"),
-            "--logging_endpoint=",
-        ]
+    (process,) = started
+    assert process.args == [
+        *(sys.executable, "-P", "-m", "pipeline.job.cluster_worker", "--id=3-1"),
+        *("--provision_endpoint=", "--control_endpoint=localhost:7", "--logging_endpoint="),
     ]
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import json
 import logging
 import os
@@ -30,7 +31,7 @@ from schemas.files import json_text, read_json
 from schemas.layout import chunk_file, sidecar_file
 from schemas.manifest import read_manifest
 from tests.pipeline.job.jobs import config_of, failing, run_job
-from tests.processes import LONG, await_end_of, children_of, ended, needs_proc
+from tests.processes import await_end_of, children_of, ended, needs_proc, wait_until
 from tests.refusals import refusal
 
 CONFIG = config_of(max_seq_length=48, dupe_factor=2, num_shards=3, eval_fraction=0.3)
@@ -39,12 +40,12 @@ ON_THE_FLY = dataclasses.replace(CONFIG, examples="on-the-fly")
 
 @pytest.fixture(scope="module")
 def texts(topics, tmp_path_factory):
-    """Thirty books, one of them there twice."""
+    """Sixteen books, one of them there twice, and two with a table in common."""
     folder = tmp_path_factory.mktemp("books")
-    paths = [folder / f"{number:02}.txt" for number in range(30)]
-    for path, document in zip(paths, topics, strict=False):
-        path.write_text(document.text.replace("\n", "\n\n"), encoding="utf-8")
-    paths[-1].write_bytes(paths[0].read_bytes())
+    paths = []
+    for document in (*topics[6:20], topics[21], topics[6]):
+        paths.append(folder / f"{len(paths):02}.txt")
+        paths[-1].write_text(document.text.replace("\n", "\n\n"), encoding="utf-8")
     return [str(path) for path in paths]
 
 
@@ -70,13 +71,17 @@ def files(texts, model, tmp_path_factory):
     return run(texts, model, tmp_path_factory.mktemp("data") / "first")
 
 
-def test_a_data_set_holds_these_files_and_no_others(files):
+def test_a_data_set_holds_these_files_and_no_duplicate_or_name_of_this_machine(files, texts):
     shards = [f"part-0000{number}-of-00003.tfrecord" for number in range(3)]
     assert list(files) == [
         *("README.md", "eval/copy-00/part-00000-of-00001.tfrecord", "manifest.json"),
         *("shards/eval-00000.json", *(f"shards/train-0000{number}.json" for number in range(3))),
         *("spiece.model", *(f"train/copy-0{copy}/{shard}" for copy in (0, 1) for shard in shards)),
     ]
+    # Of the two books with a table in common one is held out.
+    dropped = json.loads(files["manifest.json"])["dropped"]
+    assert dropped == {"document with held-out text": 1, "duplicate document": 1}
+    assert texts[0].rsplit("/", 1)[0].encode() not in files["manifest.json"]
 
 
 @pytest.fixture(scope="module")
@@ -119,12 +124,6 @@ def test_bytes_are_the_same_however_a_job_is_run(request, texts, model, tmp_path
     if settings.pop("is_shuffled", False):
         texts = random.Random(1).sample(texts, len(texts))
     assert run(texts, model, tmp_path / "d", config=config, **settings) == expected
-
-
-def test_a_shard_of_documents_that_is_lost_is_made_again(documents, texts, model, tmp_path):
-    write(documents, tmp_path / "d")
-    (tmp_path / "d/train/documents/part-00001-of-00003.tfrecord").unlink()
-    assert run(texts, model, tmp_path / "d", config=ON_THE_FLY) == documents
 
 
 PLACE = "memory://bucket/data"
@@ -178,9 +177,9 @@ def test_an_engine_joins_of_a_chunk_only_its_documents_and_counts(texts, model, 
     found = make_data.read_on_cluster(chunk, job)
     (read,) = [one for one in found if not isinstance(one, ShardDocument | Task)]
     assert read == Read(0, read.counts)
-    assert read.counts["documents"] == 30
+    assert read.counts["documents"] == 16
     assert len(json.dumps(read.counts)) < 500
-    assert read_json(job.shared_file(chunk_file(0, "look")))["documents"] == 30
+    assert read_json(job.shared_file(chunk_file(0, "look")))["documents"] == 16
 
 
 @pytest.fixture
@@ -205,32 +204,38 @@ def test_a_stopped_job_goes_on_from_what_is_there(files, texts, model, tmp_path,
             raise AlbertError("no more")
         return note(documents, shard, **settings)
 
-    def never(*_, **__):
-        raise AssertionError("all chunks were read before")
-
-    monkeypatch.setattr(make_data, "write_shard", stop_at_the_second)
-    with pytest.raises(AlbertError, match="no more"):
-        run(texts, model, tmp_path / "d")
+    with monkeypatch.context() as patch:
+        patch.setattr(make_data, "write_shard", stop_at_the_second)
+        assert refusal(run, texts, model, tmp_path / "d") == "no more"
     assert not (tmp_path / "d/manifest.json").exists()
-    monkeypatch.setattr(make_data, "write_shard", note)
-    monkeypatch.setattr(make_data, "read_texts", never)
+    # All chunks were read before.
+    monkeypatch.delattr(make_data, "read_texts")
     assert run(texts, model, tmp_path / "d") == files
     assert sorted(made) == [("eval", 0), ("train", 0), ("train", 1), ("train", 2)]
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["train/copy-01/part-00001-of-00003.tfrecord", "eval/copy-00/part-00000-of-00001.tfrecord"],
-)
 @pytest.mark.parametrize("damage", ["missing", "short"])
-def test_only_a_damaged_shard_is_made_again(files, texts, model, tmp_path, made, name, damage):
-    write(files, tmp_path / "d")
+@pytest.mark.parametrize(
+    ("config", "name"),
+    [
+        (CONFIG, "train/copy-01/part-00001-of-00003.tfrecord"),
+        (CONFIG, "eval/copy-00/part-00000-of-00001.tfrecord"),
+        (ON_THE_FLY, "train/documents/part-00001-of-00003.tfrecord"),
+    ],
+    ids=["a copy", "held-out examples", "documents"],
+)
+def test_only_a_damaged_shard_is_made_again(
+    request, texts, model, tmp_path, made, config, name, damage
+):
+    expected = request.getfixturevalue("files" if config is CONFIG else "documents")
+    made.clear()
+    write(expected, tmp_path / "d")
     if damage == "missing":
         (tmp_path / "d" / name).unlink()
     else:
-        (tmp_path / "d" / name).write_bytes(files[name][:-1])
-    assert run(texts, model, tmp_path / "d") == files
-    assert made == [(name.split("/")[0], int(name.split("-")[2]))]
+        (tmp_path / "d" / name).write_bytes(expected[name][:-1])
+    assert run(texts, model, tmp_path / "d", config=config) == expected
+    assert made == [(name.split("/")[0], int(name.split("part-")[1][:5]))]
 
 
 def test_only_a_damaged_remote_shard_is_made_again(files, texts, model, made, memory):
@@ -247,8 +252,14 @@ def test_a_split_whose_documents_are_gone_is_read_again(files, texts, model, tmp
     assert run(texts, model, tmp_path / "d") == files
 
 
-def test_what_a_job_of_other_settings_left_is_not_used(files, texts, model, tmp_path):
-    run(texts, model, tmp_path / "d", config=dataclasses.replace(CONFIG, seed=7))
+def test_another_seed_gives_other_records_of_the_same_text_which_nobody_else_uses(
+    files, texts, model, tmp_path
+):
+    other = run(texts, model, tmp_path / "d", config=dataclasses.replace(CONFIG, seed=7))
+    shard = "train/copy-00/part-00000-of-00003.tfrecord"
+    assert other[shard] != files[shard]
+    before, after = (json.loads(f["manifest.json"]) for f in (files, other))
+    assert before["splits"]["train"]["documents"] == after["splits"]["train"]["documents"]
     (tmp_path / "d/manifest.json").unlink()
     assert run(texts, model, tmp_path / "d") == files
 
@@ -292,20 +303,6 @@ def test_text_that_is_only_touched_is_what_it_was(files, texts, model, tmp_path)
     assert (tmp_path / "d/manifest.json").read_bytes() == files["manifest.json"]
 
 
-def test_another_seed_gives_other_records_of_the_same_text(files, texts, model, tmp_path):
-    other = run(texts, model, tmp_path / "d", config=dataclasses.replace(CONFIG, seed=7))
-    shard = "train/copy-00/part-00000-of-00003.tfrecord"
-    assert other[shard] != files[shard]
-    before, after = (json.loads(f["manifest.json"]) for f in (files, other))
-    assert before["splits"]["train"]["documents"] == after["splits"]["train"]["documents"]
-
-
-def test_an_exact_duplicate_is_counted_and_left_out(files):
-    manifest = json.loads(files["manifest.json"])
-    # Two topics have a table in common, and one of them is held out.
-    assert manifest["dropped"] == {"document with held-out text": 1, "duplicate document": 1}
-
-
 @pytest.mark.parametrize("shuffle", ["files", "engine"])
 def test_a_long_book_is_one_document_wherever_its_parts_lie(model, tmp_path, shuffle):
     paths = [tmp_path / f"{name}.txt" for name in ("one", "two", "two again")]
@@ -317,11 +314,6 @@ def test_a_long_book_is_one_document_wherever_its_parts_lie(model, tmp_path, shu
     manifest = read_manifest(tmp_path / "d")
     assert manifest.splits["train"]["documents"] == 2
     assert manifest.dropped == {"duplicate document": 1}
-
-
-def test_nothing_in_the_manifest_depends_on_the_machine(files, texts):
-    for path in texts:
-        assert path.rsplit("/", 1)[0].encode() not in files["manifest.json"]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -339,18 +331,12 @@ def test_an_error_in_a_worker_is_one_sentence(texts, model, tmp_path, workers):
 def test_in_another_thread_it_works_and_leaves_hooks_alone(files, texts, model, tmp_path, workers):
     def hooks():
         signals = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
-        return (
-            threading.excepthook,
-            logging.root.manager.disable,
-            logging.root.level,
-            list(logging.root.handlers),
-            [signal.getsignal(number) for number in signals],
-        )
+        log = (logging.root.manager.disable, logging.root.level, list(logging.root.handlers))
+        return (threading.excepthook, *log, *map(signal.getsignal, signals))
 
     before, made = hooks(), []
-    thread = threading.Thread(
-        target=lambda: made.append(run(texts, model, tmp_path / "d", workers=workers))
-    )
+    job = functools.partial(run, texts, model, tmp_path / "d", workers=workers)
+    thread = threading.Thread(target=lambda: made.append(job()))
     thread.start()
     thread.join()
     assert made == [files]
@@ -401,23 +387,18 @@ except AlbertError as error:
 def start(texts, model, output):
     output.mkdir(exist_ok=True)
     (output.parent / "m.model").write_bytes(model)
-    return subprocess.Popen(
-        [
-            *(sys.executable, "-W", "ignore", "-c", PROGRAM),
-            *(str(output), str(output.parent / "m.model"), json.dumps(texts)),
-        ],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    given = (str(output), str(output.parent / "m.model"), json.dumps(texts))
+    command = (sys.executable, "-W", "ignore", "-c", PROGRAM, *given)
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
 def wait_for_workers(job):
-    end = time.monotonic() + LONG
-    while len(workers := children_of(job)) < 2:
+    def are_there():
         assert job.poll() is None
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    return workers
+        return len(children_of(job)) >= 2
+
+    wait_until(are_there)
+    return children_of(job)
 
 
 @needs_proc

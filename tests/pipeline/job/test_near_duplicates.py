@@ -37,6 +37,11 @@ def documents(topics):
     return [" ".join(one) + "." for one in (*own, *copies)]
 
 
+def write_rows(path, texts, *, key="text"):
+    path.write_text("".join(json.dumps({key: text}) + "\n" for text in texts))
+    return path
+
+
 def run(documents, model, folder, *, choice, files=1, held_out=(), eval_fraction=0.3, **settings):
     """Make a data set of the documents; returns its folder and its manifest.
 
@@ -46,14 +51,11 @@ def run(documents, model, folder, *, choice, files=1, held_out=(), eval_fraction
     folder.mkdir()
     paths = [folder / f"{number}.jsonl" for number in range(files)]
     for number, path in enumerate(paths):
-        lines = [json.dumps({"text": one}) for one in documents[number::files]]
-        path.write_text("\n".join(lines) + "\n")
+        write_rows(path, documents[number::files])
     output = folder / "data"
     found = find_inputs({"text": tuple(map(str, paths))})
     if held_out:
-        path = folder / "held_out.jsonl"
-        lines = [json.dumps({"sentence": text}) + "\n" for text in held_out]
-        path.write_text("".join(lines))
+        path = write_rows(folder / "held_out.jsonl", held_out, key="sentence")
         found += find_held_out([f"{path}:sentence"], flag="--eval-text")
     made = config(choice, eval_fraction=eval_fraction)
     run_job(found, output, model=model, config=made, **settings)
@@ -128,9 +130,7 @@ def test_order_files_workers_and_shuffle_do_not_matter(made, documents, model, t
 
 
 def test_a_text_that_comes_many_times_is_grouped_once_for_each_chunk(documents, model, tmp_path):
-    path = tmp_path / "rows.jsonl"
-    rows = [json.dumps({"text": text}) + "\n" for text in documents[:2] * 20]
-    path.write_text("".join(rows))
+    path = write_rows(tmp_path / "rows.jsonl", documents[:2] * 20)
     found = find_inputs({"text": (str(path),)})
     job = plan_job(found, config("drop"), model=model, output=tmp_path / "data")
     (chunk,) = job.chunks

@@ -78,17 +78,9 @@ def test_a_split_that_is_being_read_counts_with_what_was_written_of_it(tmp_path)
     assert ProgressReader(tmp_path, work=tmp_path).poll() == Progress(read_bytes=700)
 
 
-@pytest.mark.parametrize(
-    "mark",
-    [
-        {},
-        {"text_bytes": "all", "counts": {"documents": 3}},
-        {"text_bytes": 7},
-        {"files": [7]},
-        {"files": [{"examples": 7}]},
-    ],
-)
-def test_a_mark_of_another_form_counts_as_nothing(tmp_path, mark):
-    write_whole(f"{tmp_path}/shards/train-00000.json", json_text(mark))
-    write_whole(f"{tmp_path}/shards/train-00001.json", json_text({"files": FILES}))
+def test_marks_of_another_form_count_as_nothing(tmp_path):
+    marks = [{}, {"text_bytes": "all", "counts": {"documents": 3}}, {"text_bytes": 7}]
+    marks += [{"files": [7]}, {"files": [{"examples": 7}]}, {"files": FILES}]
+    for number, mark in enumerate(marks):
+        write_whole(f"{tmp_path}/shards/train-0000{number}.json", json_text(mark))
     assert ProgressReader(tmp_path, work=tmp_path).poll().shards == 1

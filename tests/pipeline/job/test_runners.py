@@ -11,8 +11,8 @@ from schemas.errors import SettingError
 from tests.refusals import refusal
 
 DOCS = Path(__file__).parents[3] / "docs"
-EXTERNAL = ["--environment_type=EXTERNAL", "--environment_config=localhost:50000"]
 POOL = "--environment_type=EXTERNAL --environment_config=localhost:50000"
+EXTERNAL = POOL.split()
 POOL_AS_JSON = '--environment_type=EXTERNAL --environment_config={"url":"localhost:7"}'
 POOL_ELSEWHERE = "--environment_type=EXTERNAL --environment_config=node7:50000"
 PROCESS = '--environment_type=PROCESS --environment_config={"command":"/opt/boot"}'

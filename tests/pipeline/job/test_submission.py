@@ -32,6 +32,9 @@ def test_a_job_without_a_mark_looks_for_none(tmp_path):
     MarkedOutput(f"{tmp_path}/data", "").check()
 
 
+ENDED = "The job that makes {} was told to end, or its command was run a second time."
+
+
 @pytest.mark.parametrize("is_at_work", [False, True])
 def test_a_worker_ends_with_the_command(output, is_at_work):
     marked = MarkedOutput(output, "mine")
@@ -41,24 +44,22 @@ def test_a_worker_ends_with_the_command(output, is_at_work):
         "The job was told to end; it does so as soon as its workers have finished what "
         "they are at. Run the same command again: what is finished is kept."
     )
-    assert refusal(marked.check) == (
-        f"The job that makes {output} was told to end, or its command was run a second time."
-    )
+    assert refusal(marked.check) == ENDED.format(output)
 
 
 @pytest.mark.parametrize(
-    ("anew", "said"),
+    "anew",
     [
-        (lambda output: write_mark(output, "another"), "was run a second time"),
-        (lambda output: files.remove(files.join(output, WORK)), "was told to end"),
+        lambda output: write_mark(output, "another"),
+        lambda output: files.remove(files.join(output, WORK)),
     ],
     ids=["the command is run again", "its output is made anew"],
 )
-def test_a_worker_ends_when_another_takes_its_place(output, anew, said):
+def test_a_worker_ends_when_another_takes_its_place(output, anew):
     marked = MarkedOutput(output, "mine")
     marked.check()
     anew(output)
-    assert said in refusal(marked.check)
+    assert refusal(marked.check) == ENDED.format(output)
 
 
 def test_an_output_that_is_not_seen_for_a_while_ends_nothing(output):

@@ -57,6 +57,8 @@ PLACE = "has a masked place outside its text"
 ORDER = "has masked places that do not ascend"
 ONES = "that are not ones followed by zeros"
 MASK, WEIGHTS = f"has input_mask {ONES}", f"has masked_lm_weights {ONES}"
+SEGMENTS = "has segment_ids that do not follow from its tokens"
+BOUNDARY = "has a token_boundary that is neither 0 nor 1"
 
 
 @pytest.mark.parametrize(
@@ -100,14 +102,8 @@ def test_a_bad_record_has_its_problem_named(change, expected):
         ({"input_mask": [HUGE, 1, 1, 1, 1, 1, 0, 0]}, MASK),
         ({"input_mask": [0] * 8}, "has input_ids after the end of its text"),
         ({"input_ids": [2, 7, 4, 3, 9, 3, 0, 9]}, "has input_ids after the end of its text"),
-        (
-            {"segment_ids": [0, 0, 0, 0, 7, 1, 0, 0]},
-            "has segment_ids that do not follow from its tokens",
-        ),
-        (
-            {"token_boundary": [5, 1, 0, 1, 1, 1, 0, 0]},
-            "has a token_boundary that is neither 0 nor 1",
-        ),
+        ({"segment_ids": [0, 0, 0, 0, 7, 1, 0, 0]}, SEGMENTS),
+        ({"token_boundary": [5, 1, 0, 1, 1, 1, 0, 0]}, BOUNDARY),
         ({"masked_lm_weights": [float("nan"), 0.0]}, WEIGHTS),
         ({"masked_lm_weights": [0.5, 0.0]}, WEIGHTS),
         ({"masked_lm_positions": [2, 3]}, "has masked_lm_positions after the end of its text"),
@@ -118,12 +114,9 @@ def test_a_bad_padded_record_has_its_problem_named(change, expected):
     assert problem(ROW | change, PADDED) == expected
 
 
-def test_a_record_of_the_other_layout_is_refused():
+def test_a_record_of_the_other_layout_or_without_a_feature_has_that_named():
     assert problem(TEXT, PADDED) == "does not have input_mask where it belongs"
     assert problem(ROW) == "does not have masked_lm_ids where it belongs"
-
-
-def test_a_record_without_a_feature_has_that_named():
     features = {k: v for k, v in TEXT.items() if k != "masked_lm_ids"}
     assert problem(features) == "does not have masked_lm_ids where it belongs"
 

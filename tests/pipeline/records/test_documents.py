@@ -43,6 +43,11 @@ def changed(**values):
     return example.SerializeToString(deterministic=True)
 
 
+def with_second(token):
+    """The record with another second token."""
+    return changed(tokens=[np.array([7, token, 9, 5, 8], "<u2").tobytes()])
+
+
 def test_a_record_is_an_example_as_tensorflow_serializes_it():
     feature = tf.train.Example.FromString(RECORD).features.feature
     assert changed() == RECORD
@@ -58,11 +63,8 @@ def test_a_document_comes_back_as_it_was(vocab_size, size):
     (record,) = encode_documents(DOCUMENT, [ID], vocab_size=vocab_size)
     found = decoded([record], vocab_size)
     assert found.ids.itemsize == size
-    assert found.ids.tolist() == [7, 300, 9, 5, 8]
-    assert found.word_starts.tolist() == DOCUMENT.word_starts.tolist()
-    assert found.may_cut.tolist() == DOCUMENT.may_cut.tolist()
-    assert found.sentence_starts.tolist() == [0, 3]
-    assert found.document_starts.tolist() == [0, 5]
+    for name in ("ids", "word_starts", "may_cut", "sentence_starts", "document_starts"):
+        assert getattr(found, name).tolist() == getattr(DOCUMENT, name).tolist(), name
     assert found.document_keys == [KEY]
 
 
@@ -127,14 +129,8 @@ def test_a_changed_byte_breaks_nothing(place, value, is_last):
         # In 64 bits their sum is 5.
         (changed(sentence_lengths=[*[1 << 62] * 4, 5]), LENGTHS),
         (changed(word_starts=[b"\xff\xff"]), "has word starts for another number of tokens"),
-        (
-            changed(tokens=[np.array([7, 400, 9, 5, 8], "<u2").tobytes()]),
-            "has a token that the vocabulary does not have",
-        ),
-        (
-            changed(tokens=[np.array([7, 0, 9, 5, 8], "<u2").tobytes()]),
-            "has padding inside its text",
-        ),
+        (with_second(400), "has a token that the vocabulary does not have"),
+        (with_second(0), "has padding inside its text"),
         (changed(word_starts=[b"\xa0"]), "has a sentence that does not begin with a word"),
     ],
 )

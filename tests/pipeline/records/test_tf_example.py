@@ -30,18 +30,12 @@ float_lists = st.lists(st.floats(width=32), min_size=1, max_size=300)
 names = st.text("abcdefghijklmnopqrstuvwxyz_", min_size=1, max_size=140)
 
 
-@given(names, st.lists(int_lists, min_size=1, max_size=5))
-def test_integers_are_encoded_as_by_tensorflow(name, rows):
-    assert encode_examples({name: column(rows)}) == [
-        serialized_by_tensorflow({name: row}) for row in rows
-    ]
-
-
-@given(names, st.lists(float_lists, min_size=1, max_size=5))
-def test_floats_are_encoded_as_by_tensorflow(name, rows):
-    assert encode_examples({name: column(rows, np.float32)}) == [
-        serialized_by_tensorflow({name: row}) for row in rows
-    ]
+@pytest.mark.parametrize(("dtype", "lists"), [(np.int64, int_lists), (np.float32, float_lists)])
+@given(name=names, data=st.data())
+def test_numbers_are_encoded_as_by_tensorflow(dtype, lists, name, data):
+    rows = data.draw(st.lists(lists, min_size=1, max_size=5))
+    expected = [serialized_by_tensorflow({name: row}) for row in rows]
+    assert encode_examples({name: column(rows, dtype)}) == expected
 
 
 @given(st.dictionaries(st.sampled_from(FEATURE_NAMES), int_lists, min_size=1))
@@ -50,14 +44,10 @@ def test_features_are_in_the_order_of_their_names_as_by_tensorflow(features):
     assert encode_examples(columns) == [serialized_by_tensorflow(features)]
 
 
-def test_booleans_and_int32_are_integers():
+def test_booleans_and_int32_are_integers_and_no_rows_give_no_examples():
     columns = {"starts": column([[True, False]], np.bool_), "ids": column([[2, 30000]], np.int32)}
-    assert encode_examples(columns) == [
-        serialized_by_tensorflow({"starts": [1, 0], "ids": [2, 30000]})
-    ]
-
-
-def test_no_rows_give_no_examples():
+    expected = serialized_by_tensorflow({"starts": [1, 0], "ids": [2, 30000]})
+    assert encode_examples(columns) == [expected]
     assert encode_examples({"ids": column([])}) == []
 
 
@@ -75,29 +65,14 @@ PADDED = dataclasses.replace(CONFIG, record_layout="padded")
 def masked_pairs(lengths):
     """Rows of the tokens 100, 101, ... with half of them masked, and their labels."""
     a, b = (np.array(side) for side in zip(*lengths, strict=True))
-    a_start = np.cumsum(a + b) - (a + b)
-    pairs = Pairs(
-        a_start=a_start,
-        a_end=a_start + a,
-        b_start=a_start + a,
-        b_end=a_start + a + b,
-        labels=np.arange(len(a)) % 2,
-        keys=np.arange(len(a), dtype=np.uint64),
-    )
-    total = int((a + b).sum())
-    rows = assemble(
-        pairs,
-        ids=np.arange(100, 100 + total, dtype=np.int32),
-        word_starts=np.arange(total) % 3 != 2,
-    )
-    masked = mask(
-        rows,
-        keys=pairs.keys,
-        vocab_size=30000,
-        budget=np.minimum(3, np.diff(rows.offsets) // 2),
-        max_ngram=3,
-    )
-    return rows, masked, pairs.labels
+    end, total = np.cumsum(a + b), int((a + b).sum())
+    labels, keys = np.arange(len(a)) % 2, np.arange(len(a), dtype=np.uint64)
+    pairs = Pairs(end - a - b, end - b, end - b, end, labels, keys)
+    ids = np.arange(100, 100 + total, dtype=np.int32)
+    rows = assemble(pairs, ids=ids, word_starts=np.arange(total) % 3 != 2)
+    budget = np.minimum(3, np.diff(rows.offsets) // 2)
+    masked = mask(rows, keys=keys, vocab_size=30000, budget=budget, max_ngram=3)
+    return rows, masked, labels
 
 
 @pytest.fixture
@@ -142,16 +117,10 @@ def test_segments_are_0_up_to_the_first_separator_and_1_behind_it(lengths):
 
 def test_the_padded_layout_parses_with_the_published_trainers_specification(rows):
     # google-research/albert, run_pretraining.py, input_fn_builder.
-    specification = {
-        "input_ids": tf.io.FixedLenFeature([10], tf.int64),
-        "input_mask": tf.io.FixedLenFeature([10], tf.int64),
-        "segment_ids": tf.io.FixedLenFeature([10], tf.int64),
-        "token_boundary": tf.io.FixedLenFeature([10], tf.int64),
-        "masked_lm_positions": tf.io.FixedLenFeature([3], tf.int64),
-        "masked_lm_ids": tf.io.FixedLenFeature([3], tf.int64),
-        "masked_lm_weights": tf.io.FixedLenFeature([3], tf.float32),
-        "next_sentence_labels": tf.io.FixedLenFeature([1], tf.int64),
-    }
+    lengths = dict.fromkeys(("input_ids", "input_mask", "segment_ids", "token_boundary"), 10)
+    lengths |= {"masked_lm_positions": 3, "masked_lm_ids": 3, "next_sentence_labels": 1}
+    specification = {n: tf.io.FixedLenFeature([size], tf.int64) for n, size in lengths.items()}
+    specification["masked_lm_weights"] = tf.io.FixedLenFeature([3], tf.float32)
     parsed = tf.io.parse_single_example(encode_rows(*rows, config=PADDED)[0], specification)
     assert set(specification) == set(FEATURE_NAMES)
     columns = features_of(rows, 0, config=CONFIG)
@@ -180,21 +149,17 @@ def split(record, *features):
     return split_example(record, sorted(features, key=lambda feature: feature.name))
 
 
-@given(number_rows)
-def test_integers_of_tensorflow_are_read_as_they_are(rows):
-    records = [serialized_by_tensorflow({"input_ids": row}) for row in rows]
-    column = integers([split(record, IDS)[0] for record in records])
-    assert column.values.tolist() == [number for row in rows for number in row]
-    assert column.offsets.tolist() == np.cumsum([0, *map(len, rows)]).tolist()
-
-
-@given(st.lists(st.lists(st.floats(width=32), min_size=1, max_size=20), max_size=5))
-def test_floats_of_tensorflow_are_read_as_they_are(rows):
-    records = [serialized_by_tensorflow({"masked_lm_weights": row}) for row in rows]
-    column = floats([split(record, WEIGHTS)[0] for record in records])
-    expected = np.array([number for row in rows for number in row], np.float32)
-    assert column.values.tobytes() == expected.tobytes()
-    assert column.offsets.tolist() == np.cumsum([0, *map(len, rows)]).tolist()
+@given(number_rows, st.lists(st.lists(st.floats(width=32), min_size=1, max_size=20), max_size=5))
+def test_numbers_of_tensorflow_are_read_as_they_are(whole, others):
+    for rows, feature, read, dtype in (
+        (whole, IDS, integers, np.int64),
+        (others, WEIGHTS, floats, np.float32),
+    ):
+        records = [serialized_by_tensorflow({feature.name: row}) for row in rows]
+        found = read([split(record, feature)[0] for record in records])
+        expected = column(rows, dtype)
+        assert found.values.tobytes() == expected.values.tobytes()
+        assert found.offsets.tolist() == expected.offsets.tolist()
 
 
 def test_a_number_of_more_than_64_bits_is_read_as_minus_one():

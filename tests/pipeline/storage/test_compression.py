@@ -45,10 +45,11 @@ def test_what_was_packed_comes_out(compression):
 
 
 @each_compression
-def test_streams_one_after_the_other_are_one_text(compression):
+def test_streams_one_after_the_other_are_one_text_and_what_is_none_is_counted(compression):
     data = PACK[compression](b"one ") + PACK[compression](b"two ") + PACK[compression](b"")
     assert unpack(data, compression) == (b"one two ", 0)
     assert unpack(data, compression, block_bytes=1) == (b"one two ", 0)
+    assert unpack(PACK[compression](b"one ") + b"no stream", compression) == (b"one ", 1)
 
 
 @pytest.mark.parametrize("compression", ["gz", "xz"])
@@ -58,17 +59,13 @@ def test_zero_bytes_behind_a_stream_are_padding(compression):
 
 
 @each_compression
-def test_a_cut_off_file_keeps_what_it_has(compression):
+def test_a_cut_off_file_keeps_what_it_has_and_is_damaged_without_its_last_byte(compression):
     data = packed(compression)
     kept, damaged = unpack(data[: len(data) // 2], compression)
     assert damaged == 1
     assert TEXT.startswith(kept)
     assert len(kept) > len(TEXT) // 4
-
-
-@each_compression
-def test_a_file_that_lacks_its_last_byte_is_damaged(compression):
-    assert unpack(packed(compression)[:-1], compression)[1] == 1
+    assert unpack(data[:-1], compression)[1] == 1
 
 
 @pytest.mark.parametrize(
@@ -82,11 +79,6 @@ def test_a_checksum_that_does_not_fit_costs_no_text(compression, trailer):
         data = bytearray(whole)
         data[-place] ^= 1
         assert unpack(bytes(data), compression) == (TEXT[:20_000], 1), place
-
-
-@each_compression
-def test_what_stands_after_the_last_stream_is_counted(compression):
-    assert unpack(PACK[compression](b"one ") + b"no stream", compression) == (b"one ", 1)
 
 
 def test_frames_of_zst_that_hold_no_text_are_passed_over():
@@ -167,12 +159,17 @@ def test_ranges_read_each_stream_once(cuts):
     assert b"".join(parts) == b"".join(TEXTS)
 
 
+def damaged_at(number, place):
+    """The file with a byte of a stream damaged, and the text of the others."""
+    streams = [bytearray(stream) for stream in STREAMS]
+    streams[number][place] ^= 255
+    return b"".join(streams), b"".join(text for i, text in enumerate(TEXTS) if i != number)
+
+
 @pytest.mark.parametrize("number", [0, 7, 29])
 def test_a_damaged_stream_costs_no_other(number):
-    streams = [bytearray(stream) for stream in STREAMS]
-    streams[number][15] ^= 255
-    kept = b"".join(text for i, text in enumerate(TEXTS) if i != number)
-    assert read(b"".join(streams)) == (kept, 1)
+    data, kept = damaged_at(number, 15)
+    assert read(data) == (kept, 1)
 
 
 def test_a_cut_off_stream_keeps_its_whole_blocks():
@@ -186,10 +183,7 @@ def test_a_cut_off_stream_keeps_its_whole_blocks():
 
 @pytest.mark.parametrize("number", [0, 7, 29])
 def test_a_stream_whose_header_is_damaged_is_counted_by_one_range(number):
-    streams = [bytearray(stream) for stream in STREAMS]
-    streams[number][2] ^= 255
-    data = b"".join(streams)
-    kept = b"".join(text for i, text in enumerate(TEXTS) if i != number)
+    data, kept = damaged_at(number, 2)
     assert read(data) == (kept, 1)
     for cut in range(1, len(data), 50):
         texts, damaged = zip(read(data, 0, cut), read(data, cut), strict=True)

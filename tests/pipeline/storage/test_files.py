@@ -47,10 +47,8 @@ def test_a_remote_folder_is_found_and_read_without_what_is_hidden(shelf, folder)
     ],
 )
 def test_a_glob_finds_the_same_here_and_elsewhere(shelf, tmp_path, pattern, found):
-    for path, data in shelf.items():
-        copy = tmp_path / path.removeprefix("memory://shelf/")
-        copy.parent.mkdir(exist_ok=True)
-        copy.write_bytes(data)
+    for path in shelf:
+        files.write_whole(f"{tmp_path}/{path.removeprefix('memory://shelf/')}", "x")
     for place in ("memory://shelf", tmp_path):
         paths = files.find_files(f"{place}/{pattern}")
         assert [path.removeprefix(f"{place}/") for path in paths] == found
@@ -70,10 +68,7 @@ def test_a_folder_that_a_glob_matches_is_taken_whole(memory, tmp_path, pattern, 
     names = ("1889/a.txt", "1890/b.txt", "1890/more/c.txt", "1890/.old/d.txt", "loose.txt")
     for place in ("memory://shelf", tmp_path):
         for name in names:
-            path = f"{place}/papers/{name}"
-            if place == tmp_path:
-                (tmp_path / "papers" / name).parent.mkdir(parents=True, exist_ok=True)
-            files.write_whole(path, "text")
+            files.write_whole(f"{place}/papers/{name}", "text")
         paths = files.find_files(f"{place}/{pattern}")
         assert [path.removeprefix(f"{place}/papers/") for path in paths] == found
     assert files.find_below("memory://shelf/papers", "*") == ["memory://shelf/papers/loose.txt"]
@@ -207,19 +202,19 @@ def test_a_package_that_is_not_installed_is_named(monkeypatch):
 
 @pytest.fixture
 def renaming(memory, monkeypatch):
-    """Storage with folders: a function takes the place of its renaming."""
+    """Storage with folders: a function comes before its renaming."""
     monkeypatch.setitem(remote.SCHEMES, "memory", remote.Scheme(has_folders=True))
     rename = STORAGE.__class__.mv
 
-    def replace(before):
-        def mv(self, temporary, there):
-            before(self, temporary, there)
-            rename(self, temporary, there)
+    def begin_with(before):
+        def mv(*given):
+            before(*given)
+            rename(*given)
 
         monkeypatch.setattr(STORAGE.__class__, "mv", mv)
         return memory
 
-    return replace
+    return begin_with
 
 
 def test_a_file_is_replaced_where_nothing_is_renamed_onto_another(renaming):
@@ -248,19 +243,14 @@ def test_what_another_job_has_written_is_kept_if_it_removed_ours(renaming):
 
 def test_a_folder_is_read_behind_links_and_once(tmp_path):
     for name in ("texts/b/c.txt", "texts/a.txt", "texts/.git/x.txt", "disk/d.txt"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("text")
+        files.write_whole(str(tmp_path / name), "text")
     texts = tmp_path / "texts"
     (texts / "b/up").symlink_to(texts)
     (texts / "b/more").symlink_to(tmp_path / "disk")
     (texts / "more").symlink_to(tmp_path / "disk")
     (texts / "link.txt").symlink_to(tmp_path / "disk/d.txt")
-    assert [path.removeprefix(f"{texts}/") for path in find_files(str(texts))] == [
-        "a.txt",
-        "b/c.txt",
-        "b/more/d.txt",
-        "link.txt",
-    ]
+    found = [path.removeprefix(f"{texts}/") for path in find_files(str(texts))]
+    assert found == ["a.txt", "b/c.txt", "b/more/d.txt", "link.txt"]
 
 
 def test_a_folder_that_cannot_be_read_is_refused(tmp_path, monkeypatch):
@@ -277,11 +267,8 @@ def test_a_folder_that_cannot_be_read_is_refused(tmp_path, monkeypatch):
 
 
 def test_a_file_and_a_folder_are_removed_and_nothing_is_no_error(tmp_path):
-    (tmp_path / "kept/low").mkdir(parents=True)
-    (tmp_path / "kept/low/a.txt").touch()
-    (tmp_path / "folder/low").mkdir(parents=True)
-    (tmp_path / "folder/low/b.txt").touch()
-    (tmp_path / "file").touch()
+    for name in ("kept/low/a.txt", "folder/low/b.txt", "file"):
+        files.write_whole(str(tmp_path / name), "")
     (tmp_path / "link").symlink_to(tmp_path / "kept")
     for name in ("folder", "file", "link", "nothing"):
         files.remove(str(tmp_path / name))

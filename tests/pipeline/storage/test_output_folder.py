@@ -53,38 +53,42 @@ def test_a_vocabulary_without_its_model_is_not_finished(tmp_path):
     assert claim(tmp_path) is False
 
 
-def test_a_lock_left_by_a_dead_process_does_not_matter(tmp_path):
+def test_a_lock_and_a_temporary_folder_of_a_dead_process_do_not_matter(tmp_path):
     (tmp_path / ".lock").write_text("4711\n", encoding="utf-8")
+    (tmp_path / "spiece.model.tmp-4711").mkdir()
+    (tmp_path / "spiece.model.tmp-4711/half").touch()
     assert claim(tmp_path) is False
-    assert contents(tmp_path) == ["config.json"]
+    assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
 
 
-def test_a_temporary_folder_of_a_dead_process_is_removed(tmp_path):
-    (tmp_path / "v/spiece.model.tmp-4711").mkdir(parents=True)
-    (tmp_path / "v/spiece.model.tmp-4711/half").touch()
-    claim(tmp_path / "v")
-    assert not (tmp_path / "v/spiece.model.tmp-4711").exists()
-
-
-@pytest.mark.parametrize(("footprint", "name"), [(MAKE_DATA, "eval"), (IMPORT, "checkpoints")])
-def test_an_interrupted_overwrite_can_be_given_again(tmp_path, monkeypatch, footprint, name):
-    claim(tmp_path, footprint)
-    (tmp_path / name).mkdir()
-    (tmp_path / name / "half").touch()
+@pytest.mark.parametrize(
+    ("where", "footprint", "name"),
+    [
+        ("here", MAKE_DATA, "eval"),
+        ("here", IMPORT, "checkpoints"),
+        ("memory://out/data", MAKE_DATA, "train"),
+    ],
+)
+def test_an_interrupted_overwrite_can_be_given_again(
+    tmp_path, memory, monkeypatch, where, footprint, name
+):
+    folder = tmp_path if where == "here" else where
+    claim(folder, footprint)
+    files.write_whole(files.join(folder, f"{name}/half"), "")
     remove = files.remove
 
     def interrupted(path):
-        if path == str(tmp_path / name):
+        if path == files.join(folder, name):
             raise KeyboardInterrupt
         remove(path)
 
     with monkeypatch.context() as patched:
         patched.setattr(files, "remove", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            claim(tmp_path, footprint, overwrite=True)
-    assert contents(tmp_path) == sorted(["config.json", f"{name}/half"])
-    assert claim(tmp_path, footprint, overwrite=True) is False
-    assert contents(tmp_path) == ["config.json"]
+            claim(folder, footprint, overwrite=True)
+    assert {*files.sizes_below(folder)} == {"config.json", f"{name}/half"}
+    assert claim(folder, footprint, overwrite=True) is False
+    assert [*files.sizes_below(folder)] == ["config.json"]
 
 
 def test_a_folder_that_lies_elsewhere_is_overwritten_and_stays_there(tmp_path):
@@ -152,21 +156,14 @@ def test_a_data_set_that_lacks_a_file_is_finished_again(small, tmp_path):
     assert (tmp_path / "d/manifest.json").stat().st_mtime_ns == before
 
 
-def claimed(folder, monkeypatch, *, at, **settings):
-    """Claim a folder at some time and leave a checkpoint in it."""
-    monkeypatch.setattr(output_folder.time, "strftime", lambda _: at)
-    claim = output_folder.claim(folder, PRETRAIN, settings=settings, identity={}, overwrite=False)
-    with claim:
-        (folder / "checkpoints/step-00000001").mkdir(parents=True, exist_ok=True)
-    return json.loads((folder / "config.json").read_text())
-
-
 def test_a_run_that_goes_on_was_started_when_it_was_started_first(tmp_path, monkeypatch):
-    first = claimed(tmp_path / "run", monkeypatch, at="2026-01-01", max_time=1)
-    second = claimed(tmp_path / "run", monkeypatch, at="2026-02-02", max_time=2)
-    assert first["environment"]["started"] == "2026-01-01"
-    assert second["environment"]["started"] == "2026-01-01"
-    assert (first["max_time"], second["max_time"]) == (1, 2)
+    for time, most in (("2026-01-01", 1), ("2026-02-02", 2)):
+        monkeypatch.setattr(output_folder.time, "strftime", lambda _, time=time: time)
+        given = {"settings": {"max_time": most}, "identity": {}, "overwrite": False}
+        with output_folder.claim(tmp_path, PRETRAIN, **given):
+            (tmp_path / "checkpoints/step-00000001").mkdir(parents=True, exist_ok=True)
+        record = json.loads((tmp_path / "config.json").read_text())
+        assert (record["environment"]["started"], record["max_time"]) == ("2026-01-01", most)
 
 
 def test_what_a_killed_process_left_of_a_checkpoint_is_nothing_to_go_on_from(tmp_path):
@@ -237,29 +234,24 @@ def test_storage_that_takes_no_more_is_said_in_one_sentence(memory, monkeypatch)
         files.write_whole("memory://full/a", "text")
 
 
-def test_a_new_folder_is_claimed_by_its_config_json(memory):
+def test_a_new_folder_is_claimed_an_interrupted_job_continues_and_a_finished_one_is(memory):
     assert claim_there() is False
     record = json.loads(memory["memory://out/data/config.json"])
-    assert record["command"] == "make-data"
-    assert record["identity"] == IDENTITY
-
-
-def test_an_interrupted_job_continues_and_a_finished_one_is_finished(memory):
-    claim_there()
+    assert (record["command"], record["identity"]) == ("make-data", IDENTITY)
     files.write_whole("memory://out/data/shards/train-00000.json", "{}")
     assert claim_there() is False
     write_data_set(memory)
     assert claim_there() is True
 
 
-@pytest.mark.parametrize("name", ["spiece.model", PART])
-def test_a_data_set_without_one_of_its_files_is_not_finished(memory, name):
+def test_a_data_set_without_one_of_its_files_is_not_finished(memory):
     claim_there()
     write_data_set(memory)
-    whole = memory.pop(f"memory://out/data/{name}")
-    assert claim_there() is False
-    memory[f"memory://out/data/{name}"] = whole
-    assert claim_there() is True
+    for name in ("spiece.model", PART):
+        whole = memory.pop(f"memory://out/data/{name}")
+        assert claim_there() is False
+        memory[f"memory://out/data/{name}"] = whole
+        assert claim_there() is True
     memory[f"memory://out/data/{PART}"] = b"cut"
     assert claim_there() is False
 
@@ -281,26 +273,6 @@ def test_other_settings_are_refused_until_overwritten(memory):
         claim_there(identity={"seed": 2})
     assert claim_there(identity={"seed": 2}, overwrite=True) is False
     assert "memory://out/data/manifest.json" not in memory
-
-
-def test_an_interrupted_overwrite_there_can_be_given_again(memory, monkeypatch):
-    claim_there()
-    part = f"memory://out/data/{PART}"
-    memory[part] = b"half"
-    remove = files.remove
-
-    def interrupted(path):
-        if path.endswith("/train"):
-            raise KeyboardInterrupt
-        remove(path)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(files, "remove", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            claim_there(overwrite=True)
-    assert sorted(memory) == ["memory://out/data/config.json", part]
-    assert claim_there(overwrite=True) is False
-    assert list(memory) == ["memory://out/data/config.json"]
 
 
 def test_a_folder_with_other_files_is_refused_and_kept(memory):

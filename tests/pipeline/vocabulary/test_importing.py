@@ -34,6 +34,10 @@ PIECES = [
 ]
 
 
+SCORES = [score for _, score in PIECES]
+
+
+@functools.cache
 def nmt_nfkc():
     """The compiled rules that published models have."""
     normalizer = sentencepiece.SentencePieceNormalizer(rule_name="nmt_nfkc")
@@ -55,6 +59,12 @@ def imported(bare):
 @pytest.fixture(scope="module")
 def lower(imported):
     return imported(LOWER)
+
+
+@pytest.fixture(scope="module")
+def ruled(bare):
+    """The same with rules that somebody gave SentencePiece, which know neither case nor accents."""
+    return with_rules_and_scores(bare, charsmap=nmt_nfkc(), scores=SCORES)
 
 
 def pieces_of(model, text):
@@ -96,8 +106,7 @@ def test_a_comma_after_a_digit_stands_alone(bare, lower):
 
 
 def test_scores_of_the_other_program_replace_those_of_the_model(bare):
-    scores = [score for _, score in PIECES]
-    assert pieces_of(imported_model(bare, LOWER, scores=scores), "1,") == ["▁1,"]
+    assert pieces_of(imported_model(bare, LOWER, scores=SCORES), "1,") == ["▁1,"]
 
 
 def test_a_model_that_was_imported_or_made_here_stays_as_it_is(bare, lower, model):
@@ -107,13 +116,10 @@ def test_a_model_that_was_imported_or_made_here_stays_as_it_is(bare, lower, mode
         assert imported_model(own, AS_IT_IS) == own
 
 
-def test_rules_of_a_model_are_completed_by_those_of_the_program_around_it(bare):
-    scores = [score for _, score in PIECES]
-    # Rules that somebody gave SentencePiece, which know neither case nor accents.
-    theirs = with_rules_and_scores(bare, charsmap=nmt_nfkc(), scores=scores)
-    assert vocabulary.has_own_rules(theirs)
-    assert imported_model(theirs, AS_IT_IS) == theirs
-    whole = imported_model(theirs, LOWER)
+def test_rules_of_a_model_are_completed_by_those_of_the_program_around_it(ruled):
+    assert vocabulary.has_own_rules(ruled)
+    assert imported_model(ruled, AS_IT_IS) == ruled
+    whole = imported_model(ruled, LOWER)
     assert load_tokenizer(whole).normalize("\u00c9D") == "\u2581ed"
     assert pieces_of(whole, "1,") == ["\u2581", "1", ","]
     assert imported_model(whole, LOWER) == whole
@@ -128,10 +134,8 @@ def test_rules_of_a_model_are_completed_by_those_of_the_program_around_it(bare):
         (None, "\u2581\u00c9D"),
     ],
 )
-def test_an_import_goes_by_the_files_around_a_model_with_its_rules(bare, tmp_path, config, text):
-    scores = [score for _, score in PIECES]
-    model = with_rules_and_scores(bare, charsmap=nmt_nfkc(), scores=scores)
-    (tmp_path / "spiece.model").write_bytes(model)
+def test_an_import_goes_by_the_files_around_a_model_with_its_rules(ruled, tmp_path, config, text):
+    (tmp_path / "spiece.model").write_bytes(ruled)
     if config is not None:
         (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
     rules = {"cased": None, "keep_accents": None}
@@ -208,13 +212,13 @@ def test_the_tokenizer_file_says_what_is_kept_and_has_the_scores(bare, tmp_path)
     write_tokenizer(tmp_path, kinds=["NFKD", "StripAccents"], do_lower_case=True)
     found = read_external(tmp_path)
     assert found.asked == Normalization(cased=True, keep_accents=False)
-    assert found.scores == [score for _, score in PIECES]
+    assert found.scores == SCORES
 
 
 def test_a_tokenizer_file_alone_becomes_a_model(bare, tmp_path):
     write_tokenizer(tmp_path, kinds=["NFKD", "StripAccents", "Lowercase"])
     found = read_external(tmp_path)
-    assert found == (tmp_path / "tokenizer.json", bare, LOWER, [score for _, score in PIECES])
+    assert found == (tmp_path / "tokenizer.json", bare, LOWER, SCORES)
 
 
 def test_a_tokenizer_file_of_ours_becomes_the_model_it_is_of(model, tmp_path):
@@ -233,15 +237,13 @@ def test_files_that_contradict_each_other_are_refused(model, bare, tmp_path):
     path.write_bytes(bare)
     settings = {"tokenizer_class": "AlbertTokenizer", "do_lower_case": True}
     write_tokenizer(tmp_path, kinds=["NFKD", "StripAccents"], **settings)
-    said = refusal(read_external, tmp_path)
-    assert "disagree on capital letters or accents; " in said
+    assert "disagree on capital letters or accents; " in refusal(read_external, tmp_path)
 
 
 def test_tokens_that_are_found_before_the_pieces_are_refused(bare, tmp_path):
     (tmp_path / "spiece.model").write_bytes(bare)
     (tmp_path / "added_tokens.json").write_text('{"<e1>": 20}')
-    said = refusal(read_external, tmp_path)
-    assert "its tokenizer finds <e1> in a text before" in said
+    assert "its tokenizer finds <e1> in a text before" in refusal(read_external, tmp_path)
     said = refusal(read_external, tmp_path, given=tmp_path / "none", error=SettingError)
     assert "none cannot be read: No such file" in said
 
@@ -257,8 +259,7 @@ def tokenizer_with(vocab=PIECES, normalizer=None, before=None, **model):
 NOT_OURS = "is not the tokenizer.json of an ALBERT"
 HOSTILE = [
     (tokenizer_with(vocab=[["a", 10**400]]), "int too large to convert to float"),
-    (tokenizer_with(vocab=[["a", 1e300]]), NOT_OURS),
-    (tokenizer_with(vocab=[["a", float("nan")]]), NOT_OURS),
+    *((tokenizer_with(vocab=[["a", score]]), NOT_OURS) for score in (1e300, float("nan"))),
     (tokenizer_with(vocab=[[["a"], -1.0]]), NOT_OURS),
     (tokenizer_with(vocab=[]), "piece 0 must be <pad>|is not a SentencePiece model"),
     (tokenizer_with(normalizer="NFKD"), "has a normalizer that is not a list"),

@@ -68,19 +68,6 @@ def published():
     return lambda text: nmt_nfkc.Normalize(preprocess_text(text))
 
 
-@pytest.fixture
-def normalizer_of(tmp_path):
-    """The normalizer of a vocabulary of some text, accents kept."""
-
-    def make(texts, *, language):
-        path = tmp_path / "rules.tsv"
-        rules = normalization_of_text(texts, cased=False, keep_accents=True, language=language)
-        path.write_text(rules_tsv(rules))
-        return sentencepiece.SentencePieceNormalizer(rule_tsv=str(path), **PLAIN).Normalize
-
-    return make
-
-
 @pytest.fixture(scope="module")
 def normalizer(tmp_path_factory):
     """A normalizer with other rules than the default ones."""
@@ -116,13 +103,10 @@ def test_a_trained_model_normalizes_every_character_as_published(tokenizer, publ
     assert [text for text in texts if tokenizer.normalize(text) != published(text)] == []
 
 
-@given(st.lists(st.sampled_from(LETTERS), max_size=30).map("".join))
-def test_a_trained_model_normalizes_any_text_as_published(tokenizer, published, text):
-    assert tokenizer.normalize(text) == published(text)
-
-
-@given(st.text(st.sampled_from("'`\" a"), max_size=12))
-def test_quotes_in_any_number_become_what_replacing_gives(tokenizer, published, text):
+@pytest.mark.parametrize("letters", [LETTERS, "'`\" a"], ids=["any text", "quotes in any number"])
+@given(data=st.data())
+def test_a_trained_model_normalizes_any_text_as_published(tokenizer, published, letters, data):
+    text = data.draw(st.text(st.sampled_from(letters), max_size=30))
     assert tokenizer.normalize(text) == published(text)
 
 
@@ -236,15 +220,24 @@ def test_case_is_that_of_the_language(language, text, lower):
     assert made_for(f"{text}\xad", language=language, cased=True) == text
 
 
-def test_case_with_a_dot_written_apart(normalizer_of):
-    made = normalizer_of(["İZMİR"], language="tr")
-    assert made("I\u0307ZMI\u0307R IRMAK Î I\u0302") == "izmir ırmak î î"
-
-
-def test_arabic_marks_as_they_are_printed_alone_stay_in_their_words(normalizer_of):
-    made = normalizer_of(["\u0625\u0646\ufc60 \u0627\u0644\u0648\u0644\ufe76\u062f"], language="ar")
-    word = "\u0625\u0646\u064e\u0651"
-    assert made("\u0625\u0646\ufc60 \u0648\u0644\ufe76\u062f") == f"{word} \u0648\u0644\u064e\u062f"
+@pytest.mark.parametrize(
+    ("language", "of", "text", "expected"),
+    [
+        ("tr", "İZMİR", "I\u0307ZMI\u0307R IRMAK Î I\u0302", "izmir ırmak î î"),
+        (
+            *("ar", "\u0625\u0646\ufc60 \u0627\u0644\u0648\u0644\ufe76\u062f"),
+            "\u0625\u0646\ufc60 \u0648\u0644\ufe76\u062f",
+            "\u0625\u0646\u064e\u0651 \u0648\u0644\u064e\u062f",
+        ),
+    ],
+    ids=["case with a dot written apart", "Arabic marks as they are printed alone"],
+)
+def test_a_vocabulary_of_some_text_normalizes(tmp_path, language, of, text, expected):
+    path = tmp_path / "rules.tsv"
+    rules = normalization_of_text([of], cased=False, keep_accents=True, language=language)
+    path.write_text(rules_tsv(rules))
+    normalizer = sentencepiece.SentencePieceNormalizer(rule_tsv=str(path), **PLAIN)
+    assert normalizer.Normalize(text) == expected
 
 
 @pytest.mark.parametrize("keep_accents", [True, False])

@@ -29,7 +29,7 @@ def files(topics, tmp_path_factory):
 sample_all = partial(sample_chunk, looked_at=bounds_for(0))
 
 
-def sample_files(files, *, chunk_bytes, size, seed=1):
+def sample_files(files, *, size, chunk_bytes=1 << 24, seed=1):
     """The sample of all files, read in splits of this size."""
     train, held_out = Sample(size), Sample(size)
     for split in plan_chunks(files, chunk_bytes=chunk_bytes):
@@ -74,31 +74,35 @@ def test_keys_follow_from_document_place_and_seed():
     assert len({*keys, *sentence_keys(b"1" * 16, 3, seed=1)}) == 6
 
 
-@pytest.mark.parametrize("size", [100, 1_000_000])
-def test_neither_the_splits_nor_the_order_of_the_files_show_in_a_sample(files, size):
-    expected = sample_files(files, chunk_bytes=1 << 24, size=size)
-    assert sample_files(files[::-1], chunk_bytes=1 << 16, size=size) == expected
+@pytest.fixture(scope="module")
+def small(files):
+    """A hundred sentences of all files, read at once."""
+    return sample_files(files, size=100)
 
 
-def test_a_duplicate_of_a_file_does_not_show_in_a_sample(files):
-    expected = sample_files(files, chunk_bytes=1 << 24, size=1000)
-    assert sample_files(files * 2, chunk_bytes=1 << 24, size=1000) == expected
+@pytest.fixture(scope="module")
+def large(files):
+    """All sentences of all files."""
+    return sample_files(files, size=1_000_000)
 
 
-def test_another_seed_gives_another_sample(files):
-    one, _ = sample_files(files, chunk_bytes=1 << 24, size=100)
-    other, _ = sample_files(files, chunk_bytes=1 << 24, size=100, seed=2)
-    assert {text for _, text in one} != {text for _, text in other}
+def test_neither_splits_nor_order_nor_duplicates_of_the_files_show_in_a_sample(files, small, large):
+    for expected, size in ((small, 100), (large, 1_000_000)):
+        assert sample_files(files[::-1], chunk_bytes=1 << 16, size=size) == expected
+    assert sample_files(files * 2, size=100) == small
 
 
-def test_a_small_sample_is_a_part_of_a_large_one(files):
-    small, _ = sample_files(files, chunk_bytes=1 << 24, size=100)
-    large, _ = sample_files(files, chunk_bytes=1 << 24, size=500)
-    assert large[:100] == small
+def test_another_seed_gives_another_sample(files, small):
+    other, _ = sample_files(files, size=100, seed=2)
+    assert {text for _, text in small[0]} != {text for _, text in other}
 
 
-def test_one_sentence_in_a_hundred_is_held_out_and_never_trained_on(files):
-    train, held_out = sample_files(files, chunk_bytes=1 << 24, size=1_000_000)
+def test_a_small_sample_is_a_part_of_a_large_one(small, large):
+    assert large[0][:100] == small[0]
+
+
+def test_one_sentence_in_a_hundred_is_held_out_and_never_trained_on(large):
+    train, held_out = large
     assert len(held_out) / (len(train) + len(held_out)) == pytest.approx(0.01, abs=0.005)
     assert not set(dict(train)) & set(dict(held_out))
 

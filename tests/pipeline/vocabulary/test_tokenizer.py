@@ -1,3 +1,5 @@
+import hashlib
+
 import numpy as np
 import pytest
 import sentencepiece
@@ -50,28 +52,20 @@ def test_words_in_several_languages(expected):
     assert words_by(starts_word, expected.replace("+", " ")) == expected
 
 
-def test_the_published_rule_makes_every_piece_of_other_alphabets_a_word():
-    assert words_by(published_rule, "▁не веро ятн ый") == "▁не веро ятн ый"
-
-
 @pytest.mark.parametrize(
-    "piece",
-    [*("▁the", "▁", "ing", ",", "--", ").", "s", "1984", "9,"), *("日本", "ー", "ก", "<unk>")],
+    ("pieces", "published", "ours"),
+    [
+        ("▁the ▁ , 1984 9, 日本 ー ก <unk>", True, True),
+        # Scripts without spaces, symbols, and digits of any script.
+        ("ກ ཀ ក က 漢 々 ぁ ｱ 𠀀 € – ² ٣", True, True),
+        ("ing -- ). s", False, False),
+        ("ов ευ يصد 's ’s é 어 веро ятн ый", True, False),
+    ],
+    ids=["all alike", "other scripts and symbols", "the rest of a word", "other alphabets"],
 )
-def test_both_rules_agree_on_english_digits_and_scripts_without_spaces(piece):
-    assert starts_word(piece) == published_rule(piece)
-
-
-@pytest.mark.parametrize("piece", ["ов", "ευ", "يصد", "'s", "’s", "é", "어"])
-def test_pieces_that_start_a_word_in_the_published_rule_only(piece):
-    assert (published_rule(piece), starts_word(piece)) == (True, False)
-
-
-@pytest.mark.parametrize(
-    "piece", ["ກ", "ཀ", "ក", "က", "漢", "々", "ぁ", "ｱ", "𠀀", "€", "–", "²", "٣"]
-)
-def test_unspaced_scripts_symbols_and_digits_of_any_script_start_words(piece):
-    assert starts_word(piece)
+def test_pieces_that_start_a_word_by_the_published_rule_and_here(pieces, published, ours):
+    for piece in pieces.split():
+        assert (published_rule(piece), starts_word(piece)) == (published, ours), piece
 
 
 def test_word_starts_are_known_for_every_piece(tokenizer):
@@ -96,8 +90,11 @@ def test_special_pieces_in_a_text_are_text(tokenizer):
     assert not {0, 2, 3, 4} & set(ids)
 
 
-def test_a_model_is_loaded_once(model):
-    assert load_tokenizer(model) is load_tokenizer(bytes(model))
+def test_a_model_is_loaded_once_and_its_hash_and_size_are_known(model):
+    tokenizer = load_tokenizer(model)
+    assert tokenizer is load_tokenizer(bytes(model))
+    assert tokenizer.vocab_size == 2000
+    assert tokenizer.sha256 == hashlib.sha256(model).hexdigest()
 
 
 def test_a_vocabulary_is_a_folder_or_a_file(tmp_path, model):
@@ -112,12 +109,6 @@ def test_the_wordpiece_vocabulary_of_an_import_is_named(tmp_path):
         f"{tmp_path}/vocab.txt is not a SentencePiece model, or not a whole one (a WordPiece "
         "vocabulary or a text file cannot be used); copy it again, or make one with albert vocab."
     )
-
-
-def test_a_tokenizer_knows_the_hash_and_size_of_its_model(model):
-    tokenizer = load_tokenizer(model)
-    assert tokenizer.vocab_size == 2000
-    assert len(tokenizer.sha256) == 64
 
 
 def with_piece(model, text):

@@ -105,7 +105,13 @@ def refused_size(sentences, size):
     return refusal(lambda: train_vocabulary(sentences, VocabConfig(vocab_size=size)))
 
 
-def test_a_vocabulary_too_large_is_refused_with_a_size_that_suits_the_text(sentences):
+def size_trained(text, size, **given):
+    """The size of a vocabulary that can be."""
+    model = train_vocabulary(text, VocabConfig(vocab_size=size), **given)
+    return load_tokenizer(model).vocab_size
+
+
+def test_a_vocabulary_too_large_is_refused_with_a_size_that_suits_the_text_or_becomes_it(sentences):
     some = sentences[:20]
     message = refused_size(some, 5000)
     size = int(message.split("--vocab-size ")[2].split(",")[0])
@@ -115,8 +121,8 @@ def test_a_vocabulary_too_large_is_refused_with_a_size_that_suits_the_text(sente
         f"The text is too small for --vocab-size 5000: it gives at most {largest} "
         f"pieces; use --vocab-size {size}, which suits it, or add text."
     )
-    model = train_vocabulary(some, VocabConfig(vocab_size=size))
-    assert load_tokenizer(model).vocab_size == size
+    assert size_trained(some, size) == size
+    assert size_trained(some, 5000, may_be_smaller=True) == size
 
 
 def test_a_vocabulary_too_small_is_refused_with_a_size_that_works(sentences):
@@ -127,22 +133,13 @@ def test_a_vocabulary_too_small_is_refused_with_a_size_that_works(sentences):
         f"--vocab-size 32 is too small: the text has characters for {size - 1} pieces; "
         "use a size above that."
     )
-    model = train_vocabulary(some, VocabConfig(vocab_size=size))
-    assert load_tokenizer(model).vocab_size == size
+    assert size_trained(some, size) == size
 
 
 def test_no_size_is_suggested_that_the_characters_do_not_fit():
     text = ["".join(map(chr, range(0x4E00, 0x4F00))), "".join(map(chr, range(0x4E00, 0x4F00, 2)))]
     size = int(refused_size(text, 5000).split("--vocab-size ")[2].split(",")[0])
-    model = train_vocabulary(text, VocabConfig(vocab_size=size))
-    assert load_tokenizer(model).vocab_size == size
-
-
-def test_a_size_that_may_be_smaller_is_what_suits_the_text(sentences):
-    some = sentences[:20]
-    size = int(refused_size(some, 5000).split("--vocab-size ")[2].split(",")[0])
-    model = train_vocabulary(some, VocabConfig(vocab_size=5000), may_be_smaller=True)
-    assert load_tokenizer(model).vocab_size == size
+    assert size_trained(text, size) == size
 
 
 def test_any_other_error_of_sentencepiece_is_shown():

@@ -27,16 +27,19 @@ def japanese():
     return vocabulary(JAPANESE, 78)
 
 
+@pytest.fixture(scope="module")
+def tokenizer(japanese):
+    return load_tokenizer(japanese)
+
+
 def words(tokenizer, text):
-    """The words of a text, their pieces with + between."""
+    """The words of a text."""
     (ids,) = tokenizer.encode([text])
     found = []
     for start, piece_id in zip(tokenizer.starts(np.array(ids)), ids, strict=True):
-        piece = tokenizer.piece(piece_id)
         if start or not found:
-            found.append(piece)
-        else:
-            found[-1] += "+" + piece
+            found.append("")
+        found[-1] += tokenizer.piece(piece_id)
     return found
 
 
@@ -47,8 +50,7 @@ def words(tokenizer, text):
         *("東京 大阪　京都", "船 が Python ( 2 )。", "。", "1914"),
     ],
 )
-def test_no_token_is_a_space_alone(japanese, text):
-    tokenizer = load_tokenizer(japanese)
+def test_no_token_is_a_space_alone(tokenizer, text):
     (ids,) = tokenizer.encode([text])
     assert SPACE not in [tokenizer.piece(token) for token in ids]
 
@@ -60,30 +62,28 @@ def test_no_token_is_a_space_alone(japanese, text):
         *("Pythonの入門", "学校は Python の入門"),
     ],
 )
-def test_a_change_of_script_begins_a_word(japanese, text):
-    assert "python" in [each.replace("+", "") for each in words(load_tokenizer(japanese), text)]
+def test_a_change_of_script_begins_a_word(tokenizer, text):
+    assert "python" in words(tokenizer, text)
 
 
-def test_a_text_of_other_scripts_begins_with_a_space(japanese):
-    tokenizer = load_tokenizer(japanese)
+def test_a_text_of_other_scripts_begins_with_a_space(tokenizer):
     (ids,) = tokenizer.encode(["Python for beginners"])
     assert tokenizer.piece(ids[0]).startswith(SPACE)
     assert tokenizer.decode(ids) == "python for beginners"
 
 
-def test_what_follows_a_mask_is_divided_as_in_training(japanese):
-    tokenizer = load_tokenizer(japanese)
+def test_what_follows_a_mask_is_divided_as_in_training(tokenizer):
     (whole,) = tokenizer.encode(["船が着いた。"])
     assert tokenizer.encode_after(" が着いた。") == tokenizer.encode_after("が着いた。")
     assert whole[-len(tokenizer.encode_after("着いた。")) :]
 
 
-def test_offsets_are_those_of_the_text_as_given(japanese):
+def test_offsets_are_those_of_the_text_as_given(tokenizer):
     text = "東京 (Tokyo) は 2019 年"
-    tokenized = load_tokenizer(japanese).encode_with_offsets(text)
+    tokenized = tokenizer.encode_with_offsets(text)
     shown = [text[a:b] for a, b in zip(tokenized.starts, tokenized.ends, strict=True)]
     assert "".join(shown) == text.replace(" ", "")
-    assert (tokenized.ids,) == tuple(load_tokenizer(japanese).encode([text]))
+    assert (tokenized.ids,) == tuple(tokenizer.encode([text]))
 
 
 def test_spaces_between_clauses_of_thai_belong_to_the_clause_after_them():
@@ -96,12 +96,11 @@ def test_spaces_between_clauses_of_thai_belong_to_the_clause_after_them():
 
 
 @pytest.mark.slow
-def test_autotokenizer_divides_such_text_alike(japanese, tmp_path):
+def test_autotokenizer_divides_such_text_alike(japanese, tokenizer, tmp_path):
     transformers = pytest.importorskip("transformers")
     write_json(tmp_path / "tokenizer.json", tokenizer_json(japanese))
     write_json(tmp_path / "tokenizer_config.json", tokenizer_config())
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
-    ours = load_tokenizer(japanese)
     for text in [*JAPANESE, "東京 大阪", "船 が Python ( 2 )。", "1914", "for 東京"]:
-        expected = ours.encode([text])[0]
+        expected = tokenizer.encode([text])[0]
         assert theirs.encode(text, add_special_tokens=False) == expected, text

@@ -43,29 +43,18 @@ def test_the_manifest_describes_the_vocabulary(model, tokenizer):
     config = VocabConfig(vocab_size=2000, keep_accents=False)
     manifest = writing.vocabulary_manifest(model, text, config, [])
     assert manifest == {
-        "format": "albert-vocabulary",
-        "format_version": 1,
+        **{"format": "albert-vocabulary", "format_version": 1},
         "config": {
-            "vocab_size": 2000,
-            "sample_sentences": 1_000_000,
-            "cased": False,
-            "keep_accents": False,
-            "seed": 12345,
+            **{"vocab_size": 2000, "sample_sentences": 1_000_000, "seed": 12345},
+            **{"cased": False, "keep_accents": False},
         },
         "vocabulary": {"file": "spiece.model", "sha256": tokenizer.sha256, "size": 2000},
-        "inputs": [],
-        "documents": 3,
-        "sentences": 7,
-        "trained_on": 2,
+        **{"inputs": [], "documents": 3, "sentences": 7, "trained_on": 2},
         "card": {
-            "held_out_sentences": 1,
-            "unknown_rate": 0.0,
-            "pieces_per_word": 1.0,
-            "characters_per_piece": 4.5,
+            **{"held_out_sentences": 1, "unknown_rate": 0.0},
+            **{"pieces_per_word": 1.0, "characters_per_piece": 4.5},
         },
-        "text": {"documents": 3},
-        "dropped": {"not UTF-8": 1},
-        "changed": {},
+        **{"text": {"documents": 3}, "dropped": {"not UTF-8": 1}, "changed": {}},
     }
 
 
@@ -88,13 +77,12 @@ def folder(model, tmp_path_factory):
     return folder
 
 
-def test_the_special_pieces_are_the_only_added_tokens(model):
-    added = writing.tokenizer_json(model)["added_tokens"]
+def test_the_pieces_are_those_of_the_model_and_its_special_ones_the_only_added_tokens(
+    model, tokenizer
+):
+    values = writing.tokenizer_json(model)
+    added, vocab = values["added_tokens"], values["model"]["vocab"]
     assert [(token["id"], token["content"]) for token in added] == [*enumerate(SPECIAL_TOKENS)]
-
-
-def test_the_pieces_are_those_of_the_model(model, tokenizer):
-    vocab = writing.tokenizer_json(model)["model"]["vocab"]
     assert [p for p, _ in vocab] == [tokenizer.piece(i) for i in range(tokenizer.vocab_size)]
 
 
