@@ -33,6 +33,7 @@ TEMPORARY = ".tmp-"
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Open a file for writing that gets its name when all of it is on disk."""
+    check_is_file(path)
     with _temporary(path) as temporary:
         unnamed = _unnamed(path.parent)
         with unnamed or temporary.open("xb") as file:
@@ -113,10 +114,13 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 # Follows the temporary name of a new folder in that of the one it replaces.
 _BEFORE = "-before"
 
+# Bytes of a name that leave room for what follows them, in a file system's 255.
+_LONGEST = 200
+
 
 def _remove_halves(path: Path) -> None:
     """Remove what killed processes left of a folder; put back what they took away."""
-    left = re.compile(rf"{re.escape(path.name + TEMPORARY)}[0-9a-f]{{32}}({_BEFORE})?")
+    left = re.compile(rf"{re.escape(_beginning(path))}[0-9a-f]{{32}}({_BEFORE})?")
     with contextlib.suppress(OSError):
         for half in [p for p in path.parent.iterdir() if left.fullmatch(p.name)]:
             if half.name.endswith(_BEFORE) and not path.exists():
@@ -127,11 +131,16 @@ def _remove_halves(path: Path) -> None:
                         remove(half)
 
 
+def _beginning(path: Path) -> str:
+    """How temporary names of a path begin, which may be as long as its system's longest."""
+    return os.fsdecode(os.fsencode(path.name)[:_LONGEST]) + TEMPORARY
+
+
 @contextlib.contextmanager
 def _temporary(path: Path) -> Iterator[Path]:
     """A name beside a path, unused before and after; its errors name the path."""
     # On machines that share a folder, processes may have the same number.
-    temporary = path.with_name(f"{path.name}{TEMPORARY}{uuid.uuid4().hex}")
+    temporary = path.with_name(f"{_beginning(path)}{uuid.uuid4().hex}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from schemas.readable import printable
+from schemas.secrets import without_secrets
 
 Unit = Literal["count", "share", "value"]
 Cell = str | int | float | None
@@ -157,7 +158,7 @@ def as_text(section: Section) -> str:
     blocks = (
         part if isinstance(part, str) else "\n".join(text_lines(part)) for part in section.parts
     )
-    return "\n\n".join(filter(None, blocks))
+    return without_secrets("\n\n".join(filter(None, blocks)))
 
 
 def text_lines(table: Table) -> Iterator[str]:

@@ -6,12 +6,12 @@ from typing import Any
 HIDDEN = "***"
 
 # A password may hold anything but another address, also what ends an address or gives it
-# another meaning; a port is a number.
+# another meaning; a port is a number. As a path an address has one slash.
 _ADDRESS = re.compile(
-    r"\b([a-zA-Z][a-zA-Z0-9+.-]*)://"
-    r"(?:[^\s/?#:@\"'<>|]*:(?!\s|\d+(?:[/\s.,;:)]|$))(?:(?!://).)*@(?=[\w\[]))?[^\s\"'<>|]+"
+    r"\b([a-zA-Z][a-zA-Z0-9+.-]*):/+"
+    r"(?:[^\s/?#:@\"'<>|]*:(?!\s|\d+(?:[/\s.,;:)]|$))(?:(?!:/).)*@(?=[\w\[]))?[^\s\"'<>|]+"
 )
-_USER = re.compile(r"(?<=://)(?:[^/?#]*|[^/?#:]*:(?!\d+/).*)@")
+_USER = re.compile(r"(?:(?<=://)|(?<=:/)(?!/))(?:[^/?#]*|[^/?#:]*:(?!\d+/).*)@")
 _VALUE = re.compile(r"([?&;#][^=?&;#/]+=)[^&;#]+")
 # Where a question mark begins a query and is no wildcard.
 _WEB = ("http", "https", "ftp", "ftps")

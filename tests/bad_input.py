@@ -335,7 +335,7 @@ CASES = [
     typed("vocab --text text --output a.txt/vocab", "cannot be made", file("a.txt", b"mine")),
     typed(
         "vocab --text text --output gs://bucket/vocab",
-        "gs://bucket/vocab is not on this machine; give a folder here.",
+        "gs://bucket/vocab is not on this machine; give a path here.",
     ),
     typed(
         "make-data --text text --vocab vocab --output https://b/data",
@@ -598,6 +598,7 @@ CASES = [
     # Questions to a model.
     found('fill-mask text "A [MASK]."', "nor an export"),
     found('fill-mask vocab "A [MASK]."', "Face or google-research/albert"),
+    typed('fill-mask none "A [MASK]."', "none does not exist; give the folder of a model."),
     found(f'fill-mask run "{"(" * 30}[MASK]{")" * 30}"', "model reads 32"),
     typed(
         "fill-mask run",
@@ -656,8 +657,11 @@ CASES = [
             ("--output v.txt", "--output: v.txt does not end with one of .npy, .parquet, .jsonl"),
             ("--dimensions 99", "--dimensions 99 is not from 1 to the 16 numbers of a vector"),
             ("--similar a --output v.npy", "--output: v.npy is not for --similar"),
+            ("--output a.jsonl/v.npy", "--output: nothing can be written in "),
+            ("--output s3://shelf/v.npy", "s3://shelf/v.npy is not on this machine; give a path"),
         )
     ),
+    typed("predict tuned Good. --output a", "a is a pipe or a device; give a file.", pipe("a")),
     typed(
         "fill-mask run --score texts --top 3",
         "--top is for masks, of which --score takes none; leave one of them out.",

@@ -14,6 +14,7 @@ from cli.support.options import ANYWHERE, COUNT, FILE, PATH, debug_option, json_
 from cli.support.trained_model import checkpoint_option, open_model, untrained_positions
 from schemas.errors import SettingError
 from schemas.manifest import read_manifest
+from schemas.secrets import without_secrets
 
 if TYPE_CHECKING:
     from albert_tf.evaluation.held_out import LayerSimilarity
@@ -75,15 +76,18 @@ def layers(
         raise SettingError(f"{model} is given twice; give another MODEL2, or none.")
     here = data_here(data, console)
     manifest = read_manifest(here)
+    # All models are checked before the first is measured.
+    opened = {
+        path: open_model(path, which=checkpoint, say=console.say, needs_head=True).trained
+        for path in paths
+    }
     with silent_stderr():
         from albert_tf.data.data_check import check_model_fits, check_same_vocabulary
         from albert_tf.data.input_pipeline import Records
         from albert_tf.evaluation.held_out import held_out_examples, layer_similarities
         from albert_tf.model.trained_model import pretrainer_of
     models = {}
-    # All models are checked before the first is measured.
-    for path in paths:
-        trained = open_model(path, which=checkpoint, say=console.say, needs_head=True).trained
+    for path, trained in opened.items():
         check_same_vocabulary(manifest, run=path, data=here)
         check_model_fits(trained.config, manifest, data=here)
         console.say(*untrained_positions(trained, manifest, data=here))
@@ -105,7 +109,8 @@ def layers(
         ]
         click.echo(json.dumps({"examples": examples, "models": found}))
     else:
-        click.echo(f"{table(measured)}\n{examples:,} held-out examples of {data}")
+        of_data = f"{examples:,} held-out examples of {data}"
+        click.echo(f"{table(measured)}\n{without_secrets(of_data)}")
 
 
 def table(measured: Measured) -> str:

@@ -18,7 +18,7 @@ from cli.support.options import (
     ANYWHERE,
     COUNT,
     PATH,
-    UNCHECKED,
+    UserPath,
     column_options,
     debug_option,
     is_given,
@@ -35,6 +35,7 @@ from cli.support.trained_model import (
 )
 from pipeline.reading.formats import FORMATS
 from pipeline.reading.inputs import expand, find_held_out
+from pipeline.storage.files import file_name
 from schemas.config import EVALUATED_WORDS, DataConfig, Precision, flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.files import Values, scratch_folder
@@ -105,7 +106,7 @@ _OF_RUNS = (
     _PAIRS_FLAG,
     multiple=True,
     metavar="PATH",
-    type=UNCHECKED,
+    type=UserPath(storage=False, readable=False),
     help="Pairs of a grammatical and an ungrammatical sentence to tell apart: files of "
     "BLiMP (.jsonl) or Zorro (.txt). Files, folders, globs; repeatable.",
 )
@@ -190,6 +191,15 @@ def check_flags(run: Path, *, is_task: bool) -> None:
 
 def evaluate_run(run: Path, values: Values, console: Console) -> "Metrics":
     """What a run is worth on held-out text, which is kept in the run."""
+    from pipeline.dataset.manifest import write_held_out
+    from pipeline.vocabulary.importing import read_vocabulary
+
+    # Before libraries are loaded for some seconds.
+    tokenizer, data = read_vocabulary(run), values["data"]
+    found = None
+    if data is not None:
+        data = data_here(data, console)
+        found = read_manifest(data)
     with silent_stderr():
         from albert_tf.data.input_pipeline import Records
         from albert_tf.evaluation.evaluate import Scope, Text
@@ -197,19 +207,14 @@ def evaluate_run(run: Path, values: Values, console: Console) -> "Metrics":
         from albert_tf.model.trained_model import read_trained
     from albert_tf.runs.metrics import WORD_LOSSES, write_evaluation
     from albert_tf.runs.run_record import recorded_manifest
-    from pipeline.dataset.manifest import write_held_out
-    from pipeline.vocabulary.importing import read_vocabulary
 
     pairs = find_pairs(values["minimal_pairs"], maximum=values["pairs_per_paradigm"])
-    data, words = values["data"], values["words"]
-    if data is not None:
-        data = data_here(data, console)
-    elif words and (data := data_of(run)) is None:
+    words = values["words"]
+    if data is None and words and (data := data_of(run)) is None:
         console.say(
             f"The data set that {run} was trained on is not here, so nothing is counted "
             "beside the model; --data gives one."
         )
-    tokenizer = read_vocabulary(run)
     model = read_trained(run, which=values["checkpoint"], say=console.say)
     console.say(*model.notes)
     scope = Scope(
@@ -239,12 +244,13 @@ def evaluate_run(run: Path, values: Values, console: Console) -> "Metrics":
                 else DataConfig(max_seq_length=length).resolved(input_bytes=0)
             )
             manifest = write_held_out(files, config, tokenizer=tokenizer, output=folder)
-            name = listed((Path(path).name for path in values["text"]), most=1)
+            name = listed(map(file_name, values["text"]), most=1)
             described = json.dumps([file.describe() for file in files], sort_keys=True)
             hash_of = hashlib.sha256(described.encode()).hexdigest()
             text = Text(name, hash_of, Records(folder, manifest))
-        found = text.records.manifest if text else data and read_manifest(data)
-        if found and not text:
+        if text:
+            found = text.records.manifest
+        elif found:
             say_of_data(model, found, data=data, console=console)
         measured = measure(
             model,

@@ -449,13 +449,14 @@ def card(
 
 def load(run: Path, checkpoint: "Which | None", *, say: Say) -> "tuple[TrainedModel, Tokenizer]":
     """A model and its vocabulary; the weights are in the order of its file."""
+    from pipeline.vocabulary.importing import read_vocabulary
+
+    # Before libraries are loaded for some seconds.
+    tokenizer = read_vocabulary(run)
     with silent_stderr():
         from albert_tf.convert.external import with_rows
         from albert_tf.inference import fitted
         from albert_tf.model.trained_model import read_trained
-    from pipeline.vocabulary.importing import read_vocabulary
-
-    tokenizer = read_vocabulary(run)
     model = fitted(read_trained(run, which=checkpoint, say=say), tokenizer)
     if (order := tokenizer.order) is not None:
         # The token ids in the order of the file.

@@ -125,7 +125,6 @@ def plan(data: Path | str | None, measure: bool, as_json: bool, **values: Any) -
         click.echo(json.dumps(chosen.record))
         return
     lines = budget_lines(choice, begins_anew=True)
-    click.echo(as_text(Section(parts=(budget_table(choice), "\n".join(lines)))))
     # The command that does what was planned, with the flags that were given.
     words = ["albert", "pretrain", "--budget", flag_time(values["budget"])]
     if asked.is_model_given:
@@ -136,7 +135,8 @@ def plan(data: Path | str | None, measure: bool, as_json: bool, **values: Any) -
         if name in given:
             words += [flag_name(name), str(getattr(config, name))]
     words += ["--data", as_given, "--output", unused("run")]
-    click.echo(f"Next:  {shlex.join(words)}")
+    said = "\n".join([*lines, f"Next:  {shlex.join(words)}"])
+    click.echo(as_text(Section(parts=(budget_table(choice), said))))
 
 
 def figures_of(data: Path | None, values: Values, *, is_measured: bool) -> Values:

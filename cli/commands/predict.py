@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.support.asked import take_jax
-from cli.support.console import Console, silent_stderr
+from cli.support.console import Console
 from cli.support.options import (
     FILE,
     PATH,
@@ -98,12 +98,11 @@ def predict(
     if source is not None:
         # Of a text or a line JAX would compile for longer than the CPU takes.
         take_jax(console)
-    with silent_stderr():
-        from albert_tf.finetuning.evaluate import prediction_lines
-        from albert_tf.inference import has_second
+    found = open_model(model, which=values["checkpoint"], say=say)
+    from albert_tf.finetuning.evaluate import prediction_lines
+    from albert_tf.inference import has_second
     from cli.support.task_data import read_unlabelled, say_lost
 
-    found = open_model(model, which=values["checkpoint"], say=say)
     spec = found.tuned.record.spec
     if has_second(spec) is False:
         why = "names a second text, of which this model learned nothing; leave it out."

@@ -21,7 +21,7 @@ from pipeline.storage.files import is_remote
 from schemas import __version__
 from schemas.config import check_type, flag_name, plain_type
 from schemas.errors import SettingError
-from schemas.files import Values, read_json
+from schemas.files import Values, check_is_file, read_json
 from schemas.layout import BUDGET_RECORD, LENGTH_BEFORE
 from schemas.phases import SETTINGS
 from schemas.secrets import HIDDEN
@@ -73,7 +73,7 @@ class UserPath(click.Path):
             return super().convert(value, param, ctx)
         if self._storage is not None and is_remote(value):
             if not self._storage:
-                self.fail(f"{value} is not on this machine; give a folder here.")
+                self.fail(f"{value} is not on this machine; give a path here.")
             return value.rstrip("/")
         value = os.path.expanduser(value)
         if not self._is_any_name and any("\ud800" <= c <= "\udfff" for c in value):
@@ -85,9 +85,9 @@ class UserPath(click.Path):
         return super().convert(value, param, ctx)
 
 
-PATH = UserPath(path_type=Path)
-FILE = UserPath(dir_okay=False, path_type=Path)
-FOLDER = UserPath(file_okay=False, path_type=Path)
+PATH = UserPath(storage=False, path_type=Path)
+FILE = UserPath(storage=False, dir_okay=False, path_type=Path)
+FOLDER = UserPath(storage=False, file_okay=False, path_type=Path)
 # On this machine or on a storage.
 ANYWHERE = UserPath(storage=True, path_type=Path)
 FOLDER_ANYWHERE = UserPath(storage=True, file_okay=False, path_type=Path)
@@ -314,12 +314,7 @@ max_time_option = click.option(
     "1h30m, but not before a step is done; the same command continues.",
 )
 
-_LOCAL_OUTPUT = click.option(
-    "--output",
-    required=True,
-    type=UserPath(storage=False, file_okay=False, path_type=Path),
-    help="Folder to write.",
-)
+_LOCAL_OUTPUT = click.option("--output", required=True, type=FOLDER, help="Folder to write.")
 
 
 def common_options(
@@ -366,9 +361,15 @@ def column_options(*names: str) -> Callable[[Command], Command]:
 
 
 def check_output(output: Path | None, source: str | None) -> None:
-    """Refuse to write over the file that is read."""
-    if source is not None and output is not None and output.resolve() == Path(source).resolve():
+    """Refuse to write over the file that is read, or where nothing can be written."""
+    if output is None:
+        return
+    if source is not None and output.resolve() == Path(source).resolve():
         raise SettingError(f"--output: {output} is the file to read; give another one.")
+    check_is_file(output)
+    folder = next(folder for folder in output.absolute().parents if os.path.exists(folder))
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise SettingError(f"--output: nothing can be written in {folder}; give another folder.")
 
 
 def is_given(name: str) -> bool:

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, NoReturn, TypeVar
 
 from pipeline.storage import remote
 from pipeline.storage.remote import Entry
-from schemas.errors import AlbertError
+from schemas.errors import AlbertError, SettingError
 from schemas.files import check_is_file, whole_file
 from schemas.secrets import without_secrets
 
@@ -283,7 +283,7 @@ def read_whole(path: str) -> bytes:
     if is_remote(path):
         return remote.read_file(path)
     if not exists(path):
-        raise AlbertError(f"{path} does not exist.")
+        raise SettingError(f"{path} does not exist.")
     check_is_file(path)
     with _explained(path):
         return Path(path).read_bytes()

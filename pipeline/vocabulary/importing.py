@@ -41,7 +41,7 @@ from pipeline.vocabulary.wordpiece import (
     tokens_found_whole,
     wordpieces_of,
 )
-from schemas.errors import AlbertError
+from schemas.errors import AlbertError, SettingError
 from schemas.example import SPECIAL_TOKENS, UNK_ID
 from schemas.files import read_json, scratch_folder, undamaged
 from schemas.layout import (
@@ -68,7 +68,7 @@ _SCORE_BOUND = 1e30
 def read_vocabulary(folder: Path) -> Tokenizer:
     """The vocabulary of a run or an export, once it is found to be the model's."""
     if not folder.exists():
-        raise AlbertError(f"{folder} does not exist; give the folder of a model.")
+        raise SettingError(f"{folder} does not exist; give the folder of a model.")
     file = vocabulary_file(folder)
     if not file.is_file():
         raise AlbertError(

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas import files
-from schemas.errors import AlbertError
+from schemas.errors import AlbertError, SettingError
 from tests.commands import contents
 from tests.processes import run_python
 from tests.refusals import refusal
@@ -272,6 +272,22 @@ def test_a_killed_writer_takes_nothing_away_and_leaves_nothing_for_ever(tmp_path
     with files.whole_folder(folder) as whole:
         (whole / "new").write_text("new")
     assert contents(tmp_path) == ["export/new"]
+
+
+def test_a_name_may_be_as_long_as_its_file_system_takes(tmp_path):
+    names = [127 * "ї" + "a", 127 * "ї" + "b"]
+    files.write_text(tmp_path / names[0], "all")
+    with files.whole_folder(tmp_path / names[1]) as folder:
+        (folder / "new").write_text("new")
+    assert contents(tmp_path) == [names[0], f"{names[1]}/new"]
+
+
+def test_a_device_is_not_replaced(tmp_path):
+    path = tmp_path / "predictions"
+    path.symlink_to("/dev/null")
+    said = f"{path} is a pipe or a device; give a file."
+    assert refusal(files.write_text, path, "text", error=SettingError) == said
+    assert names_in(tmp_path) == ["predictions"]
 
 
 @pytest.mark.parametrize("can_exchange", [True, False])

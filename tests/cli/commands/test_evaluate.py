@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import shutil
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -244,6 +245,14 @@ def test_text_is_measured_where_the_training_data_are_gone(encoder, tmp_path):
     assert "so nothing is counted beside the model; --data gives one." in said
     assert "the model" in said
     assert "counting" not in said.partition("what predicts")[2]
+
+
+def test_no_secret_of_the_address_of_a_text_is_kept_or_shown(trained, memory):
+    memory["/shelf/a.txt?sig=xyzzy"] = b"The old river ran past the mill. It ran no more.\n" * 9
+    said = run("evaluate", trained, "--text", "memory://shelf/a.txt?sig=xyzzy", "--words", 0)
+    assert "of a.txt?sig=*** (" in said
+    (kept,) = (trained / "evaluations").iterdir()
+    assert b"xyzzy" not in os.fsencode(kept.name) + kept.read_bytes()
 
 
 def test_an_export_says_what_its_run_was_trained_on(trained, longer, tmp_path):
