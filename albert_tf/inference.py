@@ -62,7 +62,7 @@ class Model:
     ) -> None:
         path = Path(folder)
         self.tokenizer: Tokenizer = read_vocabulary(path)
-        for note in notes_on(path, self.tokenizer):
+        for note in notes_on(path):
             say(note)
         found = read_model(path, which=checkpoint, needs_head=needs_head, say=say)
         self.trained = fitted(found, self.tokenizer)

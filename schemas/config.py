@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from schemas.errors import SettingError
 from schemas.example import Feature, RecordLayout
+from schemas.layout import DOCUMENTS, TRAIN, copy_directory
 
 Config = TypeVar("Config")
 
@@ -318,6 +319,14 @@ class DataConfig:
     def stored_copies(self) -> int:
         """Copies of the training split that are counted and, if so asked, stored."""
         return 1 if self.examples == "on-the-fly" else self.dupe_factor
+
+    def has_documents(self, split: str) -> bool:
+        """Whether a split holds documents, to make examples from."""
+        return split == TRAIN and self.examples == "on-the-fly"
+
+    def folder_of(self, split: str, copy: int) -> str:
+        """The folder of the files of a copy; documents are the files of every copy."""
+        return DOCUMENTS if self.has_documents(split) else copy_directory(split, copy)
 
     def resolved(self, *, input_bytes: int) -> "ResolvedDataConfig":
         """The same settings with every derived default filled in.

@@ -65,9 +65,7 @@ def _unnamed(folder: Path) -> BinaryIO | None:
 
 def copy_whole(source: Path, target: Path) -> None:
     """Copy a small file so that no reader ever sees half of it."""
-    content = read_bytes(source)
-    with whole_file(target) as file:
-        file.write(content)
+    write_bytes(target, read_bytes(source))
 
 
 @contextlib.contextmanager
@@ -174,13 +172,12 @@ def scratch_folder(purpose: str) -> Iterator[Path]:
                     remove(left)
             elif time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
                 remove(left)
-    folder = Path(tempfile.mkdtemp(prefix=prefix))
-    try:
-        with (folder / LOCK).open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield folder
-    finally:
-        remove(folder)
+    with (
+        tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as name,
+        open(os.path.join(name, LOCK), "wb") as lock,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield Path(name)
 
 
 def _flush(path: Path) -> None:
@@ -310,5 +307,10 @@ def write_json(path: str | Path, value: object) -> None:
 
 def write_text(path: str | Path, text: str) -> None:
     """Write a text file that no reader ever sees half-written."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """Write a file that no reader ever sees half-written."""
     with whole_file(Path(path)) as file:
-        file.write(text.encode("utf-8"))
+        file.write(content)

@@ -16,16 +16,7 @@ from schemas.config import ResolvedDataConfig, check_type, config_from_dict
 from schemas.errors import AlbertError, SettingError
 from schemas.example import stored_features
 from schemas.files import read_json, undamaged
-from schemas.layout import (
-    CONFIG,
-    DATA_MANIFEST,
-    DOCUMENTS,
-    EVAL,
-    MANIFEST,
-    TRAIN,
-    copy_directory,
-    part_file,
-)
+from schemas.layout import CONFIG, DATA_MANIFEST, DOCUMENTS, EVAL, MANIFEST, TRAIN, part_file
 from schemas.readable import counted
 from schemas.report import Cell, Table
 
@@ -104,16 +95,12 @@ class DatasetManifest:
     @property
     def has_documents(self) -> bool:
         """Whether the training split holds documents, to make examples from."""
-        return self.config.examples == "on-the-fly"
+        return self.config.has_documents(TRAIN)
 
     def shard_files(self, split: str, copy: int) -> tuple[ShardFile, ...]:
-        """The files of one copy of one split, in the order of their names.
-
-        Documents are the files of every copy.
-        """
-        of_documents = split == TRAIN and self.has_documents
-        directory = DOCUMENTS if of_documents else copy_directory(split, copy)
-        return tuple(s for s in self.shards if s.name.startswith(f"{directory}/"))
+        """The files of one copy of one split, in the order of their names."""
+        folder = self.config.folder_of(split, copy)
+        return tuple(s for s in self.shards if s.name.startswith(f"{folder}/"))
 
     def num_examples(self, split: str) -> int:
         """How many examples all copies of a split have together.
@@ -123,8 +110,8 @@ class DatasetManifest:
         return sum(s.examples for s in self.shards if s.name.startswith(f"{split}/"))
 
     def num_copies(self, split: str) -> int:
-        """How many copies of a split are counted; 0 when it is absent."""
-        return len(self.splits[split]["copies"]) if split in self.splits else 0
+        """How many copies of a split are counted."""
+        return len(self.splits[split]["copies"])
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON object of `manifest.json`."""
@@ -310,7 +297,7 @@ def splits_table(manifest: DatasetManifest) -> Table:
     """How much each split has, all copies together."""
     rows: list[tuple[Cell, ...]] = []
     for name, split in manifest.splits.items():
-        of_documents = name == TRAIN and manifest.has_documents
+        of_documents = manifest.config.has_documents(name)
         copies = "one an epoch" if of_documents else manifest.num_copies(name)
         keys = ("examples", "tokens", "masked_tokens")
         totals = (sum(copy[key] for copy in split["copies"]) for key in keys)

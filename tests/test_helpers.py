@@ -21,7 +21,7 @@ IDEAS = {
     "run_report.most_words",
     "a step of a driver that is read by its name": "evaluate.evaluate_task job.take_line "
     "machine.end_with_parent worker_processes._ended_early "
-    "make_data.build_shard make_data.write_removed repeats.near_pairs files._remove_halves "
+    "repeats.near_pairs files._remove_halves "
     "first_weights.label_log_shares first_weights.tokens_to_count "
     "unpadding.flat_predictions words._batch",
     "one of several alike, or the pair of another": "checkpoints.best_step checks._check_length "

@@ -69,7 +69,7 @@ def test_a_cluster_writes_the_same_records_from_and_to_storage(small, tmp_path):
     make_data(small, output=here)
     with emulated("s3"), clustered() as (options, _):
         remote._connected.cache_clear()
-        remote._client(there).mkdir("bucket")
+        remote._client(there)[0].mkdir("bucket")
         for path in (small / "text").iterdir():
             with files.new_file(f"s3://bucket/text/{path.name}") as file:
                 file.write(path.read_bytes())

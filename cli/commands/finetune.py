@@ -171,7 +171,7 @@ def finetune(model: Path, output: Path, overwrite: bool, console: Console, **val
     check_settings_fit(settings, spec.kind)
     paths = task_paths(values, spec)
     tokenizer = read_vocabulary(model)
-    say(*notes_on(model, tokenizer))
+    say(*notes_on(model))
     if paths.train:
         data = read_task(paths, spec, say=say)
     else:

@@ -48,18 +48,19 @@ def plan_lines(job: "Job", inputs: "Iterable[InputFile]", *, workers: int) -> It
     config, shards = job.dataset.config, job.shards
     training = [file for file in inputs if not file.is_held_out]
     expected = estimate(training, config, tokenizer=load_tokenizer(job.model))
-    copies = counted(shards.copies, "copy", "copies")
+    is_on_the_fly = config.examples == "on-the-fly"
+    copies = counted(config.stored_copies, "copy", "copies")
     yield (
         f"plan: {counted(len(job.chunks), 'chunk')} to read, "
         f"{counted(shards.train_shards, 'shard')} to train on and "
         f"{shards.eval_shards:,} held out, "
-        f"{'as documents' if shards.has_documents else copies}"
+        f"{'as documents' if is_on_the_fly else copies}"
     )
     examples = counted(expected.examples, "example")
     stored = prefixed(expected.stored_bytes, "B")
     documents = prefixed(expected.document_bytes, "B")
     made = f"{examples} in {stored} ({documents} with --examples on-the-fly)"
-    if config.examples == "on-the-fly":
+    if is_on_the_fly:
         copies = counted(config.dupe_factor, "stored copy", "stored copies")
         made = (
             f"{examples} an epoch, made of documents in {documents} ({copies} would take {stored})"

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from pipeline.dataset.manifest import sha256_of
 from pipeline.storage import files
 from schemas.errors import AlbertError
-from schemas.files import parse_json, whole_file
+from schemas.files import parse_json, whole_file, write_bytes
 from schemas.layout import MANIFEST, SPM_MODEL
 from schemas.manifest import DatasetManifest, ShardFile, parse_manifest
 from schemas.readable import prefixed
@@ -53,10 +53,8 @@ def prepare_copy(place: str, *, cache: Path, choose: Choice) -> LocalCopy:
     folder = cache / name[:-48]
     missing = tuple(s for s in choose(manifest) if not _is_here(folder / s.name, s))
     copy = LocalCopy(place, folder, missing)
-    with whole_file(folder / SPM_MODEL) as file:
-        file.write(files.read_whole(files.join(place, SPM_MODEL)))
-    with whole_file(folder / MANIFEST) as file:
-        file.write(data)
+    write_bytes(folder / SPM_MODEL, files.read_whole(files.join(place, SPM_MODEL)))
+    write_bytes(folder / MANIFEST, data)
     free = shutil.disk_usage(folder).free
     if copy.missing_bytes > free:
         raise AlbertError(

@@ -54,7 +54,7 @@ def write_dataset(
     read_counts: ReadingCounts,
     *,
     output: str | Path,
-    look: dict[str, Any] | None = None,
+    look: dict[str, Any],
 ) -> None:
     """Write the data card and then, as the last file of all, the manifest."""
     manifest = make_manifest(plan, sidecars, read_counts, look=look)
@@ -87,7 +87,7 @@ def write_held_out(
     )
     sidecar = write_shard(
         documents,
-        Shard(split=EVAL, index=0, num_shards=1, copies=1),
+        Shard(split=EVAL, index=0, num_shards=1),
         tokenizer=tokenizer,
         config=config,
         output=output,
@@ -214,8 +214,8 @@ def share(part: int, whole: int) -> float:
 def data_card(manifest: DatasetManifest) -> str:
     """The data set described for a person, in Markdown."""
     shares = {words: manifest.statistics[name] for name, words in _WORDS.items()}
-    for words, share in manifest.statistics["ngram_shares"].items():
-        shares[f"spans of {counted(int(words), 'word')}"] = share
+    for words, of_spans in manifest.statistics["ngram_shares"].items():
+        shares[f"spans of {counted(int(words), 'word')}"] = of_spans
     named = {"realised in the training split": shares}
     if look := manifest.text:
         sample = counted(look["sampled_documents"], "document")

@@ -81,19 +81,17 @@ def dataset_section(dataset: Path, *, title: str, examples: int) -> Section:
     )
 
 
-def notes(manifest: DatasetManifest) -> tuple[str, ...]:
+def notes(manifest: DatasetManifest) -> Iterator[str]:
     """Sentences that stand below the facts."""
-    is_complete = not manifest.dropped and not manifest.changed
-    on_the_fly = (
-        "Training makes the examples from documents, a new copy in each epoch; the "
-        "counts are of the first copy.",
-    )
-    return (
-        *(on_the_fly if manifest.has_documents else ()),
-        f"Fingerprint {manifest.fingerprint[:12]}.",
-        *(("Nothing of the text was left out.",) if is_complete else ()),
-        "The licence of the data is that of its inputs.",
-    )
+    if manifest.has_documents:
+        yield (
+            "Training makes the examples from documents, a new copy in each epoch; the "
+            "counts are of the first copy."
+        )
+    yield f"Fingerprint {manifest.fingerprint[:12]}."
+    if not manifest.dropped and not manifest.changed:
+        yield "Nothing of the text was left out."
+    yield "The licence of the data is that of its inputs."
 
 
 def plots(manifest: DatasetManifest, sample: list[dict[str, Any]]) -> Iterator[Plot]:

@@ -34,7 +34,7 @@ from pipeline.vocabulary.tokenizer import Tokenizer
 from schemas import __version__
 from schemas.config import NearDuplicates, ResolvedDataConfig
 from schemas.example import UNK_ID
-from schemas.layout import DOCUMENTS, EVAL, SPM_MODEL, TRAIN, part_file, shard_file
+from schemas.layout import EVAL, SPM_MODEL, TRAIN, part_file
 from schemas.manifest import fingerprint_of, recorded
 
 
@@ -89,35 +89,23 @@ def tool_versions(config: ResolvedDataConfig, *, tells_languages: bool = False) 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Shard:
-    """A part of a data set: its copies are stored unless its documents are."""
+    """A part of a split, of as many as there are."""
 
     split: str
     index: int
     num_shards: int
-    copies: int
-    is_documents: bool = False
-
-    def file(self, copy: int) -> str:
-        """The name of one of its files, relative to the data set."""
-        if self.is_documents:
-            return part_file(DOCUMENTS, self.index, num_parts=self.num_shards)
-        return shard_file(self.split, copy, shard=self.index, num_shards=self.num_shards)
 
 
 class ShardPlan(NamedTuple):
     """How the documents are divided; shards are numbered train first, then eval.
 
     Attributes:
-        copies: Copies of the training split; the held-out split has one.
         eval_bound: Ids whose first eight bytes are below this are held out.
-        has_documents: Whether the training split is stored as documents.
     """
 
     train_shards: int
     eval_shards: int
-    copies: int
     eval_bound: int
-    has_documents: bool = False
 
     def shard_of(self, document_id: bytes) -> int:
         """The number of the shard of a document.
@@ -125,7 +113,7 @@ class ShardPlan(NamedTuple):
         All parts of a long document have the same first eight bytes, so that none is
         held out while another is trained on; the last eight spread them over shards.
 
-        >>> plan = ShardPlan(8, eval_shards=1, copies=1, eval_bound=1 << 60)
+        >>> plan = ShardPlan(8, eval_shards=1, eval_bound=1 << 60)
         >>> plan.shard_of(bytes(16)), plan.shard_of(bytes([255] * 15 + [2]))
         (8, 2)
         """
@@ -141,16 +129,8 @@ class ShardPlan(NamedTuple):
     def shard(self, number: int) -> Shard:
         """The shard of this number."""
         if number < self.train_shards:
-            return Shard(
-                split=TRAIN,
-                index=number,
-                num_shards=self.train_shards,
-                copies=self.copies,
-                is_documents=self.has_documents,
-            )
-        return Shard(
-            split=EVAL, index=number - self.train_shards, num_shards=self.eval_shards, copies=1
-        )
+            return Shard(split=TRAIN, index=number, num_shards=self.train_shards)
+        return Shard(split=EVAL, index=number - self.train_shards, num_shards=self.eval_shards)
 
     def shard_numbers(self) -> range:
         """The numbers of all shards."""
@@ -162,8 +142,8 @@ def plan_shards(config: ResolvedDataConfig, files: Iterable[InputFile] = ()) -> 
 
     >>> from schemas.config import DataConfig
     >>> config = DataConfig(num_shards=64, eval_fraction=0.05)
-    >>> plan_shards(config.resolved(input_bytes=0))[:3]
-    (64, 4, 10)
+    >>> plan_shards(config.resolved(input_bytes=0))[:2]
+    (64, 4)
     """
     given = {True: 0, False: 0}
     for file in files:
@@ -173,9 +153,7 @@ def plan_shards(config: ResolvedDataConfig, files: Iterable[InputFile] = ()) -> 
     return ShardPlan(
         train_shards=config.num_shards,
         eval_shards=min(config.num_shards, math.ceil(config.num_shards * share)),
-        copies=config.stored_copies,
         eval_bound=max(bound, HELD_OUT_BOUND) if given[True] else bound,
-        has_documents=config.examples == "on-the-fly",
     )
 
 
@@ -210,12 +188,15 @@ def write_shard(
     dropped, size = Counter[str](), tokenizer.vocab_size
     unique = distinct(documents, dropped=dropped, gone=gone)
     tokens, encoded = encode(unique, tokenizer, dropped=dropped, config=config)
-    copies = pack_copies(tokens, copies=range(shard.copies), config=config)
+    is_documents = config.has_documents(shard.split)
+    stored = range(config.stored_copies if shard.split == TRAIN else 1)
+    copies = pack_copies(tokens, copies=stored, config=config)
     packed = np.unique(copies[0].chain).tolist()
     dropped[ONE_WORD] = len(encoded) - len(packed)
     files, totals = [], []
     for number, copy in enumerate(copies):
-        name, total = shard.file(number), Counts()
+        folder, total = config.folder_of(shard.split, number), Counts()
+        name = part_file(folder, shard.index, num_parts=shard.num_shards)
         with new_file(join(output, name)) as file:
             writer = RecordWriter(file)
             for batch in make_examples(copy, tokens, vocab_size=size, config=config):
@@ -223,10 +204,10 @@ def write_shard(
                 if config.sentence_task == "nsp" and len(encoded) == 1:
                     wanted = happens(purpose_keys(batch.sequences.keys, "swap"), 0.5)
                     total.totals["without_other_document"] += int(wanted.sum())
-                if not shard.is_documents:
+                if not is_documents:
                     labels = batch.pairs.labels
                     writer.write(encode_rows(batch.rows, batch.masked, labels, config=config))
-            if shard.is_documents:
+            if is_documents:
                 # The first epoch, made of the documents that are written, is counted.
                 ids = [document.id for document in encoded]
                 for record in encode_documents(tokens, ids, vocab_size=size):
@@ -245,10 +226,7 @@ def write_shard(
 
 
 def distinct(
-    documents: Iterable[ShardDocument],
-    *,
-    dropped: Counter[str],
-    gone: Mapping[int, str] = MappingProxyType({}),
+    documents: Iterable[ShardDocument], *, dropped: Counter[str], gone: Mapping[int, str]
 ) -> list[ShardDocument]:
     """Each document once, in the order of their ids, without those that go for a reason.
 

@@ -26,8 +26,7 @@ from schemas.config import ResolvedDataConfig
 def pack_copies(tokens: Tokens, *, copies: range, config: ResolvedDataConfig) -> list[Sequences]:
     """The sequences of some copies, each in the order in which they are written."""
     count = len(tokens.document_keys)
-    ends = np.append(tokens.sentence_starts[1:], tokens.document_starts[-1])
-    places = cutting_places(ends, tokens.may_cut)
+    places = cutting_places(tokens.sentence_ends, tokens.may_cut)
     keys = np.array(tokens.document_keys, np.uint64)
     next_start: NextStart | None = None
     if config.sentence_task == "nsp" and count > 1:

@@ -7,12 +7,12 @@ spans, so that anyone can recount the lengths from the written files.
 """
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.core.draws import Bool, Ids, Int, Keys, below, columns_of, draws, purpose_keys
+from pipeline.core.draws import Bool, Ids, Int, Keys, below, draws, purpose_keys
 from pipeline.examples.pairs import Rows, ranges
 from schemas.example import FIRST_ORDINARY_ID, MASK_ID
 
@@ -26,8 +26,7 @@ TRIES = 24
 ROUNDS = 8
 
 
-@dataclasses.dataclass(frozen=True)
-class Spans:
+class Spans(NamedTuple):
     """K spans to mask: `length` words from word `start` of the batch on, `[K]` each."""
 
     start: Int
@@ -158,8 +157,7 @@ class SpanChooser:
                 kept = np.flatnonzero(self.left)
                 for name in _OF_ROWS:
                     setattr(self, name, getattr(self, name)[kept])
-        columns = zip(*map(columns_of, self.chosen), strict=True)
-        return Spans(*map(np.concatenate, columns))
+        return Spans(*map(np.concatenate, zip(*self.chosen, strict=True)))
 
     def _try_places(self, tries: int) -> None:
         """Try a random place for the next span of each row, for several rounds."""

@@ -47,6 +47,11 @@ class Tokens:
     document_starts: Int
     document_keys: list[int]
 
+    @property
+    def sentence_ends(self) -> Int:
+        """Where each sentence ends; the last is N, `[sentences]`."""
+        return np.append(self.sentence_starts[1:], self.document_starts[-1])
+
 
 def document_key(document_id: bytes, *, seed: int) -> int:
     """The key that all draws for a document derive from."""

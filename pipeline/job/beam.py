@@ -20,12 +20,7 @@ from apache_beam.transforms.window import GlobalWindows
 from pipeline.dataset.shard import tool_versions
 from pipeline.job import repeats
 from pipeline.job.plan import Job
-from pipeline.job.runners import (
-    explained_errors,
-    marked_output,
-    nothing_left_of_nothing,
-    pipeline_of,
-)
+from pipeline.job.runners import explained_errors, marked_output, pipeline_of
 from schemas.errors import AlbertError
 
 # What a step does with an element, and what has a worker process do that.
@@ -60,7 +55,7 @@ def run_here(
 
 def run_chain(chain: beam.PTransform, job: Job) -> None:
     """Run a chain in this process until it ends; an interrupt is raised as what it is."""
-    with nothing_left_of_nothing(job), explained_errors(job):
+    with explained_errors(job):
         # Never the DirectRunner, which would first download another from the network.
         pipeline_of(chain, FnApiRunner(), PipelineOptions([])).run()
 

@@ -196,7 +196,7 @@ def start_of(arguments: Sequence[str]) -> dict[str, str]:
     return given
 
 
-def environment_of(start: Mapping[str, str], info: Any) -> dict[str, str]:
+def worker_environment(start: Mapping[str, str], info: Any) -> dict[str, str]:
     """The environment in which Beam's worker finds its `ProvisionInfo`."""
     environment = {
         "WORKER_ID": start["id"],
@@ -224,7 +224,7 @@ def boot(arguments: Sequence[str], *, debug: bool = False) -> None:
         request = beam_provision_api_pb2.GetProvisionInfoRequest()
         answer = service.GetProvisionInfo(request, metadata=[("worker_id", start["id"])])
         info = answer.info
-    os.environ.update(environment_of(start, info))
+    os.environ.update(worker_environment(start, info))
     if debug:
         log = logging.StreamHandler()
         log.setLevel(logging.WARNING)

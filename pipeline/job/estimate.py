@@ -10,6 +10,7 @@ from typing import Any
 
 from pipeline.core.documents import ReadingCounts, ShardDocument, number_of
 from pipeline.dataset.shard import Shard, plan_shards, write_shard
+from pipeline.job.plan import copies_that_go
 from pipeline.noise.decontamination import kept_runs, runs_of
 from pipeline.noise.look import Looker, bounds_for, sum_up
 from pipeline.noise.near_copies import BANDS, signature, word_hashes
@@ -104,11 +105,7 @@ def estimate(
     looker = Looker(bounds)
     documents, sample_bytes = read_sample(files, looker)
     plan, kept_bytes = plan_shards(config, files), 0
-    # With what is held out, text is compared if any is.
-    compares = config.near_duplicates == "drop" or (
-        config.near_duplicates == "hold-out" and plan.eval_bound
-    )
-    for document in documents if compares else ():
+    for document in documents if copies_that_go(config, plan) else ():
         number, words = number_of(document.id), word_hashes(document.text)
         if made := signature(words):
             kept_bytes += (3 + BANDS) * words.itemsize + made.sketch.nbytes
@@ -117,10 +114,11 @@ def estimate(
             kept = kept_runs(number, runs, is_held_out=plan.is_held_out(number))
             kept_bytes += sum(values.nbytes for values in kept)
     reading = time.process_time() - start
-    one, one_seconds = _write(documents, config, tokenizer=tokenizer, copies=1)
-    _, more_seconds = _write(documents, config, tokenizer=tokenizer, copies=MORE_COPIES)
-    unmade, unmade_seconds = _write(
-        documents, config, tokenizer=tokenizer, copies=1, is_documents=True
+    stored = dataclasses.replace(config, examples="stored", dupe_factor=1)
+    more = dataclasses.replace(stored, dupe_factor=MORE_COPIES)
+    on_the_fly = dataclasses.replace(config, examples="on-the-fly")
+    (one, one_seconds), (_, more_seconds), (unmade, unmade_seconds) = (
+        _write(documents, made, tokenizer=tokenizer) for made in (stored, more, on_the_fly)
     )
     sample_wall = time.perf_counter() - start_wall
     sample_cpu = time.process_time() - start
@@ -182,11 +180,8 @@ def measured_sizes(files: list[InputFile]) -> list[InputFile]:
     ]
 
 
-def read_sample(
-    files: list[InputFile], looker: Looker | None = None
-) -> tuple[list[ShardDocument], int]:
+def read_sample(files: list[InputFile], looker: Looker) -> tuple[list[ShardDocument], int]:
     """Documents from places all over the inputs, and how much input they were."""
-    looker = looker or Looker(bounds_for(0))
     chunks = plan_chunks(files, chunk_bytes=PLACE_BYTES)
     step = max(1, len(chunks) // PLACES)
     documents: list[ShardDocument] = []
@@ -220,16 +215,11 @@ def _beginning(part: FilePart, folder: Path) -> FilePart:
 
 
 def _write(
-    documents: list[ShardDocument],
-    config: ResolvedDataConfig,
-    *,
-    tokenizer: Tokenizer,
-    copies: int,
-    is_documents: bool = False,
+    documents: list[ShardDocument], config: ResolvedDataConfig, *, tokenizer: Tokenizer
 ) -> tuple[dict[str, Any], float]:
     """The file of the first copy, and the CPU time of all, in seconds."""
     start = time.process_time()
-    shard = Shard(split=TRAIN, index=0, num_shards=1, copies=copies, is_documents=is_documents)
+    shard = Shard(split=TRAIN, index=0, num_shards=1)
     with scratch_folder("plan") as folder:
         sidecar = write_shard(documents, shard, tokenizer=tokenizer, config=config, output=folder)
     return sidecar["files"][0], time.process_time() - start

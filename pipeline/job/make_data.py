@@ -33,7 +33,7 @@ from pipeline.reading.read import Chunk, hash_document, read_texts, shard_docume
 from pipeline.storage import files, output_folder
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.errors import AlbertError
-from schemas.files import TEMPORARY, json_text, parse_json, read_json, write_json
+from schemas.files import TEMPORARY, json_text, write_json
 from schemas.layout import SPM_MODEL, chunk_file, removed_file, sidecar_file
 from schemas.locks import lock
 from schemas.manifest import DatasetManifest
@@ -133,20 +133,20 @@ def make_dataset(
         if runner:
             job = dataclasses.replace(job, shuffle="engine", mark=runners.mark_of(job, runner))
         resume.forget_useless(job, is_own=runners.is_own(job))
-        with files.new_file(files.join(job.output, SPM_MODEL)) as file:
-            file.write(job.model)
+        files.write_whole(files.join(job.output, SPM_MODEL), job.model)
         with shown(job):
             if runner:
                 runners.write_mark(job.output, job.mark)
                 runners.run_there(cluster_chain(job), job, runner)
-            elif job.shuffle == "engine":
-                beam.run_chain(cluster_chain(job), job)
             else:
                 with runners.nothing_left_of_nothing(job):
-                    results = beam.run_here(
-                        job, submit, read=spill_chunk, tasks=list_tasks, do=do_task
-                    )
-                    write_manifest(results, job)
+                    if job.shuffle == "engine":
+                        beam.run_chain(cluster_chain(job), job)
+                    else:
+                        results = beam.run_here(
+                            job, submit, read=spill_chunk, tasks=list_tasks, do=do_task
+                        )
+                        write_manifest(results, job)
     manifest = resume.manifest_of(job.output)
     # The files of a command that was run meanwhile are not for this one to remove.
     if runners.is_own(job):
@@ -199,11 +199,12 @@ def read_chunk(chunk: Chunk, job: Job) -> Iterator[ShardDocument | Signed | Read
     config, repeated = job.dataset.config, repeats.read_repeated(job)
     is_held_out, counts = job.shards.is_held_out, ReadingCounts()
     looker = Looker(bounds_for(job.text_bytes))
-    # With what is held out, text is compared if any is.
-    has_runs = bool(job.near_duplicates and job.shards.eval_bound)
     signed = set[int]()
     with contextlib.ExitStack() as held:
-        runs = held.enter_context(repeats.new_runs(chunk.number, job)) if has_runs else None
+        write_runs = None
+        # With what is held out, text is compared if any is.
+        if job.near_duplicates and job.shards.eval_bound:
+            write_runs = held.enter_context(repeats.new_runs(chunk.number, job))
         for document, language in read_texts(chunk, counts=counts):
             left, removed = clean(document, config, repeated=repeated)
             for one in removed:
@@ -226,25 +227,24 @@ def read_chunk(chunk: Chunk, job: Job) -> Iterator[ShardDocument | Signed | Read
                 if len(signed) >= repeats.TOGETHER:
                     signed.clear()
                 signed.add(number)
-                if runs:
-                    runs.add(kept_runs(number, of_eight, is_held_out=is_held_out(number)))
+                if write_runs:
+                    write_runs(kept_runs(number, of_eight, is_held_out=is_held_out(number)))
                 yield Signed(number, made)
         refuse_changed((part.file for part in chunk.parts), since=job.since)
     # Files, not elements: engines join what has one key, and Flink refuses a record that is
     # larger than one of its buffers, as a look may be.
-    with files.new_file(job.shared_file(chunk_file(chunk.number, "look"))) as file:
-        file.write(json.dumps(looker.result()).encode())
+    look = json.dumps(looker.result())
+    files.write_whole(job.shared_file(chunk_file(chunk.number, "look")), look)
     yield Read(chunk.number, counts.to_dict())
 
 
 def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
     """A chunk becomes a file of documents by shard, unless there is one already."""
     folder, number = job.waiting_folder, chunk.number
-    fingerprint = job.fingerprint_of(chunk)
-    if not resume.is_finished(number, output=folder, fingerprint=fingerprint):
+    if not resume.is_finished(chunk, job):
         counts = dict[str, Any]()
         with (
-            repeats.new_signatures(number, output=folder) as signatures,
+            repeats.new_signatures(number, output=folder) as write_signature,
             spill.new_spill(number, plan=job.shards, output=folder) as waiting,
         ):
             for found in read_chunk(chunk, job):
@@ -252,11 +252,11 @@ def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
                     case ShardDocument():
                         waiting.add(found)
                     case Signed():
-                        signatures.add(found)
+                        write_signature(found)
                     case Read():
                         counts = found.counts
         mark = {
-            "fingerprint": fingerprint,
+            "fingerprint": job.fingerprint_of(chunk),
             "text_bytes": chunk.text_bytes,
             "file_bytes": waiting.bytes,
             "counts": counts,
@@ -314,16 +314,16 @@ def by_task(
 def do_task(task: Task, job: Job) -> Iterator[Result]:
     """Do what is to be done with what waits in the files of all chunks."""
     folder = job.waiting_folder
-    values: Iterable[tuple[Any, ...]]
     match task.kind:
-        case "counts":
-            marks = (folder / chunk_file(chunk.number, "json") for chunk in job.chunks)
-            values = ((n, read_json(mark)["counts"]) for n, mark in enumerate(marks))
-        case "removed":
-            values = [(job.chunks[task.number],)]
         case "shard":
-            values = spill.read_spills(len(job.chunks), task.number, output=folder)
-    yield from do_group(((task.kind, task.number), values), job)
+            documents = spill.read_spills(len(job.chunks), task.number, output=folder)
+            yield None, build_shard(documents, task.number, job)
+        case "counts":
+            marks = [str(folder / chunk_file(chunk.number, "json")) for chunk in job.chunks]
+            counts = (mark["counts"] for mark in map(files.read_json, marks))
+            yield None, add_up(dict(enumerate(counts)), job)
+        case "removed":
+            write_removed(job.chunks[task.number], job)
 
 
 def do_group(
@@ -347,7 +347,7 @@ def build_shard(documents: Iterable[ShardDocument], number: int, job: Job) -> di
     path = files.join(job.output, sidecar_file(shard.split, shard.index))
     sidecar: dict[str, Any] = {}
     with contextlib.suppress(AlbertError):
-        sidecar = parse_json(files.read_whole(path), path)
+        sidecar = files.read_json(path)
     if sidecar.get("fingerprint") != job.fingerprint:
         sidecar = {"fingerprint": job.fingerprint} | write_shard(
             documents,
@@ -369,7 +369,7 @@ def add_up(by_chunk: dict[int, dict[str, Any]], job: Job) -> dict[str, Any]:
         counts.add(ReadingCounts.from_dict(counted))
     looks = (job.shared_file(chunk_file(chunk, "look")) for chunk in by_chunk)
     look = sum_up(
-        files.each_of(lambda path: parse_json(files.read_whole(path), path), looks),
+        files.each_of(files.read_json, looks),
         bounds_for(job.text_bytes),
         is_held_out=job.shards.is_held_out,
         gone=repeats.read_gone(job),
@@ -396,9 +396,9 @@ def find_removed(chunk: Chunk, job: Job) -> Iterator[dict[str, Any]]:
     for document, _ in read_texts(chunk, counts=ReadingCounts()):
         left, removed = clean(document, config, repeated=repeated)
         if left and (why := gone.get(number_of(hash_document(left)))):
-            went = {one.paragraph for one in removed if one.became is None}
-            rest = removed_whole(document, why)
             removed = tuple(one for one in removed if one.became is None)
+            went = {one.paragraph for one in removed}
+            rest = removed_whole(document, why)
             removed += tuple(one for one in rest if one.paragraph not in went)
         name = hash_document(document).hex()
         yield from (one.record(name) for one in sorted(removed, key=lambda one: one.paragraph))

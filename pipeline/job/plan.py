@@ -48,10 +48,10 @@ class Job:
         near_duplicates: Which near-copies go, if any.
         passed_over: Files of the inputs that are not read.
         since: When the inputs were looked at first; what changes later is refused.
+        removed: The folder in which what is removed is written; empty for none.
         shuffle: Whether documents wait in files or in the engine; the bytes are the
             same, but only files keep memory constant here and survive an interruption.
         mark: What a job on a cluster has written to its output; see `runners`.
-        removed: The folder in which what is removed is written; empty for none.
     """
 
     dataset: DatasetPlan
@@ -61,13 +61,13 @@ class Job:
     model: bytes
     fingerprint: str
     versions: dict[str, str]
-    near_duplicates: Choice | None = None
-    text_bytes: int = 0
-    passed_over: int = 0
-    since: float = math.inf
+    near_duplicates: Choice | None
+    text_bytes: int
+    passed_over: int
+    since: float
+    removed: str
     shuffle: Literal["files", "engine"] = "files"
     mark: str = ""
-    removed: str = ""
 
     @property
     def waiting_folder(self) -> Path:
@@ -91,6 +91,14 @@ class Job:
         return f"{self.fingerprint} {chunk.fingerprint()}"
 
 
+def copies_that_go(config: ResolvedDataConfig, shards: ShardPlan) -> Choice | None:
+    """Which near-copies go, if any: none of held-out text where none is held out."""
+    choice = config.near_duplicates
+    if choice == "keep" or (choice == "hold-out" and not shards.eval_bound):
+        return None
+    return choice
+
+
 def plan_job(
     files: list[InputFile],
     config: ResolvedDataConfig,
@@ -111,17 +119,13 @@ def plan_job(
         chunk_bytes: Text that one worker reads at a time.
     """
     dataset = plan_dataset(config, files, tokenizer=load_tokenizer(model))
-    shards, choice = plan_shards(config, files), config.near_duplicates
-    if choice == "keep" or (choice == "hold-out" and not shards.eval_bound):
-        near_duplicates = None
-    else:
-        near_duplicates = choice
+    shards = plan_shards(config, files)
     return Job(
         dataset=dataset,
         fingerprint=dataset.fingerprint(),
         versions=tool_versions(config, tells_languages=True),
         shards=shards,
-        near_duplicates=near_duplicates,
+        near_duplicates=copies_that_go(config, shards),
         chunks=tuple(plan_chunks(files, chunk_bytes=chunk_bytes)),
         output=str(output),
         model=model,

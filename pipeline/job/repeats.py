@@ -18,7 +18,7 @@ import io
 import itertools
 import struct
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -73,69 +73,52 @@ class Read(NamedTuple):
     counts: dict[str, Any]
 
 
-class ChunkSignatures:
-    """The files of the signatures of a chunk that is being read.
+@contextlib.contextmanager
+def new_signatures(chunk: int, *, output: Path) -> Iterator[Callable[[Signed], None]]:
+    """What writes the signatures of a chunk, to files that are there when they are whole.
 
     A table has of each document its id, where its sketch begins and ends among all, and its
     bands, `[3 + BANDS, TOGETHER]`; one follows on the other, and the last may be narrower.
     """
+    columns = array("Q")
 
-    def __init__(self, tables: BinaryIO, sketches: BinaryIO) -> None:
-        self._tables, self._sketches = tables, sketches
-        self._columns, self._end = array("Q"), 0
+    def write_table() -> None:
+        tables.write(np.array(columns, np.uint64).reshape(-1, _NUMBERS).T.tobytes())
+        del columns[:]
 
-    def add(self, document: Signed) -> None:
-        """Write a sketch, and the table once it is full."""
+    def write(document: Signed) -> None:
         bands, sketch = document.signature
-        start, self._end = self._end, self._end + len(sketch)
-        self._sketches.write(sketch.tobytes())
-        self._columns.extend((document.id, start, self._end, *bands.tolist()))
-        if len(self._columns) >= TOGETHER * _NUMBERS:
-            self.write_table()
+        start = sketches.tell() // sketch.itemsize
+        sketches.write(sketch.tobytes())
+        columns.extend((document.id, start, start + len(sketch), *bands.tolist()))
+        if len(columns) >= TOGETHER * _NUMBERS:
+            write_table()
 
-    def write_table(self) -> None:
-        """Write what is held, and let go of it."""
-        self._tables.write(np.array(self._columns, np.uint64).reshape(-1, _NUMBERS).T.tobytes())
-        self._columns = array("Q")
-
-
-@contextlib.contextmanager
-def new_signatures(chunk: int, *, output: Path) -> Iterator[ChunkSignatures]:
-    """Write the signatures of a chunk, to files that are there when they are whole."""
     with (
         whole_file(output / chunk_file(chunk, "signatures")) as tables,
         whole_file(output / chunk_file(chunk, "sketches")) as sketches,
     ):
-        signatures = ChunkSignatures(tables, sketches)
-        yield signatures
-        signatures.write_table()
-
-
-class ChunkRuns:
-    """The file of the runs of words of a chunk that is being read."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file, self._held = file, list[Runs]()
-
-    def add(self, runs: Runs) -> None:
-        """Hold the runs of a document; write what is held once it is much."""
-        self._held.append(runs)
-        if len(self._held) >= TOGETHER:
-            self.write_part()
-
-    def write_part(self) -> None:
-        """Write what is held, and let go of it."""
-        join_runs(self._held).save(self._file)
-        self._held.clear()
+        yield write
+        write_table()
 
 
 @contextlib.contextmanager
-def new_runs(chunk: int, job: Job) -> Iterator[ChunkRuns]:
-    """Write the runs of a chunk, to a file that is there when it is whole."""
+def new_runs(chunk: int, job: Job) -> Iterator[Callable[[Runs], None]]:
+    """What writes the runs of words of a chunk, to a file that is there when it is whole."""
+    held = list[Runs]()
+
+    def write_held() -> None:
+        join_runs(held).save(file)
+        held.clear()
+
+    def write(runs: Runs) -> None:
+        held.append(runs)
+        if len(held) >= TOGETHER:
+            write_held()
+
     with new_file(job.shared_file(chunk_file(chunk, "runs"))) as file:
-        runs = ChunkRuns(file)
-        yield runs
-        runs.write_part()
+        yield write
+        write_held()
 
 
 class _Signatures:
@@ -300,15 +283,12 @@ def _lines_of(chunk: Chunk, job: Job) -> Iterator[tuple[int, int]]:
 def write_lines(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
     """The lines of a chunk and their documents become a file of pairs, unless there is one."""
     folder, number = job.waiting_folder, chunk.number
-    fingerprint = job.fingerprint_of(chunk)
-    if not resume.is_finished(
-        number, output=folder, fingerprint=fingerprint, mark="lines", file="line-pairs"
-    ):
+    if not resume.is_finished(chunk, job, mark="lines", file="line-pairs"):
         with whole_file(folder / chunk_file(number, "line-pairs")) as file:
             for pair in _lines_of(chunk, job):
                 file.write(_PAIR.pack(*pair))
             size = file.tell()
-        mark = {"fingerprint": fingerprint, "file_bytes": size}
+        mark = {"fingerprint": job.fingerprint_of(chunk), "file_bytes": size}
         write_json(folder / chunk_file(number, "lines"), mark)
     yield None, number
 
@@ -393,10 +373,8 @@ def read_repeated(job: Job) -> frozenset[int]:
 
 
 def _write_numbers(numbers: Iterable[int], name: str, job: Job) -> None:
-    data = io.BytesIO()
-    np.save(data, np.array(sorted(numbers), np.uint64))
     with new_file(job.shared_file(name)) as file:
-        file.write(data.getvalue())
+        np.save(file, np.array(sorted(numbers), np.uint64))
 
 
 @functools.lru_cache(maxsize=3)

@@ -7,26 +7,26 @@ the progress bar read them.
 """
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipeline.job.plan import Job, chunks_folder
+from pipeline.reading.read import Chunk
 from pipeline.storage.files import (
     each_of,
-    exists,
     file_name,
     file_size,
     find_below,
     is_remote,
     join,
-    read_whole,
+    read_json,
     remove,
     sizes_below,
 )
 from pipeline.storage.output_folder import Footprint
 from schemas.errors import AlbertError
-from schemas.files import TEMPORARY, parse_json, read_json
+from schemas.files import TEMPORARY
 from schemas.layout import (
     CHUNK_MARKS,
     DATA_CARD,
@@ -58,35 +58,31 @@ _DAMAGED = (AlbertError, KeyError, TypeError, AttributeError)
 
 
 def is_finished(
-    chunk: int,
-    *,
-    output: Path,
-    fingerprint: str,
-    mark: ChunkFile = "json",
-    file: ChunkFile = "documents",
+    chunk: Chunk, job: Job, *, mark: ChunkFile = "json", file: ChunkFile = "documents"
 ) -> bool:
-    """Whether work on a chunk has left a mark of this fingerprint and a whole file."""
+    """Whether work on a chunk has left a mark of this job and a whole file."""
+    folder = job.waiting_folder
     try:
-        said = read_json(output / chunk_file(chunk, mark))
-        size = (output / chunk_file(chunk, file)).stat().st_size
+        said = read_json(str(folder / chunk_file(chunk.number, mark)))
+        size = (folder / chunk_file(chunk.number, file)).stat().st_size
     except (AlbertError, OSError):
         return False
-    return said.get("fingerprint") == fingerprint and said.get("file_bytes") == size
+    return said.get("fingerprint") == job.fingerprint_of(chunk) and said.get("file_bytes") == size
 
 
 def is_whole_dataset(output: str | Path) -> bool:
     """Whether a data set is finished and every file of it is there in its size."""
-    if not exists(join(output, MANIFEST)):
-        return False
     sizes = sizes_below(output)
-    shards = ({"name": shard.name, "bytes": shard.bytes} for shard in manifest_of(output).shards)
-    return {SPM_MODEL, DATA_CARD} <= sizes.keys() and _are_there(shards, sizes)
+    if not {MANIFEST, SPM_MODEL, DATA_CARD} <= sizes.keys():
+        return False
+    shards = {shard.name: shard.bytes for shard in manifest_of(output).shards}
+    return shards.items() <= sizes.items()
 
 
 def manifest_of(output: str | Path) -> DatasetManifest:
     """The manifest of a data set that is finished, wherever it is."""
     path = join(output, MANIFEST)
-    return parse_manifest(parse_json(read_whole(path), path), path)
+    return parse_manifest(read_json(path), path)
 
 
 def forget_useless(job: Job, *, is_own: bool) -> None:
@@ -104,9 +100,9 @@ def forget_useless(job: Job, *, is_own: bool) -> None:
 
     def is_whole(path: str) -> bool:
         try:
-            sidecar = parse_json(read_whole(path), path)
-            is_of_job = sidecar["fingerprint"] == job.fingerprint
-            return is_of_job and _are_there(sidecar["files"], sizes)
+            sidecar = read_json(path)
+            whole = {file["name"]: file["bytes"] for file in sidecar["files"]}
+            return sidecar["fingerprint"] == job.fingerprint and whole.items() <= sizes.items()
         except _DAMAGED:
             return False
 
@@ -131,15 +127,11 @@ def forget_useless(job: Job, *, is_own: bool) -> None:
         kept = {
             Path(chunk_file(chunk.number, "json")).name
             for chunk in job.chunks
-            if is_finished(chunk.number, output=folder, fingerprint=job.fingerprint_of(chunk))
+            if is_finished(chunk, job)
         }
         marks = (path for path in find_below(folder, CHUNK_MARKS) if file_name(path) not in kept)
         for path in (*marks, *find_below(folder, f"{WORK}/*{TEMPORARY}*")):
             remove(path)
-
-
-def _are_there(files: Iterable[Mapping[str, Any]], sizes: Mapping[str, int]) -> bool:
-    return all(sizes.get(file["name"]) == file["bytes"] for file in files)
 
 
 def forget_work(output: str | Path, *, is_here: bool) -> None:
@@ -184,7 +176,7 @@ class ProgressReader:
             marks = find_below(self._work, CHUNK_MARKS)
             for path in (*marks, *find_below(self._output, SIDECAR_FILES)):
                 if path not in self._seen:
-                    mark = parse_json(read_whole(path), path)
+                    mark = read_json(path)
                     self._seen[path] = Progress()
                     with contextlib.suppress(*_DAMAGED, ValueError):
                         self._seen[path] = _said(mark)

@@ -106,12 +106,12 @@ def choose_runner(name: str, flags: Sequence[str]) -> Runner:
     portable = options.view_as(PortableOptions)
     if name == DATAFLOW:
         _check_dataflow(options)
-    elif runner.is_dry:
-        raise SettingError(
-            f"--dry_run: only {DATAFLOW} can check a job without running it, and "
-            f"{name} would run it; leave it out."
-        )
-    if name != DATAFLOW:
+    else:
+        if runner.is_dry:
+            raise SettingError(
+                f"--dry_run: only {DATAFLOW} can check a job without running it, and "
+                f"{name} would run it; leave it out."
+            )
         # Else it lists the packages that are installed here, and nobody reads the list.
         debug = options.view_as(DebugOptions)
         debug.add_experiment("disable_logging_submission_environment")
@@ -539,10 +539,13 @@ def mark_of(job: Job, runner: Runner) -> str:
     """
     if runner.name == DATAFLOW:
         with contextlib.suppress(AlbertError, OSError):
-            found = read_whole(join(job.output, SUBMITTED)).decode()
-            if found.startswith(job.fingerprint):
+            if (found := _mark_at(job.output)).startswith(job.fingerprint):
                 return found
     return f"{job.fingerprint} {secrets.token_hex(8)}"
+
+
+def _mark_at(output: str) -> str:
+    return read_whole(join(output, SUBMITTED)).decode()
 
 
 def write_mark(output: str, mark: str) -> None:
@@ -555,7 +558,7 @@ def is_own(job: Job) -> bool:
     if not job.mark:
         return True
     with contextlib.suppress(AlbertError, OSError):
-        return read_whole(join(job.output, SUBMITTED)).decode() == job.mark
+        return _mark_at(job.output) == job.mark
     return False
 
 
@@ -580,7 +583,7 @@ def end_job(output: str, mark: str, runner: Runner) -> str:
     unable = ""
     if runner.name != DATAFLOW:
         try:
-            if read_whole(join(output, SUBMITTED)).decode() == mark:
+            if _mark_at(output) == mark:
                 write_mark(output, _ENDED)
         except (AlbertError, OSError) as error:
             unable = f" Its workers cannot be told to stop: {str(error).rstrip('.')}."
@@ -612,7 +615,7 @@ class MarkedOutput:
             return
         path, reason = join(self._output, SUBMITTED), "another folder"
         try:
-            found = read_whole(path).decode()
+            found = _mark_at(self._output)
         except (AlbertError, OSError) as error:
             found, reason = "", str(error).rstrip(".")
             if self._is_seen:

@@ -42,8 +42,7 @@ def encode_documents(tokens: Tokens, ids: Sequence[bytes], *, vocab_size: int) -
         ids: Hashes of their texts, `[D]`.
     """
     sentences = np.searchsorted(tokens.sentence_starts, tokens.document_starts)
-    ends = np.append(tokens.sentence_starts[1:], tokens.document_starts[-1])
-    lengths, bounds = varints(ends - tokens.sentence_starts, sentences)
+    lengths, bounds = varints(tokens.sentence_ends - tokens.sentence_starts, sentences)
     for number, document_id in enumerate(ids):
         text = slice(*tokens.document_starts[number : number + 2])
         values = (

@@ -17,7 +17,6 @@ import lzma
 import os
 import re
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, Literal, NamedTuple
 
@@ -82,7 +81,7 @@ _CODECS: dict[Compression, _Codec] = {
 
 
 def decompress(
-    blocks: Iterable[bytes], compression: Compression, *, counts: ReadingCounts | None = None
+    blocks: Iterable[bytes], compression: Compression, *, counts: ReadingCounts
 ) -> Iterator[bytes]:
     """Blocks of what was compressed, in any way but bz2, up to the first damage.
 
@@ -95,8 +94,7 @@ def decompress(
     try:
         yield from _join_blocks(_decompress_streams(blocks, _CODECS[compression]))
     except _DAMAGE:
-        if counts is not None:
-            counts.dropped[DAMAGED] += 1
+        counts.dropped[DAMAGED] += 1
 
 
 def _decompress_streams(blocks: Iterable[bytes], codec: _Codec) -> Iterator[bytes]:
@@ -188,17 +186,17 @@ def is_multistream(file: BinaryIO) -> bool:
 
 
 def read_streams(
-    file: BinaryIO, *, start: int = 0, end: int | None = None, counts: ReadingCounts | None = None
+    file: BinaryIO, *, start: int = 0, end: int | None = None, counts: ReadingCounts
 ) -> Iterator[bytes]:
     """Decompressed blocks of the streams that begin in a range of the file.
 
     >>> import io
     >>> file = io.BytesIO(bz2.compress(b"one ") + bz2.compress(b"two"))
-    >>> b"".join(read_streams(file, start=1))
+    >>> b"".join(read_streams(file, start=1, counts=ReadingCounts()))
     b'two'
     """
     window = _Window(file, start)
-    dropped = Counter[str]() if counts is None else counts.dropped
+    dropped = counts.dropped
     if start == 0 and not window.is_between_streams():
         dropped[DAMAGED] += 1
     while window.skip_to_header(end):

@@ -19,9 +19,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
 from pipeline.storage import remote
-from pipeline.storage.remote import Entry
+from pipeline.storage.remote import Entry, explained
 from schemas.errors import AlbertError, SettingError
-from schemas.files import check_is_file, whole_file
+from schemas.files import check_is_file, parse_json, whole_file
 from schemas.secrets import without_secrets
 
 Result = TypeVar("Result")
@@ -215,7 +215,7 @@ def file_size(path: str) -> int:
     """The size of a file in bytes."""
     if is_remote(path):
         return _file_entry(path).bytes
-    with _explained(path):
+    with explained(path):
         return Path(path).stat().st_size
 
 
@@ -230,7 +230,7 @@ def open_binary(path: str, *, block_bytes: int = 0) -> BinaryIO:
     if is_remote(path):
         return remote.open_file(path, _file_entry(path), block_bytes=block_bytes)
     check_is_file(path)
-    with _explained(path):
+    with explained(path):
         return io.BufferedReader(_LocalFile(path))
 
 
@@ -238,11 +238,11 @@ class _LocalFile(io.FileIO):
     """A local file; when its disk or network fails, that is not taken for damage."""
 
     def readinto(self, buffer: Any, /) -> int:
-        with _explained(str(self.name)):
+        with explained(str(self.name)):
             return super().readinto(buffer)
 
     def readall(self) -> bytes:
-        with _explained(str(self.name)):
+        with explained(str(self.name)):
             return super().readall()
 
 
@@ -251,7 +251,7 @@ def file_hash(path: str, *, on_bytes: Callable[[int], None] = lambda _: None) ->
     if is_remote(path):
         return f"{_CHECKSUM}{_file_entry(path).checksum}"
     check_is_file(path)
-    with _explained(path):
+    with explained(path):
         digest = hashlib.sha256()
         with Path(path).open("rb") as file:
             while block := file.read(_HASH_BLOCK_BYTES):
@@ -265,7 +265,7 @@ def is_unchanged(path: str, *, size: int, sha256: str, since: float) -> bool:
     if is_remote(path):
         entry = remote.find_entry(path)
         return entry is not None and f"{_CHECKSUM}{entry.checksum}" == sha256
-    with _explained(path):
+    with explained(path):
         found = Path(path).stat()
     if found.st_size != size or max(found.st_mtime, found.st_ctime) < since:
         return found.st_size == size
@@ -285,8 +285,13 @@ def read_whole(path: str) -> bytes:
     if not exists(path):
         raise SettingError(f"{path} does not exist.")
     check_is_file(path)
-    with _explained(path):
+    with explained(path):
         return Path(path).read_bytes()
+
+
+def read_json(path: str) -> dict[str, Any]:
+    """The JSON object that a file holds."""
+    return parse_json(read_whole(path), path)
 
 
 @contextmanager
@@ -301,16 +306,16 @@ def new_file(path: str) -> Iterator[BinaryIO]:
         yield file
 
 
-def write_whole(path: str, text: str) -> None:
-    """Write a text file that is whole or absent."""
+def write_whole(path: str, content: str | bytes) -> None:
+    """Write a file that is whole or absent."""
     with new_file(path) as file:
-        file.write(text.encode("utf-8"))
+        file.write(content.encode() if isinstance(content, str) else content)
 
 
 def remove(path: str) -> None:
     """Remove a file, or a folder with all that is in it; nothing if it is not there."""
     if not is_remote(path):
-        with _explained(path, "removed"), suppress(FileNotFoundError):
+        with explained(path, "removed"), suppress(FileNotFoundError):
             if os.path.isdir(path) and not os.path.islink(path):
                 shutil.rmtree(path)
             else:
@@ -346,11 +351,3 @@ def _file_entry(path: str) -> Entry:
             f"{path} cannot be read: its server does not say how large it is; download it."
         )
     return entry
-
-
-@contextmanager
-def _explained(path: str, verb: str = "read") -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise AlbertError(f"{path} cannot be {verb}: {error.strerror}.") from error

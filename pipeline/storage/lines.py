@@ -235,6 +235,7 @@ def decompressed(
     block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[bytes]:
     """The bytes of an open file; see `read_blocks`."""
+    counts = counts or ReadingCounts()
     compression = recognise_compression(file.read(6))
     if compression == "bz2":
         yield from read_streams(file, start=start, end=end, counts=counts)

@@ -11,11 +11,11 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipeline.storage import files
+from pipeline.storage import files, remote
 from schemas import __version__, layout
 from schemas.config import flag_name
 from schemas.errors import SettingError
-from schemas.files import TEMPORARY, json_text, parse_json
+from schemas.files import TEMPORARY, json_text
 from schemas.locks import check_own, lock
 from schemas.secrets import record_without_secrets
 
@@ -110,7 +110,7 @@ def claim(
 def read_config(folder: Path | str) -> dict[str, Any]:
     """What `config.json` of a folder says; nothing where there is none."""
     config = files.join(folder, layout.CONFIG)
-    return parse_json(files.read_whole(config), config) if files.exists(config) else {}
+    return files.read_json(config) if files.exists(config) else {}
 
 
 def write_config(
@@ -150,11 +150,14 @@ def write_config(
 
 def has_progress(folder: Path | str, footprint: Footprint) -> bool:
     """Whether there is anything to continue."""
-    return any(
-        TEMPORARY not in files.file_name(path)
-        for pattern in footprint.progress
-        for path in files.find_below(folder, pattern)
-    )
+    return any(_names_of_whole(folder, *footprint.progress))
+
+
+def _names_of_whole(folder: Path | str, *patterns: str) -> Iterator[str]:
+    """The names of the files below a folder that match, of those that are whole."""
+    for pattern in patterns:
+        names = map(files.file_name, files.find_below(folder, pattern))
+        yield from (name for name in names if TEMPORARY not in name)
 
 
 def shows_something(folder: Path, footprint: Footprint) -> bool:
@@ -172,9 +175,8 @@ def check_recognised(folder: Path | str, footprint: Footprint) -> None:
     command = read_config(folder).get("command")
     if command == footprint.command:
         return
-    pattern = "*" if isinstance(folder, Path) else "**"
-    names = map(files.file_name, files.find_below(folder, pattern))
-    if any(name != layout.LOCK and TEMPORARY not in name for name in names):
+    names = _names_of_whole(folder, "*" if isinstance(folder, Path) else "**")
+    if any(name != layout.LOCK for name in names):
         what = f"the output of albert {command}" if command else "other files"
         raise SettingError(f"--output: {folder} holds {what}; give a new or empty folder.")
 
@@ -187,9 +189,7 @@ def check_is_not(folder: Path, source: Path | None, *, what: str) -> None:
 
 def check_can_write(output: str, *, flag: str = "--output") -> None:
     """Refuse storage that can only be read."""
-    from pipeline.storage.remote import scheme_of
-
-    if not scheme_of(output).can_write:
+    if not remote.scheme_of(output).can_write:
         raise SettingError(
             f"{flag}: {output} can only be read; give a folder here or one such as "
             "s3://bucket/folder."
@@ -211,10 +211,7 @@ def check_removed(removed: Path | str, output: Path | str) -> None:
     )
     if folder.startswith(data) or data.startswith(folder):
         raise SettingError(f"--removed: {removed} must be neither in --output nor around it.")
-    pattern = "*" if isinstance(removed, Path) else "**"
-    names = list(map(files.file_name, files.find_below(removed, pattern)))
-    # What a killed worker was writing has a name of its own.
-    names = [name for name in names if TEMPORARY not in name]
+    names = list(_names_of_whole(removed, "*" if isinstance(removed, Path) else "**"))
     if others := [name for name in names if not fnmatch(name, layout.REMOVED_FILES)]:
         raise SettingError(
             f"--removed: {removed} holds {others[0]}, which this command did not "

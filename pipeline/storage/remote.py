@@ -89,10 +89,10 @@ def scheme_of(path: str) -> Scheme:
 
 def find_entry(path: str) -> Entry | None:
     """What is at a path; None if nothing is there."""
-    client = _client(path)
+    client, there = _client(path)
     with explained(path):
         try:
-            return _entry(client.info(_inside(client, path)))
+            return _entry(client.info(there))
         except FileNotFoundError:
             return None
 
@@ -102,8 +102,8 @@ def list_entries(folder: str, *, is_deep: bool = True) -> dict[str, Entry]:
 
     If not deep, the folders in it come too.
     """
-    client = _client(folder)
-    start = _inside(client, folder.rstrip("/")).rstrip("/") + "/"
+    client, there = _client(folder)
+    start = there.rstrip("/") + "/"
     with explained(folder), suppress(FileNotFoundError):
         if is_deep:
             # What walks from folder to folder would pass over one that cannot be read.
@@ -127,12 +127,9 @@ def list_entries(folder: str, *, is_deep: bool = True) -> dict[str, Entry]:
 
 def read_file(path: str) -> bytes:
     """All bytes of a file."""
-    client = _client(path)
+    client, there = _client(path)
     with explained(path):
-        try:
-            return bytes(client.cat_file(_inside(client, path)))
-        except FileNotFoundError:
-            raise AlbertError(f"{path} does not exist.") from None
+        return bytes(client.cat_file(there))
 
 
 def open_file(path: str, entry: Entry, *, block_bytes: int = 0) -> BinaryIO:
@@ -190,9 +187,9 @@ def _read_range(path: str, entry: Entry, *, start: int, end: int) -> bytes:
     """A range of a file, empty at its end."""
     if start >= end:
         return b""
-    client = _client(path)
+    client, there = _client(path)
     with explained(path):
-        data = bytes(client.cat_file(_inside(client, path), start=start, end=end))
+        data = bytes(client.cat_file(there, start=start, end=end))
     if len(data) == entry.bytes:
         # A web server may give the whole where a part was asked for.
         data = data[start:end]
@@ -223,8 +220,7 @@ def new_file(path: str) -> Iterator[BinaryIO]:
             raise AlbertError(
                 f"{path} cannot be written: {whole}: {error.strerror or error}."
             ) from error
-        client = _client(path)
-        there = _inside(client, path)
+        client, there = _client(path)
         with explained(path, "written"):
             if not scheme.has_folders:
                 client.put_file(str(whole), there)
@@ -260,9 +256,9 @@ def _rename(client: Any, temporary: str, there: str) -> None:
 
 def remove_file(path: str) -> None:
     """Remove a file, which may be gone already."""
-    client = _client(path)
+    client, there = _client(path)
     with explained(path, "removed"), suppress(FileNotFoundError):
-        client.rm_file(_inside(client, path))
+        client.rm_file(there)
 
 
 def at_once(function: Callable[[Given], Result], given: Iterable[Given]) -> Iterator[Result]:
@@ -274,8 +270,8 @@ def at_once(function: Callable[[Given], Result], given: Iterable[Given]) -> Iter
         pool.shutdown(cancel_futures=True)
 
 
-def _client(path: str) -> Any:
-    """The client of this process for the storage of a path."""
+def _client(path: str) -> tuple[Any, str]:
+    """The client of this process for the storage of a path, and the path without its scheme."""
     scheme = scheme_of(path)
     import fsspec
 
@@ -292,17 +288,13 @@ def _client(path: str) -> Any:
     logging.getLogger(kind.__module__.partition(".")[0]).setLevel(logging.CRITICAL)
     options = {key: options[key] for key in sorted(options) if key != "path"}
     with explained(path):
-        return _connected(os.getpid(), kind, tuple(options.items()))
+        client = _connected(os.getpid(), kind, tuple(options.items()))
+        return client, str(client._strip_protocol(path))
 
 
 @functools.lru_cache
 def _connected(_process: int, kind: Any, options: tuple[tuple[str, Any], ...]) -> Any:
     return kind(**dict(options), use_listings_cache=False, skip_instance_cache=True)
-
-
-def _inside(client: Any, path: str) -> str:
-    """A path as its client knows it, without the scheme."""
-    return str(client._strip_protocol(path))
 
 
 def _entry(info: Mapping[str, Any]) -> Entry:
@@ -316,10 +308,10 @@ def _entry(info: Mapping[str, Any]) -> Entry:
 
 @contextmanager
 def explained(path: str, verb: str = "read") -> Iterator[None]:
-    """Within a block, turn whatever a client raises into one sentence."""
+    """Within a block, turn whatever a client or this machine raises into one sentence."""
     try:
         yield
-    except AlbertError:
+    except (AlbertError, MemoryError):
         raise
     # The clients raise what some ten libraries under them do.
     except Exception as error:

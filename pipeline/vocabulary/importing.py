@@ -7,7 +7,6 @@ accents in Python before it and keep commas after digits apart (`tokenization.py
 """
 
 import base64
-import shlex
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from pipeline.vocabulary.normalization import (
     Normalization,
     is_combining,
     missing_normalization,
+    normalization_warning,
     rules_tsv,
 )
 from pipeline.vocabulary.tokenizer import (
@@ -100,16 +100,12 @@ def read_vocabulary(folder: Path) -> Tokenizer:
     return tokenizer
 
 
-def notes_on(folder: Path, tokenizer: Tokenizer) -> Iterator[str]:
+def notes_on(folder: Path) -> Iterator[str]:
     """A sentence where a vocabulary of another program leaves work to that."""
-    model = folder / SPM_MODEL
-    if (folder / MODEL_CONFIG).exists() or has_own_rules(model.read_bytes()):
-        return
-    if missing := " and ".join(missing_normalization(tokenizer)):
-        yield (
-            f"{model} leaves {missing} to the program around it; albert import "
-            f"{shlex.quote(str(folder))} --output NEW makes a run whose vocabulary does it."
-        )
+    if not (folder / MODEL_CONFIG).exists():
+        model = (folder / SPM_MODEL).read_bytes()
+        if warning := normalization_warning(model, vocab=str(folder)):
+            yield warning
 
 
 class ExternalVocabulary(NamedTuple):
@@ -178,20 +174,17 @@ def wordpiece_of(source: Path, *, given: Path | None = None) -> Path | None:
     It is a `vocab.txt`, also `vocab_chinese.txt` as google-research/albert calls it, or
     a `tokenizer.json` that stands alone.
     """
-    if given is None and source.is_dir() and _only_model(source) is not None:
-        return None
     if given is not None or not source.is_dir():
-        paths = [given or source]
-    else:
-        paths = [source / WORDPIECE, *sorted(source.glob(_WORDPIECES))]
-    for path in paths:
-        if path.match(_WORDPIECES) and path.is_file():
+        path = given or source
+        return path if path.match(_WORDPIECES) and path.is_file() else None
+    if _only_model(source) is not None:
+        return None
+    for path in (source / WORDPIECE, *sorted(source.glob(_WORDPIECES))):
+        if path.is_file():
             return path
-    tokenizer = source / HF_TOKENIZER
-    if given is None and tokenizer.is_file():
-        is_one = wordpieces_of(read_json(tokenizer), source=tokenizer) is not None
-        return tokenizer if is_one else None
-    return None
+    path = source / HF_TOKENIZER
+    is_one = path.is_file() and wordpieces_of(read_json(path), source=path) is not None
+    return path if is_one else None
 
 
 def _only_model(folder: Path) -> Path | None:

@@ -275,5 +275,5 @@ def normalization_warning(model: bytes, *, vocab: str) -> str:
     return (
         f"{vocab} leaves {missing} to the program around it, without which words "
         "become unknown pieces; albert import "
-        f"{shlex.quote(vocab)} --output NEW writes it into a vocabulary."
+        f"{shlex.quote(vocab)} --output NEW writes it into the vocabulary."
     )

@@ -3,12 +3,10 @@
 The numbers are those of the fields of `sentencepiece_model.proto`.
 """
 
-import errno
 import functools
 import hashlib
 import itertools
 import operator
-import os
 import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -28,6 +26,7 @@ from pipeline.core.writing_systems import (
 from pipeline.storage.files import is_remote, join, read_whole
 from schemas.errors import AlbertError, SettingError
 from schemas.example import PAD, PAD_ID, SPACE, SPECIAL_TOKENS, UNK, UNK_ID
+from schemas.files import read_bytes
 from schemas.layout import SPM_MODEL, vocabulary_file
 
 # ModelProto
@@ -386,29 +385,22 @@ def read_model(vocab: str | Path) -> bytes:
 
 def checked_model(path: Path) -> bytes:
     """A model file, once it is found to be one."""
-    model = first_bytes(path)
+    model = vocabulary_bytes(path)
     check_model(model, path=path)
     return model
 
 
-def first_bytes(path: Path) -> bytes:
-    """A model file, but no more of it than `check_model` needs to refuse it."""
+def vocabulary_bytes(path: Path) -> bytes:
+    """The file of a vocabulary, if it is no larger than any."""
     try:
-        if path.exists() and not path.is_file() and not path.is_dir():
-            raise OSError(errno.EINVAL, "it is a pipe or a device")
-        with path.open("rb") as file:
-            # Memory is taken for all that is asked for, so for no more than there is.
-            size = os.fstat(file.fileno()).st_size
-            return file.read(min(size, MAX_MODEL_BYTES) + 1)
-    except OSError as error:
-        raise SettingError(f"{path} cannot be read: {error.strerror}.") from None
+        return read_bytes(path, most=MAX_MODEL_BYTES)
+    except AlbertError as error:
+        raise SettingError(str(error)) from None
 
 
 def check_model(model: bytes, *, path: Path | str) -> None:
     """Refuse a damaged model, or one whose first pieces are not the special ones."""
     try:
-        if len(model) > MAX_MODEL_BYTES:
-            raise RuntimeError("too large")
         # SentencePiece loads whatever bytes a piece and the rules have.
         tokenizer = load_tokenizer(model)
         compiled_normalization(model)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.core.writing_systems import is_unspaced
-from pipeline.vocabulary.tokenizer import TokenizedText, Tokenizer, first_bytes
+from pipeline.vocabulary.tokenizer import TokenizedText, Tokenizer, vocabulary_bytes
 from schemas.errors import AlbertError
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, SEP_ID, SPECIAL_TOKENS, UNK_ID
 from schemas.files import read_json, undamaged
@@ -412,4 +412,4 @@ def wordpiece_data(path: Path) -> bytes:
     if path.name == HF_TOKENIZER:
         pieces = wordpieces_of(read_json(path), source=path) or []
         return "".join(f"{piece}\n" for piece in pieces).encode()
-    return first_bytes(path)
+    return vocabulary_bytes(path)

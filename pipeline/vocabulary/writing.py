@@ -26,7 +26,7 @@ from pipeline.vocabulary.tokenizer import (
 from pipeline.vocabulary.wordpiece import WordPiece, template
 from schemas.config import VocabConfig
 from schemas.example import CLS, CLS_ID, MASK, PAD, SEP, SEP_ID, SPACE, SPECIAL_TOKENS, UNK, UNK_ID
-from schemas.files import whole_file, write_json, write_text
+from schemas.files import write_bytes, write_json, write_text
 from schemas.layout import (
     HF_TOKENIZER,
     HF_TOKENIZER_CONFIG,
@@ -93,7 +93,7 @@ def tokenizer_json(model: bytes) -> dict[str, Any]:
     }
 
 
-def tokenizer_config(*, max_length: int = MAX_LENGTH) -> dict[str, Any]:
+def tokenizer_config(max_length: int) -> dict[str, Any]:
     """`tokenizer_config.json`: the class to load and the special tokens."""
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
@@ -111,7 +111,7 @@ def tokenizer_config(*, max_length: int = MAX_LENGTH) -> dict[str, Any]:
 
 
 def tokenizer_files(
-    tokenizer: Tokenizer, model: bytes, *, max_length: int = MAX_LENGTH, has_masks: bool = True
+    tokenizer: Tokenizer, model: bytes, *, max_length: int, has_masks: bool = True
 ) -> dict[str, dict[str, Any]]:
     """What AutoTokenizer reads beside a vocabulary: the JSON of each file by its name.
 
@@ -130,7 +130,7 @@ def tokenizer_files(
         return {HF_TOKENIZER_CONFIG: config | typed}
     return {
         HF_TOKENIZER: tokenizer_json(model),
-        HF_TOKENIZER_CONFIG: tokenizer_config(max_length=max_length) | typed,
+        HF_TOKENIZER_CONFIG: tokenizer_config(max_length) | typed,
     }
 
 
@@ -212,8 +212,7 @@ def write_vocabulary(
 ) -> None:
     """Write all files of a vocabulary, the manifest last."""
     name = manifest["vocabulary"]["file"]
-    with whole_file(output / name) as file:
-        file.write(model)
+    write_bytes(output / name, model)
     if name == SPM_MODEL:
         write_text(output / SPM_VOCAB, vocabulary_listing(model))
     files = tokenizer_files(tokenizer, model, max_length=max_length)

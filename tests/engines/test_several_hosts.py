@@ -28,7 +28,7 @@ def three(longer):
         for name, value in environment.items():
             patch.setenv(name, value)
         remote._connected.cache_clear()
-        remote._client("s3://bucket").mkdir("bucket")
+        remote._client("s3://bucket")[0].mkdir("bucket")
         for path in longer[0].iterdir():
             files.write_whole(f"s3://bucket/text/{path.name}", path.read_text())
         with flink_on([manager, *made], folder, environment) as there:

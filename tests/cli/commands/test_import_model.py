@@ -146,7 +146,7 @@ def test_make_data_says_when_a_vocabulary_needs_its_normalization(small, tmp_pat
     assert warning == (
         f"Warning: {published} leaves lower-casing and dropping accents to the program "
         "around it, without which words become unknown pieces; albert import "
-        f"{published} --output NEW writes it into a vocabulary."
+        f"{published} --output NEW writes it into the vocabulary."
     )
     said = run("import", published, "--output", tmp_path / "new")
     assert said.startswith("Written into spiece.model: lower case, without accents.\n")

@@ -73,9 +73,9 @@ def test_a_model_from_elsewhere_whose_vocabulary_needs_help_is_told(small, tmp_p
     run("export", tmp_path / "run", "--to", "hf", "--output", tmp_path / "export")
     said = run("fill-mask", tmp_path / "export", "[MASK] bridge")
     assert said.startswith(
-        f"{tmp_path}/export/spiece.model leaves lower-casing and dropping accents to "
-        f"the program around it; albert import {tmp_path}/export --output NEW makes a "
-        "run whose vocabulary does it.\n[MASK] bridge\n"
+        f"{tmp_path}/export leaves lower-casing and dropping accents to the program around it, "
+        "without which words become unknown pieces; albert import "
+        f"{tmp_path}/export --output NEW writes it into the vocabulary.\n[MASK] bridge\n"
     )
     assert "leaves" not in run("fill-mask", tmp_path / "run", "[MASK] bridge")
     passages = ("order", tmp_path / "export", "the bridge", "the river")

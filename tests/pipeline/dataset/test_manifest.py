@@ -92,7 +92,7 @@ def test_without_held_out_documents_the_split_is_empty():
 
 
 def test_a_data_set_is_its_card_and_its_manifest_in_any_order_of_what_it_is_of(tmp_path, manifest):
-    write_dataset(plan(BOOK, WIKI), SIDECARS[::-1], READ, output=tmp_path)
+    write_dataset(plan(BOOK, WIKI), SIDECARS[::-1], READ, output=tmp_path, look={})
     assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "manifest.json"]
     assert read_manifest(tmp_path) == manifest
     names = [file.name for file in manifest.shards]
@@ -102,14 +102,14 @@ def test_a_data_set_is_its_card_and_its_manifest_in_any_order_of_what_it_is_of(t
 def test_the_manifest_is_written_last(tmp_path):
     (tmp_path / "README.md").mkdir()
     with pytest.raises(AlbertError, match="README"):
-        write_dataset(plan(WIKI, BOOK), SIDECARS, READ, output=tmp_path)
+        write_dataset(plan(WIKI, BOOK), SIDECARS, READ, output=tmp_path, look={})
     assert not (tmp_path / "manifest.json").exists()
 
 
 def test_inputs_without_a_document_are_one_sentence_with_the_reasons(tmp_path):
     nothing = [sidecar("train", 0, examples=[0], dropped={"document of one word": 2})]
     read = ReadingCounts(dropped=Counter(redirect=5))
-    assert refusal(write_dataset, plan(BOOK), nothing, read, output=tmp_path) == (
+    assert refusal(write_dataset, plan(BOOK), nothing, read, output=tmp_path, look={}) == (
         "The inputs give no document to train on "
         "(left out: 5 x redirect; 2 x document of one word)."
     )

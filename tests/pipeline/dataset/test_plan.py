@@ -15,16 +15,16 @@ ids = st.binary(min_size=16, max_size=16)
 def test_a_plan_follows_from_the_settings():
     config = DataConfig(num_shards=64, eval_fraction=0.05, dupe_factor=10).resolved(input_bytes=0)
     assert plan_shards(config) == ShardPlan(
-        train_shards=64, eval_shards=4, copies=10, eval_bound=round(0.05 * 2**64)
+        train_shards=64, eval_shards=4, eval_bound=round(0.05 * 2**64)
     )
 
 
-def test_shards_are_numbered_train_first_and_the_held_out_split_has_one_copy():
-    plan = ShardPlan(train_shards=2, eval_shards=1, copies=10, eval_bound=1)
+def test_shards_are_numbered_train_first():
+    plan = ShardPlan(train_shards=2, eval_shards=1, eval_bound=1)
     assert [plan.shard(number) for number in plan.shard_numbers()] == [
-        Shard(split="train", index=0, num_shards=2, copies=10),
-        Shard(split="train", index=1, num_shards=2, copies=10),
-        Shard(split="eval", index=0, num_shards=1, copies=1),
+        Shard(split="train", index=0, num_shards=2),
+        Shard(split="train", index=1, num_shards=2),
+        Shard(split="eval", index=0, num_shards=1),
     ]
 
 
@@ -58,6 +58,6 @@ def test_documents_are_spread_evenly_over_the_shards():
 
 
 def test_a_document_at_the_bound_is_trained_on():
-    plan = ShardPlan(train_shards=1, eval_shards=1, copies=1, eval_bound=256)
+    plan = ShardPlan(train_shards=1, eval_shards=1, eval_bound=256)
     below, at = (number.to_bytes(8, "big") + bytes(8) for number in (255, 256))
     assert (plan.shard_of(below), plan.shard_of(at)) == (1, 0)

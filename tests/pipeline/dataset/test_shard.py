@@ -18,8 +18,8 @@ from schemas.config import DataConfig
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID
 from tests.random_documents import max_seq_lengths, shares
 
-SMALL = DataConfig(max_seq_length=64).resolved(input_bytes=0)
-TRAIN = Shard(split="train", index=0, num_shards=1, copies=2)
+SMALL = DataConfig(max_seq_length=64, dupe_factor=2).resolved(input_bytes=0)
+TRAIN = Shard(split="train", index=0, num_shards=1)
 
 words = st.sampled_from(
     ["the", "statement", "is", "evaluated", "(", "1984", "привет", "日本語", "ก"]
@@ -59,7 +59,7 @@ def segments(row):
 
 def tokens_of(documents, tokenizer, *, config):
     """The tokens of the documents of a shard."""
-    unique = distinct(documents, dropped=Counter())
+    unique = distinct(documents, dropped=Counter(), gone={})
     return encode(unique, tokenizer, dropped=Counter(), config=config)[0]
 
 
@@ -224,7 +224,7 @@ def test_parts_of_one_document_in_any_shards_are_counted_as_one(tokenizer, tmp_p
     parts = [ShardDocument(bytes(15) + bytes([n]), f"It is number {n}.", n == 0) for n in range(3)]
     (other,) = [document("The statement is evaluated.")]
     for index, documents in enumerate(([parts[1], other], [parts[0], parts[2]])):
-        shard = Shard(split="train", index=index, num_shards=2, copies=1)
+        shard = Shard(split="train", index=index, num_shards=2)
         sidecar, _ = files_of(documents, tmp_path, tokenizer=tokenizer, shard=shard)
         assert sidecar["documents"] == 1
 
@@ -232,7 +232,7 @@ def test_parts_of_one_document_in_any_shards_are_counted_as_one(tokenizer, tmp_p
 def test_a_long_document_given_twice_is_one_duplicate():
     parts = [ShardDocument(bytes(15) + bytes([n]), "x", n == 0) for n in range(3)]
     dropped = Counter()
-    assert distinct(parts + parts, dropped=dropped) == parts
+    assert distinct(parts + parts, dropped=dropped, gone={}) == parts
     assert dropped == {"duplicate document": 1}
 
 
@@ -266,7 +266,7 @@ def test_a_document_gives_the_same_rows_in_any_company(tokenizer, topics, tmp_pa
 def test_a_sidecar_describes_its_shard(tokenizer, tmp_path):
     text = "The statement is evaluated.\nThen it ends."
     documents = [document(each) for each in (text, text, "the", "\n\u0301\n")]
-    shard = Shard(split="eval", index=1, num_shards=3, copies=1)
+    shard = Shard(split="eval", index=1, num_shards=3)
     config = DataConfig(max_seq_length=64, short_seq_prob=0.0).resolved(input_bytes=0)
     settings = {"tokenizer": tokenizer, "config": config, "shard": shard}
     sidecar, (content,) = files_of(documents, tmp_path, **settings)
@@ -299,7 +299,7 @@ CONFIG_512 = DataConfig(dupe_factor=40).resolved(input_bytes=0)
 def corpus(topics, tokenizer, tmp_path_factory):
     """40 copies of the language reference at 512 pieces: what a reader finds there."""
     output = tmp_path_factory.mktemp("corpus")
-    shard = Shard(split="train", index=0, num_shards=1, copies=40)
+    shard = Shard(split="train", index=0, num_shards=1)
     sidecar = write_shard(topics, shard, tokenizer=tokenizer, config=CONFIG_512, output=output)
     counts = Counts()
     for copy in sidecar["copies"]:

@@ -11,7 +11,7 @@ import pytest
 from apache_beam.portability.api import beam_fn_api_pb2, beam_provision_api_pb2, endpoints_pb2
 from google.protobuf import text_format
 
-from pipeline.job.cluster_worker import WorkerPool, environment_of, start_of, worker_pool
+from pipeline.job.cluster_worker import WorkerPool, start_of, worker_environment, worker_pool
 from schemas.errors import SettingError
 from tests.processes import ALBERT, ended
 from tests.refusals import refusal
@@ -32,7 +32,7 @@ def test_a_worker_is_told_its_id_its_options_and_who_talks_to_it():
     info = beam_provision_api_pb2.ProvisionInfo(runner_capabilities=["a:1", "b:2"])
     info.pipeline_options.update({"beam:option:runner:v1": "PortableRunner"})
     info.control_endpoint.url = "elsewhere:9"
-    told = environment_of(start_of(ARGUMENTS), info)
+    told = worker_environment(start_of(ARGUMENTS), info)
     assert told.pop("WORKER_ID") == "3-1"
     assert json.loads(told.pop("PIPELINE_OPTIONS")) == {"beam:option:runner:v1": "PortableRunner"}
     assert told.pop("RUNNER_CAPABILITIES") == "a:1 b:2"

@@ -1,6 +1,7 @@
 """What a job will make, told by a small part of it."""
 
 import bz2
+import dataclasses
 import gzip
 import lzma
 import re
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.job import estimate
+from pipeline.noise.look import Looker, bounds_for
 from pipeline.reading import plain_text
 from pipeline.reading.inputs import find_inputs
 from schemas.config import DataConfig
@@ -33,8 +35,9 @@ def inputs(topics, tmp_path):
 
 def test_of_a_small_input_all_is_done_and_the_estimate_is_exact(inputs, tokenizer):
     expected = estimate.estimate(inputs, CONFIG, tokenizer=tokenizer)
-    documents, sample_bytes = estimate.read_sample(inputs)
-    one, _ = estimate._write(documents, CONFIG, tokenizer=tokenizer, copies=1)
+    documents, sample_bytes = estimate.read_sample(inputs, Looker(bounds_for(0)))
+    once = dataclasses.replace(CONFIG, dupe_factor=1)
+    one, _ = estimate._write(documents, once, tokenizer=tokenizer)
     assert expected.sample_bytes == sample_bytes == sum(f.bytes for f in inputs)
     assert expected.examples == 3 * one["examples"]
     assert expected.stored_bytes == 3 * one["bytes"]
@@ -58,7 +61,7 @@ def test_of_a_file_that_cannot_be_divided_the_beginning_is_read(inputs, monkeypa
     path.write_bytes(gzip.compress(text.encode(), 1))
     files = find_inputs({"text": (str(path),)})
     monkeypatch.setattr(estimate, "BEGINNING_BYTES", 20_000)
-    documents, sample_bytes = estimate.read_sample(files)
+    documents, sample_bytes = estimate.read_sample(files, Looker(bounds_for(0)))
     # What is decompressed comes in blocks of about a megabyte.
     assert 20_000 <= sample_bytes < 2_000_000
     assert 0 < sum(len(document.text) for document in documents) <= sample_bytes
@@ -72,7 +75,7 @@ def test_of_a_large_file_of_prose_its_pieces_are_read_where_they_are(inputs, mon
     files = find_inputs({"text": (str(tmp_path / "one.txt"),)})
     monkeypatch.setattr(estimate, "PLACE_BYTES", 1000)
     monkeypatch.setattr(estimate, "BEGINNING_BYTES", pieces // 4)
-    documents, _ = estimate.read_sample(files)
+    documents, _ = estimate.read_sample(files, Looker(bounds_for(0)))
     assert len({document.id for document in documents}) == len(documents) >= 6
 
 

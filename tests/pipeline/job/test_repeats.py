@@ -32,9 +32,9 @@ def test_documents_whose_ids_differ_by_little_have_their_own_sketches(tmp_path):
     ]
     (tmp_path / ".work").mkdir()
     for chunk in range(2):
-        with repeats.new_signatures(chunk, output=tmp_path) as signatures:
+        with repeats.new_signatures(chunk, output=tmp_path) as write:
             for document in signed[2 * chunk :][:2]:
-                signatures.add(document)
+                write(document)
     signatures = repeats._Signatures(2, output=tmp_path)
     assert [signatures.sketch(id).tolist() for id in ids] == [[0], [1], [2], [3]]
 
@@ -125,14 +125,14 @@ def test_memory_does_not_grow_with_the_documents_of_a_chunk(model, tmp_path, mon
     sketch = np.arange(200, dtype=np.uint32)
     tracemalloc.start()
     with (
-        repeats.new_signatures(0, output=job.waiting_folder) as signatures,
-        repeats.new_runs(0, job) as runs,
+        repeats.new_signatures(0, output=job.waiting_folder) as write_signature,
+        repeats.new_runs(0, job) as write_runs,
     ):
         for place, number in enumerate((first, *range(last - 5000, last), last)):
             start = 0 if number == last else BANDS * place
             hashes = np.arange(start, start + BANDS, dtype=np.uint64)
-            signatures.add(repeats.Signed(number, Signature(hashes, sketch)))
-            runs.add(kept_runs(number, hashes, is_held_out=number == first))
+            write_signature(repeats.Signed(number, Signature(hashes, sketch)))
+            write_runs(kept_runs(number, hashes, is_held_out=number == first))
     _, written = tracemalloc.get_traced_memory()
     tracemalloc.reset_peak()
     repeats.write_gone((), [0], job)

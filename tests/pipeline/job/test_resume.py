@@ -1,12 +1,14 @@
 """What of a data set is finished, by the marks of chunks and the sidecars of shards."""
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
 from pipeline.job import resume
 from pipeline.job.plan import chunks_folder
 from pipeline.job.resume import Progress, ProgressReader
+from pipeline.reading.read import Chunk
 from pipeline.storage.files import write_whole
 from schemas.files import json_text, write_json
 from schemas.layout import chunk_file
@@ -29,7 +31,8 @@ def test_a_folder_of_chunks_that_stays_is_no_failure_of_its_job(memory, tmp_path
 
 def test_a_chunk_is_finished_for_its_own_job_and_with_its_whole_file(tmp_path):
     def is_finished(fingerprint):
-        return resume.is_finished(0, output=tmp_path, fingerprint=fingerprint)
+        job = SimpleNamespace(waiting_folder=tmp_path, fingerprint_of=lambda chunk: fingerprint)
+        return resume.is_finished(Chunk(0, ()), job)
 
     assert not is_finished("a")
     path = tmp_path / chunk_file(0, "documents")

@@ -13,7 +13,7 @@ from pipeline.job import spill
 from schemas.layout import chunk_file
 from tests.refusals import refusal
 
-PLAN = ShardPlan(train_shards=5, eval_shards=2, copies=1, eval_bound=1 << 62)
+PLAN = ShardPlan(train_shards=5, eval_shards=2, eval_bound=1 << 62)
 
 documents = st.lists(
     st.builds(

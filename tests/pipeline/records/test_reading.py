@@ -150,7 +150,7 @@ def config_of(**settings):
 
 def stored(documents, folder, *, tokenizer, config):
     """The records of each copy of a shard, as they are stored."""
-    shard = Shard(split=TRAIN, index=0, num_shards=1, copies=COPIES)
+    shard = Shard(split=TRAIN, index=0, num_shards=1)
     sidecar = write_shard(documents, shard, tokenizer=tokenizer, config=config, output=folder)
     copies = []
     for file in sidecar["files"]:
@@ -162,7 +162,7 @@ def stored(documents, folder, *, tokenizer, config):
 def write_documents(documents, folder, *, tokenizer, config):
     """The manifest of a data set with one shard of documents, and its sidecar."""
     config = dataclasses.replace(config, examples="on-the-fly")
-    shard = Shard(split=TRAIN, index=0, num_shards=1, copies=1, is_documents=True)
+    shard = Shard(split=TRAIN, index=0, num_shards=1)
     sidecar = write_shard(documents, shard, tokenizer=tokenizer, config=config, output=folder)
     files = [ShardFile(**file) for file in sidecar["files"]]
     return manifest_of(files, config, sha256="", vocab_size=tokenizer.vocab_size), sidecar
@@ -283,7 +283,7 @@ def test_a_file_is_hashed_once(tmp_path, monkeypatch):
 
 def test_held_out_examples_are_read_as_they_are_stored(topics, tokenizer, tmp_path):
     config = config_of(examples="on-the-fly")
-    shard = Shard(split=EVAL, index=0, num_shards=1, copies=1)
+    shard = Shard(split=EVAL, index=0, num_shards=1)
     sidecar = write_shard(topics[:3], shard, tokenizer=tokenizer, config=config, output=tmp_path)
     documents = ShardFile(name=part_file(DOCUMENTS, 0, num_parts=1), examples=0, bytes=0, sha256="")
     files = [documents, *(ShardFile(**file) for file in sidecar["files"])]

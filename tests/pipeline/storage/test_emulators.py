@@ -37,7 +37,7 @@ def served(request):
     with emulated(request.param) as port:
         forget()
         logging.getLogger("azure").setLevel(logging.CRITICAL)
-        remote._client(f"{request.param}://bucket/").mkdir("bucket")
+        remote._client(f"{request.param}://bucket/")[0].mkdir("bucket")
         yield request.param, port
     forget()
 

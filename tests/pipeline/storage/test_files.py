@@ -172,7 +172,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_refused(memory):
     ("call", "path", "said"),
     [
         (files.open_binary, "memory://x/y", "memory://x/y cannot be read: it does not exist."),
-        (files.read_whole, "memory://x/y", "memory://x/y does not exist."),
+        (files.read_whole, "memory://x/y", "memory://x/y cannot be read: it does not exist."),
         (
             *(files.find_files, "nowhere://x"),
             "nowhere://x: nowhere:// is not a storage that this program knows; give a path on this "
