@@ -195,7 +195,7 @@ CASES = [
         "--text, and put quotes around a pattern, as in --text 'novels/*.txt'.",
     ),
     typed(f"{TEXTS} pipe", "more than once", pipe("pipe")),
-    typed(f"{WITH_VOCAB} pipe", "it is a pipe", pipe("pipe")),
+    typed(f"{WITH_VOCAB} pipe", "pipe is a pipe or a device; give a file.", pipe("pipe")),
     typed("finetune run --task classify --train a.tsv --output out", "is a pipe", pipe("a.tsv")),
     found(f"{TEXTS} novel.txt", "novel.txt is empty", file("novel.txt")),
     found(f"{TEXTS} $'a\\n\\x1b[2Jb.txt'", "a\\n\\u001b[2Jb.txt is empty", file("a\n\x1b[2Jb.txt")),

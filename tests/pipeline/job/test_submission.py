@@ -142,6 +142,6 @@ def test_where_workers_cannot_be_told_the_job_goes_on(tmp_path):
     (tmp_path / "data").write_text("")
     assert end_job(f"{tmp_path}/data", "mine", FLINK) == (
         "A job that FlinkRunner runs elsewhere goes on; to end it, stop it there. Its "
-        f"workers cannot be told to stop: {tmp_path}/data/.work/submitted cannot be "
-        "read: Not a directory. Run the same command again when it has ended."
+        f"workers cannot be told to stop: {tmp_path}/data/.work/submitted does not exist. "
+        "Run the same command again when it has ended."
     )
