@@ -215,6 +215,7 @@ _ODD = re.compile(
     | ^\[\w+[ ]".*"\]$ | ^[*%@][A-Za-z]{2,6}:\t | ^\#META | ^>\w+\|
     | ^(?=\S*\d)(?=\S*[A-Za-z])[A-Za-z0-9+/_-]{40,}={0,2}$ | ^(?:[0-9a-f]{8,}+\s?)+$
     # utt_001 It was
+    | ^[A-Za-z]+_\d+(?=:) | ^\d+[ ]\d{3,}(?=[ ][^\W\d])   # SPEAKER_00: It was; 0 900 It was
     | ^(?:(?!(?:19|20)\d{6}\b)\d{7,}|\d+-\d{3,}-\d{3,}|[A-Za-z][\w-]*\d{3}[\w-]*)(?=\s+\S)
     | ^\d[ ](?:@\w+@[ ])?[A-Z_]{3,5}(?=\s|$) | ^[-+]?\d+\.\d+[ ]+\S+[ ]+[-+]?\d+\.\d+$
     | [ ]-[ ]-[ ]\[\d
@@ -238,9 +239,14 @@ _FEWEST_LINES, _FEWEST_MARKED = 5, 3
 # A page in a line may have a bar or two.
 _CHARACTERS_A_MARK = 200
 _VERSE = re.compile(r"(?:\W?|[^\W\d][^:]{0,40} [(\[]?)\d{1,3}:\d\b(?![:.])")
-_DAY = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}")
+_DAY = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{1,2}\.? [^\W\d]{3,9}\.? \d{4}")
 # Lines that are looked at.
 SHOWN_LINES = 200
+
+
+# Two columns of a page: words that go on in the next line, a gap, and where the words beside
+# them begin.
+_BESIDE = re.compile(r" *+(?:\S++ {1,2}(?! )){2,}+\S++(?<=\w) {3,}(?=\S+ \S+ \S)")
 
 
 class Sign(NamedTuple):
@@ -285,6 +291,12 @@ def refuse_lines(kind: Kind, text: bytes, *, path: str) -> None:
     _refuse_signs(kind, "markup", raw, path=path)
     refuse_odd_marks(raw, path=path, otherwise=as_it_stands(kind))
     _refuse_signs(kind, "lines", raw, path=path)
+    beside = Counter(found.end() for found in map(_BESIDE.match, raw) if found)
+    if max(beside.values(), default=0) >= _MOST_SAME * len(raw):
+        raise UnusableFile(
+            f"{path} has columns side by side; give its text, for example as pdftotext writes it "
+            f"without -layout, or {as_it_stands(kind)}."
+        )
 
 
 def refuse_odd_marks(lines: list[str], *, path: str, otherwise: str) -> None:
