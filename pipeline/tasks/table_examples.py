@@ -267,13 +267,15 @@ def divider_of(cells: Iterable[Any]) -> str | None:
     """The one sign that divides the labels of all cells of a column; None if none shows one.
 
     Of those that occur it is the one that leaves the fewest different labels. A comma may be
-    part of a label: it divides none if it leaves more than there are cells. So may the last
-    signs, between labels that all occur alone in some cell.
+    part of a label: it divides none if it leaves more than there are cells, unless all that have
+    one are in brackets. So may the last signs, between labels that all occur alone in some cell.
 
     >>> divider_of(["Health & Fitness", "Hair Care;Health & Fitness"]), divider_of(["a, b", "a"])
     (';', ',')
     >>> divider_of(["<c#>", "<c++><c#>"]), divider_of(["Food, Drink", "Arts, Crafts", "Sport"])
     ('><', None)
+    >>> divider_of(["[joy, anger]", "[fear, awe]"])
+    ','
     """
     texts = {cell.strip() for cell in cells if isinstance(cell, str) and cell.strip()}
     left: list[tuple[int, int, str]] = []
@@ -284,7 +286,8 @@ def divider_of(cells: Iterable[Any]) -> str | None:
             continue
         alone = {each[0] for each in divided if len(each) == 1}
         is_rare = order >= _DIVIDERS.index("\n") and not labels <= alone
-        if is_rare or (sign == "," and len(labels) > len(texts) > 1):
+        is_list = all(_AROUND.fullmatch(text) for text in texts if sign in text)
+        if is_rare or (sign == "," and len(labels) > len(texts) > 1 and not is_list):
             continue
         left.append((len(labels), order, sign))
     return min(left)[2] if left else None

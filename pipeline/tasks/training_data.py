@@ -201,6 +201,11 @@ def warnings_about(task: TaskSpec, train: Examples, *, evaluation: Examples) -> 
     """What a person should know, a sentence each. None of it forbids training."""
     yield from _about_labels(task, train)
     divider = task.columns.divider
+    if task.kind == "multilabel" and all(len(labels_of(example)) < 2 for example in train):
+        yield (
+            "No example has several labels; to divide those of a cell give a list, or ; or | "
+            "between them."
+        )
     if whole := [label for label in task.labels if divider and divider in label]:
         yield (
             f"Labels with {divider!r} in them, which divides those of other rows: "
@@ -247,7 +252,11 @@ def _about_labels(task: TaskSpec, train: Examples) -> Iterator[str]:
             "The labels are numbers, and predictions and exports show these; to see "
             "names, give the labels by name."
         )
-    elif task.kind == "tag" and "O" in task.labels and not are_entities(task.labels):
+    elif (
+        task.kind == "tag"
+        and any(label == "O" or "B-" in label for label in task.labels)
+        and not are_entities(task.labels)
+    ):
         odd = [label for label in task.labels if label != "O" and not are_entities({label})]
         yield (
             f"Tags that are none of entities, such as B-PER: {listed(odd, most=_MOST_RARE)}; so "

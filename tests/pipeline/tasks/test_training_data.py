@@ -236,10 +236,20 @@ def test_a_label_with_the_sign_in_it_that_divides_others_is_told():
     ]
 
 
+def test_that_no_example_has_several_labels_is_told_where_any_number_may_be():
+    examples = texts(*[(str(n), ("#joy #awe",)) for n in range(10)], field="labels")
+    spec = with_labels(task_called("multilabel"), [*examples, *texts(("a", ()), field="labels")])
+    assert [*warnings_about(spec, examples, evaluation=[])] == [
+        "No example has several labels; to divide those of a cell give a list, or ; or | between "
+        "them."
+    ]
+
+
 @pytest.mark.parametrize(
     ("labels", "odd"),
     [
         (("LOC", "O", "PER"), "LOC, PER"),
+        (('"B-PER"', '"O"'), '"B-PER", "O"'),
         (("B-PER", "I-PER", "O", "tag"), "tag"),
         (("B-PER", "I-PER", "O"), None),
         (("NOUN", "VERB"), None),
