@@ -56,11 +56,16 @@ def fill_mask(
     """
     if score is not None and texts:
         raise SettingError("--score takes its texts from a file; leave TEXT out.")
+    lines = None
     if score is not None:
         refuse_given("top", why="is for masks, of which --score takes none; leave one of them out.")
+        from cli.support.task_data import decoded
+
+        each = enumerate(read_bytes(score).splitlines(), 1)
+        lines = [decoded(line, what=f"{score}, line {number}").strip() for number, line in each]
     found = open_model(model, which=checkpoint, say=tell, needs_head=True)
-    if score is not None:
-        for line in scored(score, found, as_json=as_json):
+    if lines is not None:
+        for line in scored(lines, found, as_json=as_json):
             click.echo(line)
         return
     has_failed = False
@@ -106,8 +111,8 @@ def filled(text: str, model: "Model", *, top: int) -> Values:
     }
 
 
-def scored(file: Path, model: "Model", *, as_json: bool) -> Iterator[str]:
-    """The surprisal of each word of a file with a text a line, in bits, as lines.
+def scored(texts: list[str], model: "Model", *, as_json: bool) -> Iterator[str]:
+    """The surprisal of each word of texts, in bits, as lines.
 
     A token of a word is predicted while it and the rest of its word are masked (Kauf and
     Ivanova, 2305.10588); the surprisal of a word is the sum of its tokens'. A text that is
@@ -118,12 +123,9 @@ def scored(file: Path, model: "Model", *, as_json: bool) -> Iterator[str]:
 
     from albert_tf.evaluation.words import Span, WordScorer, word_bounds
     from albert_tf.model.trained_model import pretrainer_of
-    from cli.support.task_data import decoded
     from pipeline.encoding.queries import check_length
 
     tokenizer, room = model.tokenizer, model.trained.max_seq_length - 2
-    lines = enumerate(read_bytes(file).splitlines(), 1)
-    texts = [decoded(line, what=f"{file}, line {number}").strip() for number, line in lines]
     found = list(map(tokenizer.encode_with_offsets, texts))
     half = room // 2
     windows: dict[tuple[int, int], int] = {}

@@ -108,7 +108,7 @@ _MARKS = re.compile(r"[01](?:[\s,;|.]+[01])*|true|false")
 _MOST_RARE = 20
 
 # What programs write in the place of a label that is missing.
-_MISSING = "-1 na n/a <na> nan null none"
+_MISSING = "-1 na n/a <na> nan null none ? ?? unsure unclear unknown undecided skip"
 
 # Labels of which it is said how many examples have them.
 _SHOWN = 10

@@ -106,11 +106,11 @@ def test_of_many_rare_labels_twenty_are_named():
         ),
         # Labels that may be missing ones.
         (
-            texts(*[(f"more {n}", ("nan", "-1")[n % 2]) for n in range(20)]),
+            texts(*[(f"more {n}", ("nan", "-1", "?")[n % 3]) for n in range(30)]),
             [],
             [
-                "Labels that may say that there is none: -1 10, nan 10; leave out their rows if "
-                "they do."
+                "Labels that may say that there is none: -1 10, ? 10, nan 10; leave out their rows "
+                "if they do."
             ],
         ),
         (
