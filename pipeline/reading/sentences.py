@@ -119,7 +119,10 @@ class Language(NamedTuple):
 
     def _goes_on(self, before: str, after: str) -> bool:
         """Whether a sentence that seems to end goes on."""
-        if before[-1] in _WITHIN_WORDS and after[0].isalpha():
+        # Also "J.-C." is one word.
+        if (before[-1] in _WITHIN_WORDS and after[0].isalpha()) or (
+            before[-1] == "." and after[0] == "-"
+        ):
             return True
         rules = rules_of(self.segmenter)
         titles = (self.titles or rules.titles).split()
