@@ -137,7 +137,7 @@ class HeldOut:
         self.examples = examples
         self._records = records
         length = records.manifest.config.max_seq_length
-        self._batch_size = max(1, tokens_at_once(model.config, length=length) // length)
+        self._batch_size = rows_at_once(model.config, length=length)
         self._sizes = Records(records.dataset, records.manifest).sizes(self._batch_size)
         self._measure = Compiled(_measure, model)
 
@@ -200,6 +200,11 @@ def tokens_at_once(config: ModelConfig, *, length: int) -> int:
     memory = jax.local_devices()[0].memory_stats() or {}
     memory_bytes = memory.get("bytes_limit", free_memory_bytes())
     return measured_tokens(config, length=length, memory_bytes=memory_bytes)
+
+
+def rows_at_once(config: ModelConfig, *, length: int) -> int:
+    """Sequences of a length that a model is measured on at a time."""
+    return max(1, tokens_at_once(config, length=length) // length)
 
 
 class Compiled:
@@ -313,7 +318,7 @@ def layer_similarities(
 ) -> list[LayerSimilarity]:
     """Measure all layers of a model on the first held-out examples, masks and all."""
     length = records.manifest.config.max_seq_length
-    batch_size = min(examples, max(1, tokens_at_once(model.config, length=length) // length))
+    batch_size = min(examples, rows_at_once(model.config, length=length))
     sums = Compiled(similarity_sums, model)
     total = np.zeros((model.config.num_hidden_layers, 3))
     tokens, left = 0, examples

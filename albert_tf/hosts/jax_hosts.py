@@ -73,6 +73,10 @@ def joined(setting: HostSetting, *, say_last: Callable[[str], None]) -> Iterator
     end_in_words_when_aborted(lambda: say_last(_not_found(setting)))
     # It would take SIGTERM for itself.
     jax.config.update("jax_enable_preemption_service", False)
+    # Only the first process writes to the cache of programs. Where it finds one there that
+    # another has to compile, that one waits up to a day for the trials of its share
+    # (--xla_gpu_shard_autotuning). Without the trials being shared programs may differ.
+    jax.config.update("jax_enable_compilation_cache", False)
     try:
         jax.distributed.initialize(
             setting.coordinator,

@@ -40,8 +40,14 @@ MACHINES = {
     for name, peak in PEAK_FLOPS.items()
 }
 
-# What Linux shows of GPUs and TPUs, even if no library can use them.
-ACCELERATORS = ("/dev/nvidia[0-9]*", "/dev/accel[0-9]*", "/dev/vfio/[0-9]*")
+# What Linux shows of GPUs and TPUs, even if no library can use them. Under Windows the driver of
+# NVIDIA's puts a library there, and all GPUs are one device.
+ACCELERATORS = (
+    "/dev/nvidia[0-9]*",
+    "/dev/accel[0-9]*",
+    "/dev/vfio/[0-9]*",
+    "/usr/lib/wsl/lib/libcuda.so.1",
+)
 
 # The fields of an architecture that follow from the data and not from its shape.
 OF_DATA = ("vocab_size", "sentence_task", "max_position_embeddings")
