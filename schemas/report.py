@@ -103,14 +103,14 @@ class Section:
     Attributes:
         kind: What it describes, in a word or two.
         facts: Names and values that are shown first.
-        parts: Paragraphs and tables, in their order.
+        parts: Paragraphs and tables, in their order; what is None or empty is not shown.
         runs: The names of its runs, in the order of their colours.
     """
 
     title: str = ""
     kind: str = ""
     facts: Sequence[tuple[str, Cell]] = ()
-    parts: Sequence[str | Table] = ()
+    parts: Sequence[str | Table | None] = ()
     runs: tuple[str, ...] = ()
     plots: tuple[Plot, ...] = ()
     examples: tuple[Example, ...] = ()
@@ -118,7 +118,7 @@ class Section:
     @property
     def notes(self) -> list[str]:
         """Its paragraphs."""
-        return [part for part in self.parts if isinstance(part, str)]
+        return [part for part in self.parts if isinstance(part, str) and part]
 
     @property
     def tables(self) -> list[Table]:
@@ -156,9 +156,11 @@ def as_text(section: Section) -> str:
     counting      -
     """
     blocks = (
-        part if isinstance(part, str) else "\n".join(text_lines(part)) for part in section.parts
+        part if isinstance(part, str) else "\n".join(text_lines(part))
+        for part in section.parts
+        if part
     )
-    return without_secrets("\n\n".join(filter(None, blocks)))
+    return without_secrets("\n\n".join(blocks))
 
 
 def text_lines(table: Table) -> Iterator[str]:
@@ -189,8 +191,11 @@ def as_markdown(sections: Iterable[Section]) -> str:
     for level, section in enumerate(sections):
         blocks += [f"{'##' if level else '#'} {section.title}"] if section.title else []
         facts = [Table(columns=("", ""), rows=section.facts)] if section.facts else []
-        for part in (*facts, *section.parts):
-            blocks.append(part if isinstance(part, str) else "\n".join(_markdown_lines(part)))
+        blocks += [
+            part if isinstance(part, str) else "\n".join(_markdown_lines(part))
+            for part in (*facts, *section.parts)
+            if part
+        ]
     return "\n\n".join(blocks) + "\n"
 
 

@@ -87,9 +87,7 @@ def model_card(
     languages = _languages(manifest) if manifest else set()
     is_for_sentences = target == "sentence-transformers"
     pipeline = "feature-extraction" if is_for_sentences else "fill-mask"
-    front = ""
-    if target != "saved-model":
-        front = _front_matter(pipeline, sorted(languages), library=_LIBRARIES[target])
+    front = _front_matter(target, pipeline, sorted(languages))
     title = f"ALBERT, {config.num_hidden_layers} layers of width {config.hidden_size}"
     letters = normalize("É").strip("▁ ")
     uses = (
@@ -138,12 +136,10 @@ def task_card(
     if target == "sentence-transformers":
         task = dataclasses.replace(task, kind="embed", labels=())
         record = dataclasses.replace(record, spec=task)
+    front = _front_matter(target, PIPELINES[task.kind])
     parts: list[str | Table] = [_loading(target, task)]
-    front = ""
     if target == "saved-model":
         parts.append("It takes `input_ids`, `input_mask` and `segment_ids`, and gives `logits`.")
-    else:
-        front = _front_matter(PIPELINES[task.kind], library=_LIBRARIES[target])
     parts += [*_outputs(record), *notes, *(_served(call) if call else ())]
     parts.append(f"Written by albert-pretraining {__version__} with {named}.")
     if own.is_file():
@@ -214,7 +210,7 @@ def _outputs(record: TaskRecord) -> Iterator[str | Table]:
     """Which text comes first, what the logits stand for, in their order, and the threshold."""
     task = record.spec
     _, first = _texts(task)
-    yield from filter(None, [first])
+    yield first
     if task.labels:
         chosen = {
             "classify": "softmax gives the probability of each label",
@@ -231,7 +227,7 @@ def _outputs(record: TaskRecord) -> Iterator[str | Table]:
             "embed": "A text is the mean of its tokens' last outputs, scaled to length 1; the "
             "product of two such vectors is how alike their texts are.",
         }[task.kind]
-    yield from filter(None, [threshold_sentence(record)])
+    yield threshold_sentence(record)
 
 
 def _served(call: Call) -> Iterator[str]:
@@ -321,10 +317,11 @@ def _languages(manifest: DatasetManifest) -> set[str]:
     return named | {name for name, share in found.items() if share >= _LEAST_LANGUAGE}
 
 
-def _front_matter(
-    pipeline: str, languages: Sequence[str] = (), *, library: str = "transformers"
-) -> str:
-    """What the Hugging Face Hub reads."""
+def _front_matter(target: str, pipeline: str, languages: Sequence[str] = ()) -> str:
+    """What the Hugging Face Hub reads, of files that one of its libraries loads."""
+    library = _LIBRARIES.get(target)
+    if library is None:
+        return ""
     lines = ["---", f"library_name: {library}", f"pipeline_tag: {pipeline}"]
     # Who publishes it decides; the hub knows no empty field.
     lines += ["license: other", "tags:", "- albert"]

@@ -219,10 +219,10 @@ def training_batches(
         yield from records.read(batches)
 
 
-def in_advance(batches: Generator[Any, None, None], *, number: int = 2) -> Generator[Any]:
-    """The same, so many of them made by a thread before they are asked for."""
+def in_advance(batches: Generator[Any, None, None]) -> Generator[Any]:
+    """The same, two of them made by a thread before they are asked for."""
     with contextlib.closing(batches), concurrent.futures.ThreadPoolExecutor(1) as thread:
-        waiting = deque(thread.submit(next, batches, None) for _ in range(number))
+        waiting = deque(thread.submit(next, batches, None) for _ in range(2))
         try:
             while (batch := waiting.popleft().result()) is not None:
                 waiting.append(thread.submit(next, batches, None))

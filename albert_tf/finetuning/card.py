@@ -47,7 +47,7 @@ def tuned_card(record: TaskRecord, job: TuningJob, result: dict[str, Any]) -> st
             f"{result['step']:,}.",
             f"On {result['examples']:,} held-out examples:",
             measures_table(result),
-            *filter(None, ["\n".join((*verdict(result), *_threshold(record)))]),
+            "\n".join((*verdict(result), *_threshold(record))),
         ),
     )
     recipe = {n: v for n, v in deciding(job.config).items() if v is not None}

@@ -413,12 +413,7 @@ def tuned_section(folder: Path, *, title: str) -> Section:
         ),
         runs=(title,),
         plots=tuple(_curves(lines, [*result["metrics"], "loss"])),
-        parts=(
-            *verdict(result),
-            measures_table(result),
-            *filter(None, [labels_table(result)]),
-            *_confusion(result),
-        ),
+        parts=(*verdict(result), measures_table(result), labels_table(result), *_confusion(result)),
     )
 
 

@@ -74,15 +74,13 @@ def embed(model: Path, source: str, console: Console, **values: Any) -> None:
     from cli.support.task_data import say_lost
 
     output, similar = values["output"], values["similar"]
-    if output is not None and (output.suffix not in _ENDINGS or similar is not None):
+    if output is not None and similar is not None:
         raise SettingError(
-            f"--output: {output} "
-            + (
-                "is not for --similar"
-                if similar is not None
-                else f"does not end with one of {', '.join(_ENDINGS)}"
-            )
-            + "; give another one."
+            f"--output: {output} is not for --similar, which shows texts; leave one of them out."
+        )
+    if output is not None and output.suffix not in _ENDINGS:
+        raise SettingError(
+            f"--output: {output} does not end with one of {', '.join(_ENDINGS)}; give another one."
         )
     if source == _STANDARD_INPUT:
         refuse_given("text_column", why="names a column of FILE; give that too.")

@@ -42,7 +42,7 @@ from schemas.files import Values, scratch_folder
 from schemas.layout import EVAL
 from schemas.manifest import DatasetManifest, read_manifest
 from schemas.readable import listed
-from schemas.report import Section, Table, as_text
+from schemas.report import Section, as_text
 
 if TYPE_CHECKING:
     from albert_tf.evaluation.minimal_pairs import MinimalPair
@@ -146,16 +146,11 @@ def evaluate(run: Path, as_json: bool, console: Console, **values: Any) -> None:
             f"Step {measured['step']:,}, {measured['examples']:,} examples of {values['data']}"
         )
         said = "\n".join(verdict(measured))
-        section = section_of(heading, measures_table(measured), said, labels_table(measured))
+        section = Section(parts=(heading, measures_table(measured), said, labels_table(measured)))
     else:
         measured = evaluate_run(run, values, console)
         section = run_section(measured)
     click.echo(json.dumps(measured) if as_json else as_text(section))
-
-
-def section_of(*parts: str | Table | None) -> Section:
-    """Those parts that say anything."""
-    return Section(parts=list(filter(None, parts)))
 
 
 def run_section(measured: "Metrics") -> Section:
@@ -163,7 +158,8 @@ def run_section(measured: "Metrics") -> Section:
     from albert_tf.runs.metrics import comparison, heading, minimal_pairs, sentences
 
     said = "\n".join(sentences(measured))
-    return section_of(heading(measured), comparison(measured), said, minimal_pairs(measured))
+    parts = (heading(measured), comparison(measured), said, minimal_pairs(measured))
+    return Section(parts=parts)
 
 
 def check_flags(run: Path, *, is_task: bool) -> None:

@@ -60,16 +60,12 @@ WRITTEN = "files"
 
 
 def write_files(
-    model: "TrainedModel", folder: Path, *, target: str, tokenizer: "Tokenizer", **graphs: Any
-) -> list[str]:
-    """Write what a program reads, but card and record.
+    model: "TrainedModel", folder: Path, *, target: str, tokenizer: "Tokenizer"
+) -> None:
+    """Write what a program reads, but graphs, card and record.
 
     Args:
         target: As --to names it.
-        graphs: Of `write_graphs`.
-
-    Returns:
-        What a person should know of it, a sentence each.
     """
     if target == SAVED_MODEL:
         with silent_stderr():
@@ -78,7 +74,7 @@ def write_files(
 
             build = task_model_of if model.task else pretrainer_of
             write_saved_model(build(model, is_compiled=False), folder)
-        return []
+        return
     with silent_stderr():
         from albert_tf.convert.huggingface import (
             huggingface_config,
@@ -101,11 +97,6 @@ def write_files(
     if target != "onnx":
         tensors = huggingface_tensors(model.weights, model.config, spec)
         write_tensors(tensors, folder / MODEL_WEIGHTS)
-    if target not in WITH_GRAPHS:
-        return []
-    place = folder / WITH_GRAPHS[target]
-    place.mkdir(exist_ok=True)
-    return write_graphs(model, place, **graphs)
 
 
 def sentence_files(model: "TrainedModel") -> Values:
@@ -155,6 +146,7 @@ def write_graphs(
 
         from albert_tf.convert.onnx_graph import WORDS, Session, check_graph, onnx_graph
 
+    folder.mkdir(exist_ok=True)
     graph = onnx_graph(model)
     # A GPU multiplies float32 with a mantissa of 10 bits (TF32).
     with keras.device("cpu:0"):
@@ -292,9 +284,10 @@ def export(
                 raise
     vocabulary = vocabulary_file(model.folder)
     with whole_folder(output) as folder:
-        notes = write_files(
-            model, folder, target=target, tokenizer=tokenizer, int8=int8, measure=measure
-        )
+        write_files(model, folder, target=target, tokenizer=tokenizer)
+        notes = []
+        if place := WITH_GRAPHS.get(target):
+            notes = write_graphs(model, folder / place, int8=int8, measure=measure)
         copy_whole(vocabulary, folder / vocabulary.name)
         text = card(origin, folder, tokenizer=tokenizer, target=target, notes=notes)
         write_text(folder / MODEL_CARD, text)

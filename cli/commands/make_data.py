@@ -46,17 +46,14 @@ LEAST_MEMORY = 700_000_000
 
 # The flags by topic, in the order of a person's questions.
 TOPICS = {
-    topic: names.split()
-    for topic, names in {
-        "What is read and written": "wikipedia books text vocab output overwrite config",
-        "How text is read": "language input_format text_key",
-        "Size and held-out text": "plan eval_fraction eval_text examples dupe_factor",
-        "What is left out": "near_duplicates max_line_repeats keep_languages repair_text removed",
-        "Examples": "max_seq_length masked_lm_prob max_predictions_per_seq max_ngram "
-        "short_seq_prob sentence_task seed",
-        "Files": "num_shards record_layout",
-        "Where it runs": "workers runner",
-    }.items()
+    "What is read and written": "wikipedia books text vocab output overwrite config",
+    "How text is read": "language input_format text_key",
+    "Size and held-out text": "plan eval_fraction eval_text examples dupe_factor",
+    "What is left out": "near_duplicates max_line_repeats keep_languages repair_text removed",
+    "Examples": "max_seq_length masked_lm_prob max_predictions_per_seq max_ngram "
+    "short_seq_prob sentence_task seed",
+    "Files": "num_shards record_layout",
+    "Where it runs": "workers runner",
 }
 
 

@@ -93,7 +93,8 @@ def predict(
             f"--output: {output} would be CSV or JSON lines; give a name that ends with "
             f"{' or '.join(_WRITTEN[:2])}."
         )
-    if output is not None and output.suffix == ".csv" and values["as_json"]:
+    is_csv = output is not None and output.suffix == ".csv"
+    if is_csv and values["as_json"]:
         raise SettingError(f"--json: {output} would be CSV; leave --json out.")
     if source is not None:
         # Of a text or a line JAX would compile for longer than the CPU takes.
@@ -122,7 +123,6 @@ def predict(
             say(*lost)
         answered = found.answers(given)
         if output is not None:
-            is_csv = output.suffix == ".csv"
             write_text(output, csv_text(answered) if is_csv else prediction_lines(answered))
             say(f"{output}: {len(given.examples):,} predictions")
         elif values["as_json"]:

@@ -52,20 +52,17 @@ if TYPE_CHECKING:
 
 # The flags by topic, in the order of a person's questions.
 TOPICS = {
-    topic: names.split()
-    for topic, names in {
-        "What is read and written": "data output init_from overwrite config",
-        "How large and how long": "budget model overrides recipe steps batch_size micro_batch_size "
-        "max_time may_be_long",
-        "Measuring and saving": "eval_every eval_examples checkpoint_every",
-        "Learning rate and optimizer": "learning_rate schedule warmup_steps constant_steps "
-        "cooldown_share scale_lr_to_batch optimizer weight_decay beta1 beta2 epsilon "
-        "bias_correction clip_norm sampled_softmax",
-        "First weights": "initializer unigram_bias pmi_embeddings",
-        "Examples made on the fly": "max_seq_length masked_lm_prob sentence_task",
-        "Speed and memory": "precision recompute xla",
-        "Several hosts": "num_hosts host_index coordinator",
-    }.items()
+    "What is read and written": "data output init_from overwrite config",
+    "How large and how long": "budget model overrides recipe steps batch_size micro_batch_size "
+    "max_time may_be_long",
+    "Measuring and saving": "eval_every eval_examples checkpoint_every",
+    "Learning rate and optimizer": "learning_rate schedule warmup_steps constant_steps "
+    "cooldown_share scale_lr_to_batch optimizer weight_decay beta1 beta2 epsilon "
+    "bias_correction clip_norm sampled_softmax",
+    "First weights": "initializer unigram_bias pmi_embeddings",
+    "Examples made on the fly": "max_seq_length masked_lm_prob sentence_task",
+    "Speed and memory": "precision recompute xla",
+    "Several hosts": "num_hosts host_index coordinator",
 }
 
 
@@ -128,10 +125,11 @@ def pretrain(
     from albert_tf.hosts.hosts import host_setting
 
     place = host_setting(coordinator=coordinator, num_hosts=num_hosts, host_index=host_index)
+    named = values.pop("recipe")
     if values["budget"] is not None:
-        check_beside_budget(values["recipe"], is_several_hosts=place is not None)
-    named, has_budget = values.pop("recipe"), values["budget"] is not None
-    recipe = RECIPES[BUDGET_RECIPE if has_budget else named]
+        check_beside_budget(named, is_several_hosts=place is not None)
+        named = BUDGET_RECIPE
+    recipe = RECIPES[named]
     given = apply_recipe(TrainConfig, values, recipe=recipe)
     config = take_config(TrainConfig, values)
     for name in ("constant_steps", "cooldown_share", "sampled_softmax"):

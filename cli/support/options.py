@@ -7,7 +7,7 @@ import dataclasses
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args
@@ -30,11 +30,15 @@ _DURATION = re.compile(r"(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?|(\d{1,9})
 
 
 class ByTopic(click.Command):
-    """A command whose help lists its flags by topic, the most used topic first."""
+    """A command whose help lists its flags by topic, the most used topic first.
 
-    def __init__(self, *arguments: Any, topics: Mapping[str, Sequence[str]], **named: Any) -> None:
+    Args:
+        topics: The names of the flags of each, with spaces between.
+    """
+
+    def __init__(self, *arguments: Any, topics: Mapping[str, str], **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self.topics = topics
+        self.topics = {topic: names.split() for topic, names in topics.items()}
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a list for each topic, and one of the flags in none."""
