@@ -175,7 +175,7 @@ def test_a_file_that_is_not_there_is_said(place):
     path = f"{place}/none"
     said = one_sentence(path, "read", files.open_binary, path)
     assert said == f"{path} cannot be read: it does not exist."
-    assert refusal(files.read_whole, path) == f"{path} does not exist."
+    assert refusal(files.read_whole, path) == f"{path} cannot be read: it does not exist."
 
 
 @pytest.mark.parametrize("fault", ["forbidden", "gone"])

@@ -99,7 +99,7 @@ def test_spaces_between_clauses_of_thai_belong_to_the_clause_after_them():
 def test_autotokenizer_divides_such_text_alike(japanese, tokenizer, tmp_path):
     transformers = pytest.importorskip("transformers")
     write_json(tmp_path / "tokenizer.json", tokenizer_json(japanese))
-    write_json(tmp_path / "tokenizer_config.json", tokenizer_config())
+    write_json(tmp_path / "tokenizer_config.json", tokenizer_config(512))
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
     for text in [*JAPANESE, "東京 大阪", "船 が Python ( 2 )。", "1914", "for 東京"]:
         expected = tokenizer.encode([text])[0]

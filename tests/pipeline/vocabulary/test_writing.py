@@ -73,7 +73,7 @@ LINES = [
 def folder(model, tmp_path_factory):
     folder = tmp_path_factory.mktemp("vocab")
     write_json(folder / "tokenizer.json", writing.tokenizer_json(model))
-    write_json(folder / "tokenizer_config.json", writing.tokenizer_config())
+    write_json(folder / "tokenizer_config.json", writing.tokenizer_config(512))
     return folder
 
 
