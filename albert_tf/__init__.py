@@ -1,6 +1,7 @@
 """TFRecords become a trained ALBERT."""
 
 import contextlib
+import glob
 import hashlib
 import importlib.util
 import os
@@ -38,8 +39,9 @@ if _backend == "jax" and importlib.util.find_spec("jax") is None:
 
 def keep_programs() -> None:
     """Have JAX load what another process has compiled, small programs too, on accelerators."""
-    shown = ("/dev/nvidiactl", "/dev/accel0", "/dev/vfio/0", "/usr/lib/wsl/lib/libcuda.so.1")
-    if not any(map(os.path.exists, shown)):
+    from albert_tf.planning.cost import ACCELERATORS
+
+    if not any(map(glob.glob, ACCELERATORS)):
         return
     # Those for a CPU may not run on another one that sees the same folder.
     flags = re.search(r"(?m)^(flags|Features).*", Path("/proc/cpuinfo").read_text())

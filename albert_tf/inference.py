@@ -50,6 +50,7 @@ class Model:
         checkpoint: The newest weights of a run, or its best; None as the commands do.
         needs_head: Whether a model of another program without a masked-LM head is refused.
         say: Told what a person should know of its files.
+        tokenizer: What `read_vocabulary` gives, if it was read before.
     """
 
     def __init__(
@@ -59,9 +60,10 @@ class Model:
         checkpoint: Which | None = None,
         needs_head: bool = False,
         say: Say = QUIET.say,
+        tokenizer: Tokenizer | None = None,
     ) -> None:
         path = Path(folder)
-        self.tokenizer: Tokenizer = read_vocabulary(path)
+        self.tokenizer: Tokenizer = tokenizer or read_vocabulary(path)
         for note in notes_on(path):
             say(note)
         found = read_model(path, which=checkpoint, needs_head=needs_head, say=say)

@@ -46,10 +46,10 @@ def open_model(path: Path, *, which: "Which | None", say: Say, needs_head: bool 
     from pipeline.vocabulary.importing import read_vocabulary
 
     # Of what is no model somebody hears before libraries are loaded for some seconds.
-    read_vocabulary(path)
+    tokenizer = read_vocabulary(path)
     with silent_stderr():
         from albert_tf.inference import Model
-    model = Model(path, checkpoint=which, needs_head=needs_head, say=say)
+    model = Model(path, checkpoint=which, needs_head=needs_head, say=say, tokenizer=tokenizer)
     for note in model.trained.notes if needs_head else model.trained.remarks:
         say(note)
     return model

@@ -85,6 +85,9 @@ def _characters(ranges: str) -> str:
 # said, though Unicode has them as marks of phrases.
 SURE_ENDS = _characters(_SENTENCE_TERMINAL).translate(dict.fromkeys(map(ord, "!.?․")))
 SURE_ENDS += "།༎"
+# The same, for the set of characters that an expression begins with, before (?<=[SURE_ENDS]): it
+# compares single ones beyond U+FFFF one by one, at every character, and a range at once.
+MAY_END = "".join(mark for mark in SURE_ENDS if mark < "\U00010000") + "\U00010000-\U0010ffff"
 # What may stand at the end of a sentence, and after it.
 SENTENCE_ENDS = ".!?…" + SURE_ENDS
 CLOSING_MARKS = "\"'»”’)]」』”）"

@@ -11,6 +11,7 @@ from typing import BinaryIO
 from pipeline.core.documents import NO_TEXT, Document, Documents, Dropped, ReadingCounts
 from pipeline.core.writing_systems import (
     CLOSING_MARKS,
+    MAY_END,
     SURE_ENDS,
     UNMARKED,
     ends_sentence,
@@ -333,7 +334,9 @@ _RULE = r"%|[*=~#_-]{3}|(?<=[^\n]{40}\n)[*=~#_-]{4,}"
 _BLANK_LINES = re.compile(rf"\n[^\S\n]*+(?:{_RULE})?+[^\S\n]*+\n")
 # A full stop with more text after it. "He came." she said is one sentence, and so is a
 # quotation with a full stop in it.
-_INNER_STOP = re.compile(rf"\. (?=.)|[{SURE_ENDS}]\s*+(?=[^\s{re.escape(CLOSING_MARKS)}])")
+_INNER_STOP = re.compile(
+    rf"\. (?=.)|[{MAY_END}](?<=[{SURE_ENDS}])\s*+(?=[^\s{re.escape(CLOSING_MARKS)}])"
+)
 
 
 def recognise_text(lines: list[str], *, is_whole: bool = True) -> str:

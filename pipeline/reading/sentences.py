@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import sentencex
 
 from pipeline.core.documents import Document
-from pipeline.core.writing_systems import CLOSING_MARKS, SURE_ENDS, UNMARKED, main_script
+from pipeline.core.writing_systems import CLOSING_MARKS, MAY_END, SURE_ENDS, UNMARKED, main_script
 
 DEFAULT_LANGUAGE = "en"
 
@@ -310,12 +310,11 @@ MAX_COST_PER_CHARACTER = 1000
 
 _CLOSED = f"[{re.escape(CLOSING_MARKS)}]"
 # A mark, maybe a closing quote, and white space, or nothing where none is needed. Thai,
-# Lao and their neighbours have no mark; what is said ends with a space. For speed it begins
-# with the mark itself, as one range beyond U+FFFF, where single ones are compared one by one.
+# Lao and their neighbours have no mark; what is said ends with a space. Begins with the
+# mark itself, for speed.
 _SPACED, _PHRASED = ".!?;…", f"{UNMARKED}\u1000-\u109f\u1780-\u17ff"
-_MAY_END = "".join(mark for mark in SURE_ENDS if mark < "\U00010000") + "\U00010000-\U0010ffff"
 _INNER_END = re.compile(
-    rf"([{_SPACED}{_MAY_END}{_PHRASED}]"
+    rf"([{_SPACED}{MAY_END}{_PHRASED}]"
     rf"(?:(?<=[{_SPACED}]){_CLOSED}?(?=\s)|(?<=[{SURE_ENDS}]){_CLOSED}?(?=\s*.)|(?<=[{_PHRASED}])(?=\s)))\s*"
 )
 

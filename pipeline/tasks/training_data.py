@@ -201,11 +201,6 @@ def warnings_about(task: TaskSpec, train: Examples, *, evaluation: Examples) -> 
     """What a person should know, a sentence each. None of it forbids training."""
     yield from _about_labels(task, train)
     divider = task.columns.divider
-    if task.kind == "multilabel" and all(len(labels_of(example)) < 2 for example in train):
-        yield (
-            "No example has several labels; to divide those of a cell give a list, or ; or | "
-            "between them."
-        )
     if whole := [label for label in task.labels if divider and divider in label]:
         yield (
             f"Labels with {divider!r} in them, which divides those of other rows: "
@@ -261,6 +256,11 @@ def _about_labels(task: TaskSpec, train: Examples) -> Iterator[str]:
         yield (
             f"Tags that are none of entities, such as B-PER: {listed(odd, most=_MOST_RARE)}; so "
             "words are measured and no entities."
+        )
+    if task.kind == "multilabel" and all(len(labels_of(example)) < 2 for example in train):
+        yield (
+            "No example has several labels; to divide those of a cell give a list, or ; or | "
+            "between them."
         )
 
 

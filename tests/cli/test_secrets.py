@@ -46,7 +46,7 @@ def test_no_secret_is_shown(address):
         "abfs://texts@account.dfs.core.windows.net/a.txt does not exist.",
         "hf://datasets/ada/novels@main/a.parquet does not exist.",
         "hdfs://node:8020/text@2026/a.txt does not exist.",
-        "/home/ada/c:/texts/a.txt does not exist; write to ada@host.",
+        "/texts/c:/ada/a.txt does not exist; write to ada@host.",
         "https://node:8020 does not answer; write to ada@host.",
         "s3://bucket: nothing is there; write to ada@host.",
     ],
