@@ -33,7 +33,7 @@ import numpy as np
 from benchmarks.step_frameworks import huggingface_config, keras_hub_albert
 from pipeline.core.machine import usable_cores
 from pipeline.records.reading import read_tokens
-from pipeline.vocabulary.tokenizer import read_model
+from pipeline.vocabulary.tokenizer import read_spm_model
 from schemas.architecture import PRESETS, ModelConfig
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, PAD_ID, SEP_ID
 from schemas.files import read_json, write_json
@@ -235,7 +235,7 @@ def train_keras_hub(
     written = {"peer": arguments.peer, "config": dataclasses.asdict(config)}
     write_json(folder / KERAS_HUB_FILE, written)
     np.savez(folder / WEIGHTS_FILE, *model.get_weights())
-    (folder / SPM_MODEL).write_bytes(read_model(arguments.data))
+    (folder / SPM_MODEL).write_bytes(read_spm_model(arguments.data))
     return clock.steps
 
 

@@ -44,7 +44,7 @@ from albert_tf.model.trained_model import pretrainer_of, read_trained
 from albert_tf.runs.metrics import bits_per_character
 from benchmarks.peers import KERAS_HUB_FILE, LENGTH, inputs_of, read_keras_hub
 from pipeline.records.reading import read_unmasked
-from pipeline.vocabulary.tokenizer import Tokenizer, load_tokenizer, read_model, starts_word
+from pipeline.vocabulary.tokenizer import Tokenizer, load_tokenizer, read_spm_model, starts_word
 from schemas.example import CLS_ID, SEP, SEP_ID, SPACE, SPECIAL_TOKENS, UNK
 from schemas.layout import EVAL, MODEL_CONFIG
 from schemas.manifest import read_manifest
@@ -82,7 +82,7 @@ class OfRun:
 
     def __init__(self, run: Path) -> None:
         self.name = run.name
-        self._tokenizer = load_tokenizer(read_model(run))
+        self._tokenizer = load_tokenizer(read_spm_model(run))
         model = pretrainer_of(read_trained(run))
         self._longest = model.config.max_position_embeddings
         self._scorer = WordScorer(model)
@@ -190,7 +190,7 @@ class OfKerasHub:
 
     def __init__(self, folder: Path) -> None:
         self.name = folder.name
-        self._tokenizer = load_tokenizer(read_model(folder))
+        self._tokenizer = load_tokenizer(read_spm_model(folder))
         self._model = read_keras_hub(folder)
 
     def encode(self, passages: Sequence[str]) -> list[Encoded]:
@@ -242,7 +242,7 @@ def words_by_key(passages: Sequence[Encoded]) -> dict[int, Word]:
 
 def held_out_passages(data: Path) -> Iterator[str]:
     """The segments of held-out examples, as their vocabulary normalized them."""
-    tokenizer = load_tokenizer(read_model(data))
+    tokenizer = load_tokenizer(read_spm_model(data))
     for text in read_unmasked(data, read_manifest(data), split=EVAL):
         for row in text.rows:
             ends = np.flatnonzero(row == SEP_ID)
@@ -280,7 +280,7 @@ def models_of(arguments: argparse.Namespace) -> Iterator[Scored]:
             yield OfTransformers(path)
     if arguments.data:
         data = arguments.data
-        tokenizer = load_tokenizer(read_model(data))
+        tokenizer = load_tokenizer(read_spm_model(data))
         texts = training_text(data, read_manifest(data))
         counts = NeighbourCounts(texts, vocab_size=tokenizer.vocab_size)
         for neighbours in (True, False):

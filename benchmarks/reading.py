@@ -19,7 +19,7 @@ from cli.support.inputs import describe_inputs
 from pipeline.core.documents import Document, ReadingCounts
 from pipeline.reading.formats import FORMATS, KINDS, FilePart
 from pipeline.reading.inputs import InputFile, find_inputs
-from pipeline.reading.read import Chunk, plan_chunks, read_chunk, read_part
+from pipeline.reading.read import Chunk, plan_chunks, read_part, read_shard_documents
 from pipeline.storage.lines import read_blocks
 
 
@@ -101,7 +101,7 @@ def read_all(chunks: list[Chunk]) -> int:
 def segment_all(chunks: list[Chunk]) -> int:
     """Divide all documents into sentences too; returns how many parts there are."""
     counts = ReadingCounts()
-    return sum(1 for chunk in chunks for _ in read_chunk(chunk, counts=counts))
+    return sum(1 for chunk in chunks for _ in read_shard_documents(chunk, counts=counts))
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
                 before = path.with_name(f"{temporary.name}{_BEFORE}")
                 path.rename(before)
                 temporary.rename(path)
-                remove(before)
+                remove_quietly(before)
         _flush(path.parent)
 
 
@@ -126,7 +126,7 @@ def _remove_halves(path: Path) -> None:
             elif half.is_dir():
                 with locked(half, waits=False) as is_nobodys:
                     if is_nobodys:
-                        remove(half)
+                        remove_quietly(half)
 
 
 def _beginning(path: Path) -> str:
@@ -146,7 +146,7 @@ def _temporary(path: Path) -> Iterator[Path]:
         reason = error.strerror or error
         raise AlbertError(f"{path} cannot be written: {reason}.") from error
     finally:
-        remove(temporary)
+        remove_quietly(temporary)
 
 
 # A folder without a lock file this long after it was made is nobody's: the lock is the
@@ -169,9 +169,9 @@ def scratch_folder(purpose: str) -> Iterator[Path]:
             if (left / LOCK).exists():
                 with (left / LOCK).open("rb") as lock:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    remove(left)
+                    remove_quietly(left)
             elif time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
-                remove(left)
+                remove_quietly(left)
     with (
         tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as name,
         open(os.path.join(name, LOCK), "wb") as lock,
@@ -189,7 +189,7 @@ def _flush(path: Path) -> None:
         os.close(descriptor)
 
 
-def remove(path: Path) -> None:
+def remove_quietly(path: Path) -> None:
     """Remove a file or a folder, if it is there and can be removed."""
     with contextlib.suppress(OSError):
         if path.is_dir() and not path.is_symlink():

@@ -57,9 +57,9 @@ def test_the_graph_is_one_chain_of_standard_steps(job):
         ("Spread", "beam:transform:reshuffle:v1"),
         ("read_on_cluster", "beam:transform:pardo:v1"),
         ("AddGone", "beam:transform:generic_composite:v1"),
-        ("ByTask", "beam:transform:group_by_key:v1"),
+        ("ByItem", "beam:transform:group_by_key:v1"),
         ("do_group", "beam:transform:pardo:v1"),
-        ("AllTasks", "beam:transform:group_by_key:v1"),
+        ("AllItems", "beam:transform:group_by_key:v1"),
         ("finish_on_cluster", "beam:transform:pardo:v1"),
     ]
     for before, after in itertools.pairwise(steps):

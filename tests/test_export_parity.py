@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
+from pipeline.vocabulary.tokenizer import load_tokenizer, read_spm_model
 from tests.commands import run
 from tests.exported_runs import SMALL_RUN, load_pretrainer, write_run
 from tests.huggingface_albert import assert_equal_but_for_ties
@@ -107,7 +107,7 @@ def test_transformers_computes_the_same_logits(exported, texts):
 def test_transformers_makes_the_same_pieces(exported, texts):
     transformers = pytest.importorskip("transformers")
     folder, export = exported
-    ours = load_tokenizer(read_model(folder))
+    ours = load_tokenizer(read_spm_model(folder))
     assert len(texts) > 1000
     for tokenizer_class in ("AutoTokenizer", "AlbertTokenizer"):
         tokenizer = getattr(transformers, tokenizer_class).from_pretrained(export)
@@ -119,7 +119,7 @@ def test_transformers_makes_the_same_pieces(exported, texts):
 def test_kerashub_computes_the_same_outputs(exported, texts):
     keras_hub = pytest.importorskip("keras_hub")
     folder, export = exported
-    ids = [ids[:LENGTH] for ids in load_tokenizer(read_model(folder)).encode(texts[:8])]
+    ids = [ids[:LENGTH] for ids in load_tokenizer(read_spm_model(folder)).encode(texts[:8])]
     lengths = np.array([len(row) for row in ids])
     assert len(set(lengths)) > 1
     mask = (np.arange(LENGTH) < lengths[:, None]).astype("int32")
@@ -144,6 +144,6 @@ def test_kerashub_makes_the_same_pieces(exported, texts):
     keras_hub = pytest.importorskip("keras_hub")
     folder, export = exported
     tokenizer = keras_hub.models.AlbertTokenizer.from_preset(str(export))
-    ours = load_tokenizer(read_model(folder))
+    ours = load_tokenizer(read_spm_model(folder))
     theirs = [np.asarray(row).tolist() for row in tokenizer(texts)]
     assert theirs == ours.encode(texts)

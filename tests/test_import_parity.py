@@ -8,7 +8,7 @@ import safetensors.numpy
 from albert_tf.data.input_pipeline import Records, evaluation_batches
 from albert_tf.evaluation.evaluate import evaluate
 from albert_tf.model.trained_model import read_trained
-from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
+from pipeline.vocabulary.tokenizer import load_tokenizer, read_spm_model
 from schemas.manifest import read_manifest
 from tests.commands import make_data, run
 from tests.exported_runs import SMALL_RUN, VOCAB_SIZE, write_run
@@ -64,7 +64,7 @@ def test_an_imported_vocabulary_makes_the_pieces_of_its_tokenizer(
     loaded = transformers.AutoTokenizer.from_pretrained(huggingface / "hf", **settings)
     loaded.save_pretrained(tmp_path / "hf")
     run("import", tmp_path / "hf", "--output", tmp_path / "imported")
-    ours = load_tokenizer(read_model(tmp_path / "imported"))
+    ours = load_tokenizer(read_spm_model(tmp_path / "imported"))
     texts = SENTENCES + [s for s in sentences if len(s) > 30]
     assert len(texts) > 1000
     theirs = loaded(texts, add_special_tokens=False)["input_ids"]

@@ -23,7 +23,7 @@ import tensorflow as tf
 from albert_tf.data.reading_order import as_written, groups_from, shuffled
 from pipeline.examples.packing import Sequences, Tokens
 from pipeline.records.makers import Makers
-from pipeline.records.reading import CorruptRecord, read_tokens, records_of, sequences_of_epoch
+from pipeline.records.reading import CorruptRecord, make_records, read_tokens, sequences_of_epoch
 from schemas.manifest import DatasetManifest, ShardFile
 from schemas.phases import Phase
 
@@ -272,7 +272,7 @@ class MadeExamples:
             records = found() if found is not None else None
             # Also where a process was killed: this one can make them all.
             if records is None:
-                batches = records_of(
+                batches = make_records(
                     sequences,
                     shard.tokens,
                     self._manifest,

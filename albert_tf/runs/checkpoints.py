@@ -27,7 +27,7 @@ from schemas.files import (
     check_is_file,
     json_text,
     read_json,
-    remove,
+    remove_quietly,
     whole_folder,
     write_text,
 )
@@ -99,7 +99,7 @@ def save_checkpoint(run: Path, checkpoint: Checkpoint, *, is_best: bool) -> None
     for path in _newest_first(run):
         # Those of later steps are damaged: the run passed over them when it went on.
         if _step(path) > _step(target):
-            remove(path)
+            remove_quietly(path)
     checkpoints = _newest_first(run)
     kept = {*checkpoints[:NUM_KEPT], _best(run)}
     # What killed processes left goes too.
@@ -107,7 +107,7 @@ def save_checkpoint(run: Path, checkpoint: Checkpoint, *, is_best: bool) -> None
     for path in (*checkpoints, *unfinished):
         if path not in kept:
             # What cannot go now, as what another host reads, may go the next time.
-            remove(path)
+            remove_quietly(path)
 
 
 def _write(folder: Path, checkpoint: Checkpoint, *, is_best: bool) -> None:

@@ -148,11 +148,11 @@ def make_data(
         from pipeline.job.plan import plan_job
         from pipeline.noise.filters import check_filters
         from pipeline.vocabulary.normalization import normalization_warning
-        from pipeline.vocabulary.tokenizer import read_model
+        from pipeline.vocabulary.tokenizer import read_spm_model
 
         check_filters(config)
         try:
-            model = read_model(values["vocab"])
+            model = read_spm_model(values["vocab"])
         except SettingError as error:
             raise SettingError(f"--vocab: {error}") from None
         if warning := normalization_warning(model, vocab=values["vocab"]):
@@ -189,16 +189,17 @@ def make_data(
         }
         if values["eval_text"]:
             settings["eval_text"] = list(map(from_anywhere, values["eval_text"]))
-        manifest = making.make_data(
-            job,
-            found,
-            settings=settings,
-            workers=workers,
-            runner=runner,
-            overwrite=overwrite,
-            shown=lambda job: shown_progress(job, console),
-        )
-    if manifest is None:
+        with making.claimed_output(
+            job, found, settings=settings, runner=runner, overwrite=overwrite
+        ) as is_finished:
+            if not is_finished:
+                manifest = making.make_data(
+                    job,
+                    workers=workers,
+                    runner=runner,
+                    shown=lambda job: shown_progress(job, console),
+                )
+    if is_finished:
         if values["removed"] is not None:
             check_has_removed(values["removed"], job.output)
         console.say(f"{output} is finished already; nothing to do.")

@@ -23,7 +23,7 @@ from pipeline.tasks.training_data import (
     check_examples,
     hold_out,
     labels_of,
-    summary,
+    task_summary,
     warnings_about,
     with_labels,
 )
@@ -125,7 +125,7 @@ def read_task(paths: TaskPaths, spec: TaskSpec, *, say: Say) -> TaskData:
     measures = " and ".join(spec.metrics)
     say(f"Task {spec.name}, measured by {measures}.")
     say(f"{len(train):,} examples to train on, {len(held_out):,} to choose the best by.")
-    for line in (*summary(spec, train), *warnings_about(spec, train, evaluation=held_out)):
+    for line in (*task_summary(spec, train), *warnings_about(spec, train, evaluation=held_out)):
         say(line)
     named = dict(enumerate(spec.submissions))
     tests = {

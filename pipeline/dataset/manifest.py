@@ -20,7 +20,7 @@ from pipeline.dataset.shard import (
 )
 from pipeline.noise.look import look_facts
 from pipeline.reading.formats import InputFile
-from pipeline.reading.read import plan_chunks, read_chunk
+from pipeline.reading.read import plan_chunks, read_shard_documents
 from pipeline.records.checks import decode_columns
 from pipeline.records.reading import (
     CorruptRecord,
@@ -83,7 +83,9 @@ def write_held_out(
     """Write the eval split of a data set that has no other; its manifest."""
     counts = ReadingCounts()
     documents = (
-        document for chunk in plan_chunks(files) for document in read_chunk(chunk, counts=counts)
+        document
+        for chunk in plan_chunks(files)
+        for document in read_shard_documents(chunk, counts=counts)
     )
     sidecar = write_shard(
         documents,

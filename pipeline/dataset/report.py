@@ -73,7 +73,7 @@ def dataset_section(dataset: Path, *, title: str, examples: int) -> Section:
             ("unknown tokens", percent(statistics["unknown_share"])),
             ("size on disk", prefixed(sum(shard.bytes for shard in manifest.shards), "B")),
         ),
-        parts=(*notes(manifest), *tables),
+        parts=(*dataset_remarks(manifest), *tables),
         plots=tuple(plots(manifest, sample)),
         examples=tuple(
             view_example(record, piece, task=config.sentence_task) for record in sample[:examples]
@@ -81,7 +81,7 @@ def dataset_section(dataset: Path, *, title: str, examples: int) -> Section:
     )
 
 
-def notes(manifest: DatasetManifest) -> Iterator[str]:
+def dataset_remarks(manifest: DatasetManifest) -> Iterator[str]:
     """Sentences that stand below the facts."""
     if manifest.has_documents:
         yield (

@@ -186,7 +186,7 @@ def write_shard(
     """Write the files of a shard, without the documents that go; gives its sidecar."""
     keep_freed_memory()
     dropped, size = Counter[str](), tokenizer.vocab_size
-    unique = distinct(documents, dropped=dropped, gone=gone)
+    unique = distinct_documents(documents, dropped=dropped, gone=gone)
     tokens, encoded = encode(unique, tokenizer, dropped=dropped, config=config)
     is_documents = config.has_documents(shard.split)
     stored = range(config.stored_copies if shard.split == TRAIN else 1)
@@ -225,7 +225,7 @@ def write_shard(
     }
 
 
-def distinct(
+def distinct_documents(
     documents: Iterable[ShardDocument], *, dropped: Counter[str], gone: Mapping[int, str]
 ) -> list[ShardDocument]:
     """Each document once, in the order of their ids, without those that go for a reason.

@@ -29,9 +29,9 @@ Submit = Callable[[Compute, Any], Future[list[Any]]]
 
 
 def run_here(
-    job: Job, submit: Submit | None, *, read: Compute, tasks: Compute, do: Compute
+    job: Job, submit: Submit | None, *, read: Compute, items: Compute, do: Compute
 ) -> list[Any]:
-    """Read all chunks, list the tasks and do them; what each gives."""
+    """Read all chunks, list what is to be done and do it; what each gives."""
     results: list[Any] = []
 
     def keep(result: tuple[None, Any], _: Job) -> Iterable[Any]:
@@ -39,16 +39,16 @@ def run_here(
         return ()
 
     def each(compute: Compute) -> beam.PTransform:
-        return compute.__name__ >> beam.ParDo(Step(compute, job, submit))
+        return compute.__name__ >> beam.ParDo(LocalStep(compute, job, submit))
 
     def of_all(compute: Compute) -> beam.PTransform:
-        step = beam.GroupByKey() | beam.ParDo(Step(compute, job)) | beam.Reshuffle()
+        step = beam.GroupByKey() | beam.ParDo(LocalStep(compute, job)) | beam.Reshuffle()
         return compute.__name__ >> step
 
     chain = "Chunks" >> beam.Create(job.chunks) | "Spread" >> beam.Reshuffle()
     if job.dataset.config.max_line_repeats:
         chain |= each(repeats.write_lines) | of_all(repeats.find_repeated)
-    chain |= each(read) | of_all(tasks) | each(do) | "Keep" >> beam.ParDo(Step(keep, job))
+    chain |= each(read) | of_all(items) | each(do) | "Keep" >> beam.ParDo(LocalStep(keep, job))
     run_chain(chain, job)
     return results
 
@@ -60,7 +60,7 @@ def run_chain(chain: beam.PTransform, job: Job) -> None:
         pipeline_of(chain, FnApiRunner(), PipelineOptions([])).run()
 
 
-class Step(beam.DoFn):
+class LocalStep(beam.DoFn):
     """A step on this machine, which computes at once or in worker processes."""
 
     def __init__(self, compute: Compute, job: Job, submit: Submit | None = None) -> None:
@@ -88,15 +88,15 @@ class Step(beam.DoFn):
             yield from map(GlobalWindows.windowed_value, done.result())
 
 
-_steps_here: "WeakValueDictionary[int, Step]" = WeakValueDictionary()
+_steps_here: "WeakValueDictionary[int, LocalStep]" = WeakValueDictionary()
 
 
-def _step_here(name: int) -> Step:
+def _step_here(name: int) -> LocalStep:
     return _steps_here[name]
 
 
 def chain_for_engine(
-    job: Job, *, read: Compute, by_task: Compute, do: Compute, finish: Compute
+    job: Job, *, read: Compute, by_item: Compute, do: Compute, finish: Compute
 ) -> beam.PTransform:
     """The job for an engine: chunks -> documents by shard -> files -> manifest."""
     # A graph has each step's job several times: packing its model takes time, and
@@ -114,9 +114,9 @@ def chain_for_engine(
         chain = chain | each(repeats.repeated_line) | "AllLines" >> beam.GroupByKey()
         chain = chain | each(repeats.keep_repeated, modelless) | "SpreadAgain" >> beam.Reshuffle()
     chain |= each(read)
-    chain |= "AddGone" >> AddGone(each, by_task) if job.near_duplicates else each(by_task)
-    chain = chain | "ByTask" >> beam.GroupByKey() | each(do, small)
-    return chain | "AllTasks" >> beam.GroupByKey() | each(finish)
+    chain |= "AddGone" >> AddGone(each, by_item) if job.near_duplicates else each(by_item)
+    chain = chain | "ByItem" >> beam.GroupByKey() | each(do, small)
+    return chain | "AllItems" >> beam.GroupByKey() | each(finish)
 
 
 class ClusterStep(beam.DoFn):
@@ -155,9 +155,9 @@ class ClusterStep(beam.DoFn):
 
 @beam.ptransform_fn
 def AddGone(
-    found: beam.PCollection, each: Callable[[Compute], beam.PTransform], by_task: Compute
+    found: beam.PCollection, each: Callable[[Compute], beam.PTransform], by_item: Compute
 ) -> Any:
-    """What was read by task, and one that waits until it is known which documents go.
+    """What was read by item, and one that waits until it is known which documents go.
 
     Ids are grouped by band, then each is brought together with those it meets.
     """
@@ -169,4 +169,4 @@ def AddGone(
         met = met | f"By{name}" >> beam.GroupByKey() | each(compute)
     known = (met, found | each(repeats.chunks_read)) | "AndChunks" >> beam.Flatten()
     known = known | "AllCopies" >> beam.GroupByKey() | each(repeats.keep_gone)
-    return (found | each(by_task), known) | "AndGone" >> beam.Flatten()
+    return (found | each(by_item), known) | "AndGone" >> beam.Flatten()

@@ -3,8 +3,8 @@
 The whole way is here but for Beam, which calls what is below (`pipeline.job.beam`):
 worker processes import this module without it, for it takes longer to import than all
 the rest. Documents are shuffled, never examples: through files on one machine
-(`spill_chunk`, `list_tasks`, `do_task`), by the engine's own grouping on a cluster
-(`read_on_cluster`, `by_task`, `do_group`). The bytes are the same either way.
+(`spill_chunk`, `list_items`, `do_item`), by the engine's own grouping on a cluster
+(`read_on_cluster`, `by_item`, `do_group`). The bytes are the same either way.
 """
 
 import contextlib
@@ -21,8 +21,8 @@ from pipeline.core.worker_processes import WorkerProcesses
 from pipeline.dataset.manifest import write_dataset
 from pipeline.dataset.shard import write_shard
 from pipeline.job import repeats, resume, spill
-from pipeline.job.plan import Job, Task
-from pipeline.job.repeats import Read, Signed
+from pipeline.job.plan import Job, WorkItem
+from pipeline.job.repeats import Counted, Signed
 from pipeline.noise.decontamination import kept_runs, runs_of
 from pipeline.noise.filters import OTHER_LANGUAGE, clean, language_of, removed_whole
 from pipeline.noise.look import Looker, bounds_for, sum_up
@@ -46,23 +46,21 @@ if TYPE_CHECKING:
 Result = tuple[None, dict[str, Any]]
 
 
-def make_data(
+@contextlib.contextmanager
+def claimed_output(
     job: Job,
     inputs: Iterable[InputFile],
     *,
     settings: dict[str, Any],
-    workers: int,
     runner: "Runner | None",
     overwrite: bool,
-    shown: Callable[[Job], contextlib.AbstractContextManager[Any]],
-) -> DatasetManifest | None:
-    """Make a data set in its folder, which is taken; None if it is finished already.
+) -> Iterator[bool]:
+    """Take the folder of a job, for `make_data`; yields whether it is finished there already.
 
     Args:
         inputs: The recognised ones, in the order given.
         settings: As config.json records them, without those that follow from others.
-        workers: Processes, where they run on this machine.
-        runner: As in `make_dataset`, and so is `shown`.
+        runner: The cluster, or None for this machine.
     """
     output, cache = job.output, job.waiting_folder
     is_apart = files.is_remote(output)
@@ -81,14 +79,13 @@ def make_data(
             overwrite=overwrite,
             goes_on_elsewhere=runner is not None,
         )
-        if held.enter_context(claim):
+        is_finished = held.enter_context(claim)
+        if is_finished:
             # The job may have been killed after its manifest, before its end.
             resume.forget_work(output, is_here=runner is None)
-            return None
-        manifest = make_dataset(job, workers=workers, runner=runner, shown=shown)
-        if runner is not None and is_apart:
+        yield is_finished
+        if runner is not None and is_apart and not is_finished:
             forget_cache(cache)
-    return manifest
 
 
 def forget_cache(folder: Path) -> None:
@@ -98,14 +95,14 @@ def forget_cache(folder: Path) -> None:
             files.remove(str(folder))
 
 
-def make_dataset(
+def make_data(
     job: Job,
     *,
     workers: int = 1,
     runner: "Runner | None" = None,
     shown: Callable[[Job], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext,
 ) -> DatasetManifest:
-    """Make a data set, or finish one that was interrupted: what is finished is kept.
+    """Make a data set in its folder, or finish one that was interrupted: what is finished is kept.
 
     Of one without a document to train on (`NothingToTrainOn`) nothing is left.
 
@@ -121,7 +118,7 @@ def make_dataset(
             processes = held.enter_context(
                 WorkerProcesses(
                     workers,
-                    begin,
+                    take_job,
                     job,
                     remedy="what is finished is kept: run the same command again",
                     if_killed=", with fewer --workers if memory is short",
@@ -144,7 +141,7 @@ def make_dataset(
                         beam.run_chain(cluster_chain(job), job)
                     else:
                         results = beam.run_here(
-                            job, submit, read=spill_chunk, tasks=list_tasks, do=do_task
+                            job, submit, read=spill_chunk, items=list_items, do=do_item
                         )
                         write_manifest(results, job)
     manifest = resume.manifest_of(job.output)
@@ -161,7 +158,7 @@ def make_dataset(
 _job: Job
 
 
-def begin(job: Job) -> None:
+def take_job(job: Job) -> None:
     """Have this process work for a job."""
     global _job
     _job = job
@@ -186,11 +183,11 @@ def cluster_chain(job: Job) -> Any:
     from pipeline.job.beam import chain_for_engine
 
     return chain_for_engine(
-        job, read=read_on_cluster, by_task=by_task, do=do_group, finish=finish_on_cluster
+        job, read=read_on_cluster, by_item=by_item, do=do_group, finish=finish_on_cluster
     )
 
 
-def read_chunk(chunk: Chunk, job: Job) -> Iterator[ShardDocument | Signed | Read]:
+def read_chunk(chunk: Chunk, job: Job) -> Iterator[ShardDocument | Signed | Counted]:
     """The documents of a chunk, dropped or cleaned, divided, looked at and signed.
 
     A document comes in parts if it is long. Of many documents in a row a text that comes
@@ -235,7 +232,7 @@ def read_chunk(chunk: Chunk, job: Job) -> Iterator[ShardDocument | Signed | Read
     # larger than one of its buffers, as a look may be.
     look = json.dumps(looker.result())
     files.write_whole(job.shared_file(chunk_file(chunk.number, "look")), look)
-    yield Read(chunk.number, counts.to_dict())
+    yield Counted(chunk.number, counts.to_dict())
 
 
 def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
@@ -253,7 +250,7 @@ def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
                         waiting.add(found)
                     case Signed():
                         write_signature(found)
-                    case Read():
+                    case Counted():
                         counts = found.counts
         mark = {
             "fingerprint": job.fingerprint_of(chunk),
@@ -267,7 +264,7 @@ def spill_chunk(chunk: Chunk, job: Job) -> Iterator[tuple[None, int]]:
 
 def read_on_cluster(
     chunk: Chunk, job: Job
-) -> Iterator[ShardDocument | Signed | Read | Chunk | Task]:
+) -> Iterator[ShardDocument | Signed | Counted | Chunk | WorkItem]:
     """What is in a chunk, for the engine to bring together, and a mark for the bar.
 
     The chunk itself comes first where what is removed of it is written.
@@ -276,54 +273,54 @@ def read_on_cluster(
         yield chunk
     if chunk.number == 0:
         # Every shard is written, even one without documents.
-        yield from (Task("shard", shard) for shard in job.shards.shard_numbers())
+        yield from (WorkItem("shard", shard) for shard in job.shards.shard_numbers())
     for found in read_chunk(chunk, job):
         yield found
-        if isinstance(found, Read):
+        if isinstance(found, Counted):
             mark = {"text_bytes": chunk.text_bytes, "counts": found.counts}
             path = files.join(job.output, chunk_file(chunk.number, "json"))
             files.write_whole(path, json_text(mark))
 
 
-def list_tasks(chunks: tuple[None, Iterable[int]], job: Job) -> Iterator[Task]:
+def list_items(chunks: tuple[None, Iterable[int]], job: Job) -> Iterator[WorkItem]:
     """What is to be done once all chunks have been read, and it is known what goes."""
     if job.near_duplicates:
         repeats.write_gone(repeats.near_pairs(job), chunks[1], job)
-    yield Task("counts")
-    yield from (Task("shard", number) for number in job.shards.shard_numbers())
+    yield WorkItem("counts")
+    yield from (WorkItem("shard", number) for number in job.shards.shard_numbers())
     if job.removed:
-        yield from (Task("removed", chunk.number) for chunk in job.chunks)
+        yield from (WorkItem("removed", chunk.number) for chunk in job.chunks)
 
 
-def by_task(
-    found: ShardDocument | Signed | Read | Chunk | Task, job: Job
+def by_item(
+    found: ShardDocument | Signed | Counted | Chunk | WorkItem, job: Job
 ) -> Iterator[tuple[tuple[str, int], tuple[Any, ...]]]:
     """What was read under what is to be done with it, as plain tuples."""
     match found:
         case ShardDocument():
             yield ("shard", job.shards.shard_of(found.id)), tuple(found)
-        case Read():
+        case Counted():
             yield ("counts", 0), tuple(found)
         case Chunk():
             yield ("removed", found.number), (found,)
-        case Task():
+        case WorkItem():
             # It only makes a group of its own, or waits.
             yield (found.kind, found.number), ()
 
 
-def do_task(task: Task, job: Job) -> Iterator[Result]:
+def do_item(item: WorkItem, job: Job) -> Iterator[Result]:
     """Do what is to be done with what waits in the files of all chunks."""
     folder = job.waiting_folder
-    match task.kind:
+    match item.kind:
         case "shard":
-            documents = spill.read_spills(len(job.chunks), task.number, output=folder)
-            yield None, build_shard(documents, task.number, job)
+            documents = spill.read_spills(len(job.chunks), item.number, output=folder)
+            yield None, build_shard(documents, item.number, job)
         case "counts":
             marks = [str(folder / chunk_file(chunk.number, "json")) for chunk in job.chunks]
-            counts = (mark["counts"] for mark in map(files.read_json, marks))
+            counts = (mark["counts"] for mark in map(files.read_whole_json, marks))
             yield None, add_up(dict(enumerate(counts)), job)
         case "removed":
-            write_removed(job.chunks[task.number], job)
+            write_removed(job.chunks[item.number], job)
 
 
 def do_group(
@@ -347,7 +344,7 @@ def build_shard(documents: Iterable[ShardDocument], number: int, job: Job) -> di
     path = files.join(job.output, sidecar_file(shard.split, shard.index))
     sidecar: dict[str, Any] = {}
     with contextlib.suppress(AlbertError):
-        sidecar = files.read_json(path)
+        sidecar = files.read_whole_json(path)
     if sidecar.get("fingerprint") != job.fingerprint:
         sidecar = {"fingerprint": job.fingerprint} | write_shard(
             documents,
@@ -369,7 +366,7 @@ def add_up(by_chunk: dict[int, dict[str, Any]], job: Job) -> dict[str, Any]:
         counts.add(ReadingCounts.from_dict(counted))
     looks = (job.shared_file(chunk_file(chunk, "look")) for chunk in by_chunk)
     look = sum_up(
-        files.each_of(files.read_json, looks),
+        files.each_of(files.read_whole_json, looks),
         bounds_for(job.text_bytes),
         is_held_out=job.shards.is_held_out,
         gone=repeats.read_gone(job),

@@ -16,7 +16,7 @@ from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.config import ResolvedDataConfig
 
 
-class Task(NamedTuple):
+class WorkItem(NamedTuple):
     """What is done once all is read: a shard, the counts, what is removed of a chunk."""
 
     kind: Literal["shard", "counts", "removed"]

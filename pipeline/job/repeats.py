@@ -66,7 +66,7 @@ class Signed(NamedTuple):
     signature: Signature
 
 
-class Read(NamedTuple):
+class Counted(NamedTuple):
     """What has been counted in a chunk, which has been read."""
 
     chunk: int
@@ -239,7 +239,7 @@ def near_copies(group: tuple[int, Iterable[Signed]], _: Job) -> Iterator[tuple[N
 
 def chunks_read(found: object, _: Job) -> Iterator[tuple[None, int]]:
     """The number of a chunk that was read, beside all pairs of near-copies."""
-    if isinstance(found, Read):
+    if isinstance(found, Counted):
         yield None, found.chunk
 
 

@@ -20,7 +20,7 @@ from pipeline.storage.files import (
     find_below,
     is_remote,
     join,
-    read_json,
+    read_whole_json,
     remove,
     sizes_below,
 )
@@ -63,7 +63,7 @@ def is_finished(
     """Whether work on a chunk has left a mark of this job and a whole file."""
     folder = job.waiting_folder
     try:
-        said = read_json(str(folder / chunk_file(chunk.number, mark)))
+        said = read_whole_json(str(folder / chunk_file(chunk.number, mark)))
         size = (folder / chunk_file(chunk.number, file)).stat().st_size
     except (AlbertError, OSError):
         return False
@@ -82,7 +82,7 @@ def is_whole_dataset(output: str | Path) -> bool:
 def manifest_of(output: str | Path) -> DatasetManifest:
     """The manifest of a data set that is finished, wherever it is."""
     path = join(output, MANIFEST)
-    return parse_manifest(read_json(path), path)
+    return parse_manifest(read_whole_json(path), path)
 
 
 def forget_useless(job: Job, *, is_own: bool) -> None:
@@ -100,7 +100,7 @@ def forget_useless(job: Job, *, is_own: bool) -> None:
 
     def is_whole(path: str) -> bool:
         try:
-            sidecar = read_json(path)
+            sidecar = read_whole_json(path)
             whole = {file["name"]: file["bytes"] for file in sidecar["files"]}
             return sidecar["fingerprint"] == job.fingerprint and whole.items() <= sizes.items()
         except _DAMAGED:
@@ -147,7 +147,7 @@ def forget_work(output: str | Path, *, is_here: bool) -> None:
             remove(str(chunks_folder(output)))
 
 
-class Progress(NamedTuple):
+class Done(NamedTuple):
     """How much is done."""
 
     read_bytes: int = 0
@@ -166,35 +166,35 @@ class ProgressReader:
 
     def __init__(self, output: str | Path, *, work: str | Path) -> None:
         self._output, self._work = str(output), str(work)
-        self._seen: dict[str, Progress] = {}
-        self._last = Progress()
+        self._seen: dict[str, Done] = {}
+        self._last = Done()
 
-    def poll(self) -> Progress:
+    def poll(self) -> Done:
         """What is done so far."""
         # Storage may be out of reach for a moment, and a job that ends removes marks.
         with contextlib.suppress(AlbertError, OSError):
             marks = find_below(self._work, CHUNK_MARKS)
             for path in (*marks, *find_below(self._output, SIDECAR_FILES)):
                 if path not in self._seen:
-                    mark = read_json(path)
-                    self._seen[path] = Progress()
+                    mark = read_whole_json(path)
+                    self._seen[path] = Done()
                     with contextlib.suppress(*_DAMAGED, ValueError):
                         self._seen[path] = _said(mark)
             # Some of the chunks that are being read may be large.
             halves = f"{WORK}/*.documents{TEMPORARY}*"
             unfinished = [] if is_remote(self._work) else find_below(self._work, halves)
-            reading = Progress(read_bytes=sum(map(file_size, unfinished)))
+            reading = Done(read_bytes=sum(map(file_size, unfinished)))
             done = zip(reading, *self._seen.values(), strict=True)
-            self._last = Progress(*map(sum, done))
+            self._last = Done(*map(sum, done))
         return self._last
 
 
-def _said(mark: Mapping[str, Any]) -> Progress:
+def _said(mark: Mapping[str, Any]) -> Done:
     """What a mark or a sidecar says; any of _DAMAGED or a ValueError if it is damaged."""
     if "counts" in mark:
         documents = int(mark["counts"]["documents"])
-        return Progress(read_bytes=int(mark["text_bytes"]), documents=documents)
+        return Done(read_bytes=int(mark["text_bytes"]), documents=documents)
     examples, written = (
         sum(int(file[key]) for file in mark["files"]) for key in ("examples", "bytes")
     )
-    return Progress(shards=1, examples=examples, written_bytes=written)
+    return Done(shards=1, examples=examples, written_bytes=written)

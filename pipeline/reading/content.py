@@ -160,7 +160,7 @@ def _format_told_by(what: str, head: Head) -> str:
     return ""
 
 
-def kind_of(data: bytes) -> Kind:
+def likely_kind(data: bytes) -> Kind:
     """What a file is where no flag says it, by the first of its bytes."""
     found = _format_told_by("bytes", Head("text", "", data))
     if found and FORMATS[found].kinds == ["wikipedia"]:

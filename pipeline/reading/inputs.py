@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from pipeline.reading import plain_text
-from pipeline.reading.content import DumpIndex, kind_of, recognise, refuse_binary, unpacked_name
+from pipeline.reading.content import DumpIndex, likely_kind, recognise, refuse_binary, unpacked_name
 from pipeline.reading.formats import FORMATS, InputFile, Kind, begins_as, formats_of, loaded
 from pipeline.reading.head import HEAD_BYTES, Head, UnusableFile, read_head
 from pipeline.reading.refusals import refuse_foreign_bytes
@@ -139,7 +139,7 @@ def _inspect_held_out(
         # Rows with a key of their own have no format in common with others.
         reading["input_format"] = None
     try:
-        kind = kind_of(read_head(path))
+        kind = likely_kind(read_head(path))
         looked = _inspect_or_refuse(kind, path, key=key, in_folders=in_folders, **reading)
     except AlbertError as error:
         looked = error
@@ -216,7 +216,7 @@ def _inspect_or_refuse(
     if path in in_folders and _NO_TEXT_NAMES.fullmatch(name) and not is_table:
         return UnusableFile(f"{path} is not named like a text; give the file itself to read it.")
     try:
-        return inspect(kind, path, **reading)
+        return recognise_file(kind, path, **reading)
     except UnusableFile as error:
         return error
 
@@ -236,7 +236,7 @@ def expand(pattern: str, *, flag: str) -> list[str]:
     return found
 
 
-def inspect(
+def recognise_file(
     kind: Kind,
     path: str,
     *,

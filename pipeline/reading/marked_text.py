@@ -268,10 +268,10 @@ def read_wet(lines: Iterable[str]) -> Documents:
         yield document
 
 
-def starts_record(line: bytes) -> bool:
+def starts_warc_record(line: bytes) -> bool:
     """Whether a line begins a record of WARC, and no paragraph about them.
 
-    >>> starts_record(b"WARC/1.0"), starts_record(b"WARC/1.0 is a format")
+    >>> starts_warc_record(b"WARC/1.0"), starts_warc_record(b"WARC/1.0 is a format")
     (True, False)
     """
     return _RECORD.fullmatch(decode(line)) is not None

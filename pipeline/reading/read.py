@@ -101,7 +101,7 @@ _SHOWN_SENTENCES, _SEEN_SENTENCES = 100, 2000
 _LOOKED_AT = 2000
 
 
-def read_chunk(chunk: Chunk, *, counts: ReadingCounts) -> Iterator[ShardDocument]:
+def read_shard_documents(chunk: Chunk, *, counts: ReadingCounts) -> Iterator[ShardDocument]:
     """The documents of a chunk with their sentences, long ones divided."""
     for document, language in read_texts(chunk, counts=counts):
         yield from shard_documents(document, language=language)

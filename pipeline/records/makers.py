@@ -12,7 +12,7 @@ from pipeline.core.machine import usable_cores
 from pipeline.core.worker_processes import WorkerProcesses
 from pipeline.examples.examples import Float
 from pipeline.examples.packing import Sequences, Tokens
-from pipeline.records.reading import CorruptRecord, read_tokens, records_of
+from pipeline.records.reading import CorruptRecord, make_records, read_tokens
 from schemas.config import ResolvedDataConfig
 from schemas.manifest import DatasetManifest
 
@@ -82,5 +82,5 @@ def _made(name: str, sequences: Sequences, masked_shares: Float | None) -> list[
     if isinstance(tokens, CorruptRecord):
         return None
     _, manifest, config = _source
-    records = records_of(sequences, tokens, manifest, config=config, masked_shares=masked_shares)
+    records = make_records(sequences, tokens, manifest, config=config, masked_shares=masked_shares)
     return list(itertools.chain.from_iterable(records))

@@ -172,7 +172,7 @@ def read_copy(
         yield [tokens]
         return
     sequences = sequences_of_epoch(tokens, copy, config=manifest.config)
-    yield from records_of(sequences, tokens, manifest, config=manifest.config)
+    yield from make_records(sequences, tokens, manifest, config=manifest.config)
 
 
 def sequences_of_epoch(tokens: Tokens, epoch: int, *, config: ResolvedDataConfig) -> Sequences:
@@ -184,7 +184,7 @@ def sequences_of_epoch(tokens: Tokens, epoch: int, *, config: ResolvedDataConfig
     return sequences
 
 
-def records_of(
+def make_records(
     sequences: Sequences,
     tokens: Tokens,
     manifest: DatasetManifest,

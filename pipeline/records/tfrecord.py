@@ -130,11 +130,11 @@ class Column(NamedTuple):
     offsets: Int
 
 
-def encode_examples(columns: dict[str, Column]) -> list[bytes]:
+def encode_tf_examples(columns: dict[str, Column]) -> list[bytes]:
     r"""One serialized `tf.train.Example` for each row.
 
     >>> column = Column(np.array([2, 300]), np.array([0, 2]))
-    >>> encode_examples({"ids": column})
+    >>> encode_tf_examples({"ids": column})
     [b'\n\x10\n\x0e\n\x03ids\x12\x07\x1a\x05\n\x03\x02\xac\x02']
     """
     # For each feature the bytes before its values and those of its values, row by row.
@@ -242,7 +242,7 @@ def encode_rows(
         "next_sentence_labels": Column(labels, np.arange(len(labels) + 1)),
     }
     if config.record_layout == "compact":
-        return encode_examples(columns)
+        return encode_tf_examples(columns)
     is_separator = rows.ids == SEP_ID
     # Separators before a token in its own row; B begins after the first.
     before = np.cumsum(is_separator) - is_separator
@@ -257,4 +257,4 @@ def encode_rows(
     for feature in FEATURES:
         length = config.length_of(feature)
         columns[feature.name] = pad(columns[feature.name], length)
-    return encode_examples(columns)
+    return encode_tf_examples(columns)

@@ -289,7 +289,7 @@ def read_whole(path: str) -> bytes:
         return Path(path).read_bytes()
 
 
-def read_json(path: str) -> dict[str, Any]:
+def read_whole_json(path: str) -> dict[str, Any]:
     """The JSON object that a file holds."""
     return parse_json(read_whole(path), path)
 
@@ -299,7 +299,7 @@ def new_file(path: str) -> Iterator[BinaryIO]:
     """Open a file for writing that gets its name when it is whole."""
     if is_remote(path):
         _entries.pop(path, None)
-        with remote.new_file(path) as file:
+        with remote.upload(path) as file:
             yield file
         return
     with whole_file(Path(path)) as file:

@@ -110,7 +110,7 @@ def claim(
 def read_config(folder: Path | str) -> dict[str, Any]:
     """What `config.json` of a folder says; nothing where there is none."""
     config = files.join(folder, layout.CONFIG)
-    return files.read_json(config) if files.exists(config) else {}
+    return files.read_whole_json(config) if files.exists(config) else {}
 
 
 def write_config(

@@ -202,7 +202,7 @@ def _read_range(path: str, entry: Entry, *, start: int, end: int) -> bytes:
 
 
 @contextmanager
-def new_file(path: str) -> Iterator[BinaryIO]:
+def upload(path: str) -> Iterator[BinaryIO]:
     """Open a file for writing that is sent when it is whole.
 
     Until then it lies in the folder of this machine for temporary files.

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 from pipeline.tasks.named_tasks import wanted
-from pipeline.tasks.table_files import Table
+from pipeline.tasks.table_files import TaskTable
 from schemas.errors import AlbertError, SettingError
 from schemas.readable import listed
 from schemas.task import Columns, Kind
@@ -24,18 +24,18 @@ _ITEM = r"(?:'[^']*'|\"[^\"]*\"|True|False|-?[0-9]+(?:\.[0-9]*)?)"
 _OF_NUMPY = re.compile(rf"(?s)\[\s*{_ITEM}(?:\s+{_ITEM})+\s*\]|(?:array|tensor)\(.*\)")
 
 
-def as_text(value: Any) -> str:
+def checked_text(value: Any) -> str:
     """A value that has to be text, else a TypeError."""
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.60} is not text")
     return value
 
 
-def as_texts(value: Any) -> list[str]:
+def checked_texts(value: Any) -> list[str]:
     """A list that has to be of texts, else a TypeError."""
     if not isinstance(value, list):
         raise TypeError(f"{value!r:.60} is not a list")
-    return [*map(as_text, value)]
+    return [*map(checked_text, value)]
 
 
 def parsed(cell: Any) -> Any:
@@ -96,14 +96,14 @@ _KIND_OTHERS = {"answer": ("is_impossible", "answer_start"), "tag": ("text",)}
 _FLAGS = {"text": "--text-column", "pair": "--pair-column", "label": "--label-column"}
 
 
-def find_columns(table: Table, kind: Kind, *, given: Columns, is_labelled: bool) -> Columns:
+def find_columns(table: TaskTable, kind: Kind, *, given: Columns, is_labelled: bool) -> Columns:
     """The columns of a table that a task reads.
 
     Args:
         given: What a person, or the table that was read for training, has said.
 
     >>> from collections import Counter
-    >>> table = Table("a.csv", ("Id", "premise", "hypothesis", "label"), [], Counter())
+    >>> table = TaskTable("a.csv", ("Id", "premise", "hypothesis", "label"), [], Counter())
     >>> found = find_columns(table, "classify", given=Columns(), is_labelled=True)
     >>> found.text, found.pair, found.label, found.id
     ('premise', 'hypothesis', 'label', 'Id')
@@ -145,11 +145,11 @@ def find_columns(table: Table, kind: Kind, *, given: Columns, is_labelled: bool)
     return found
 
 
-def remarks_on_columns(table: Table, kind: Kind, *, found: Columns) -> Iterator[str]:
+def remarks_on_columns(table: TaskTable, kind: Kind, *, found: Columns) -> Iterator[str]:
     """What is said of the columns that a task does not read, if there are any.
 
     >>> from collections import Counter
-    >>> table = Table("a.csv", ("text", "label", "title"), [], Counter())
+    >>> table = TaskTable("a.csv", ("text", "label", "title"), [], Counter())
     >>> found = Columns(text="text", label="label")
     >>> list(remarks_on_columns(table, "classify", found=found))
     ["columns that are not read: 'title'"]
@@ -168,7 +168,7 @@ def remarks_on_columns(table: Table, kind: Kind, *, found: Columns) -> Iterator[
         yield f"columns that are not read: {_named(rest)}"
 
 
-def unread_columns(table: Table, kind: Kind, *, found: Columns) -> list[str]:
+def unread_columns(table: TaskTable, kind: Kind, *, found: Columns) -> list[str]:
     """The columns that a task does not read, those of pandas' row numbers left out."""
     known = _KIND_OTHERS.get(kind, ())
     return [name for name in _others(table, found) if name not in known]
@@ -183,7 +183,7 @@ def label_names(columns: Container[str], label: str) -> list[str]:
     return [label] if label in columns else label.split(",")
 
 
-def _with_texts(table: Table, kind: Kind, found: Columns) -> Columns:
+def _with_texts(table: TaskTable, kind: Kind, found: Columns) -> Columns:
     """The same with the text, and with the second text if there is one."""
     text, pair = found.text, found.pair
     if names := NAMES.get(f"{kind} text"):
@@ -209,7 +209,7 @@ def _with_texts(table: Table, kind: Kind, found: Columns) -> Columns:
     return dataclasses.replace(found, text=text, pair=None if pair == text else pair)
 
 
-def _others(table: Table, found: Columns) -> list[str]:
+def _others(table: TaskTable, found: Columns) -> list[str]:
     """The columns that nothing is known of, those of pandas' row numbers left out."""
     known = {*_ROW_NUMBERS, found.text, found.pair, found.id, *found.options}
     if found.label is not None:
@@ -217,14 +217,14 @@ def _others(table: Table, found: Columns) -> list[str]:
     return [name for name in table.columns if name not in known]
 
 
-def _first(table: Table, names: Sequence[str], *, without: str | None = None) -> str | None:
+def _first(table: TaskTable, names: Sequence[str], *, without: str | None = None) -> str | None:
     """The first column with one of these names, as the table spells it, except one."""
     columns = {name.strip().lower(): name for name in reversed(table.columns)}
     found = (columns.get(name, without) for name in names)
     return next((name for name in found if name != without), None)
 
 
-def _require(table: Table, *names: str | None, flag: str = "") -> None:
+def _require(table: TaskTable, *names: str | None, flag: str = "") -> None:
     """Refuse a table that lacks a column; a flag, if any, may name another one."""
     missing = [name for name in names if name not in (None, *table.columns)]
     if not missing:
@@ -239,7 +239,7 @@ def _require(table: Table, *names: str | None, flag: str = "") -> None:
 _NO_NAME = re.compile(r"\s*[-+]?[0-9.]+\s*|\s*(?:\S+\s+){3,}\S+\s*")
 
 
-def _unclear(table: Table, what: str, *, kind: Kind) -> SettingError:
+def _unclear(table: TaskTable, what: str, *, kind: Kind) -> SettingError:
     remedy = f"name it with {_FLAGS[what]}"
     if any(map(_NO_NAME.fullmatch, table.columns)):
         remedy += "; if these are no names, put a line of names above the first row"

@@ -5,7 +5,7 @@ from typing import Any
 
 from pipeline.tasks.columns import parsed, text_of_part
 from pipeline.tasks.named_tasks import wanted
-from pipeline.tasks.table_files import Options, Row, Table
+from pipeline.tasks.table_files import Options, Row, TaskTable
 from schemas.errors import AlbertError
 from schemas.task import Columns
 
@@ -17,7 +17,7 @@ _LETTERS = {letter: place for place, letter in enumerate("ABCDEFGHIJ")}
 _MANY_ROWS = 10
 
 
-def with_options(table: Table, columns: Columns, *, are_all: bool = False) -> Table:
+def with_options(table: TaskTable, columns: Columns, *, are_all: bool = False) -> TaskTable:
     """The table with the options of each row, read once.
 
     Args:
@@ -59,7 +59,7 @@ def _named_options(row: Row, columns: Columns) -> tuple[list[Any], list[Any]]:
     return list(value), [each["label"] for each in value] if are_names else []
 
 
-def first_option_of(table: Table, columns: Columns) -> int | None:
+def first_option_of(table: TaskTable, columns: Columns) -> int | None:
     """The number of the first option in a table; None where answers are no numbers.
 
     It is 1 if a row needs it, or if of many rows none has 0.
@@ -89,7 +89,7 @@ def first_option_of(table: Table, columns: Columns) -> int | None:
     return int(last_from_one is not None or is_from_one) if numbers else None
 
 
-def answers_are_places(table: Table, columns: Columns) -> bool:
+def answers_are_places(table: TaskTable, columns: Columns) -> bool:
     """Whether numbers and letters are the places of options, also if these are such.
 
     They are if one of them is not among its options and all numbers may be those of
@@ -134,7 +134,7 @@ def choice_of(row: Row, columns: Columns, *, are_places: bool) -> int | None:
     >>> row = {"choice1": "red", "choice2": "blue"}
     >>> answers = ("choice2", "B", 1, "1", "blue", None)
     >>> rows = [Row("", {**row, "label": answer}, 0) for answer in answers]
-    >>> table = with_options(Table("", (), rows, Counter()), columns)
+    >>> table = with_options(TaskTable("", (), rows, Counter()), columns)
     >>> [choice_of(row, columns, are_places=False) for row in table.rows]
     [1, 1, 1, 1, 1, None]
     """

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.tasks.columns import as_text, as_texts, parsed
+from pipeline.tasks.columns import checked_text, checked_texts, parsed
 from pipeline.tasks.table_files import Row, decode_text, json_records, read_data, table_of_records
 from schemas.errors import AlbertError
 from schemas.task import Answer, Columns, Kind, TaskExample
@@ -48,10 +48,10 @@ def _rows_of_squad(articles: Any, path: str) -> Iterator[Row]:
     try:
         for paragraph in (p for a in articles for p in a.get("paragraphs", [a])):
             # CMRC's own form calls them context_text, query_text and query_id, KLUE guid.
-            text = as_text(_either(paragraph, "context", "context_text"))
+            text = checked_text(_either(paragraph, "context", "context_text"))
             for qa in paragraph["qas"]:
                 identity = str(_either(qa, "id", "query_id", "guid"))
-                question = as_text(_either(qa, "question", "query_text")).strip()
+                question = checked_text(_either(qa, "question", "query_text")).strip()
                 if identity in ids:
                     # Their predictions could not be told apart.
                     raise AlbertError(
@@ -74,18 +74,18 @@ def _either(record: dict[str, Any], *keys: str) -> Any:
     return record[next((key for key in keys if key in record), keys[0])]
 
 
-def answers_of(record: dict[str, Any], key: str = "answers") -> tuple[Answer, ...] | None:
+def answers_in(record: dict[str, Any], key: str = "answers") -> tuple[Answer, ...] | None:
     """The answers to a question; None where they are withheld.
 
-    >>> answers_of({"answers": {"text": ["Ada"], "answer_start": [4]}})
+    >>> answers_in({"answers": {"text": ["Ada"], "answer_start": [4]}})
     (Answer(text='Ada', start=4),)
-    >>> answers_of({"answers": ["Ada"]}), answers_of({}), answers_of({"answers": []})
+    >>> answers_in({"answers": ["Ada"]}), answers_in({}), answers_in({"answers": []})
     ((Answer(text='Ada', start=-1),), None, ())
-    >>> answers_of({"answer": "Ada", "answer_start": 14}, "answer")
+    >>> answers_in({"answer": "Ada", "answer_start": 14}, "answer")
     (Answer(text='Ada', start=14),)
-    >>> answers_of({"answers": ["Ada"], "answer_start": [14]})
+    >>> answers_in({"answers": ["Ada"], "answer_start": [14]})
     (Answer(text='Ada', start=14),)
-    >>> answers_of({"answers": [{"text": "", "answer_start": 0}]})
+    >>> answers_in({"answers": [{"text": "", "answer_start": 0}]})
     ()
     """
     # A text in CSV.
@@ -111,7 +111,7 @@ def answers_of(record: dict[str, Any], key: str = "answers") -> tuple[Answer, ..
             (each, -1) if isinstance(each, str) else (each["text"], each["answer_start"])
             for each in single
         ]
-    answers = (Answer(as_text(text), int(start)) for text, start in pairs)
+    answers = (Answer(checked_text(text), int(start)) for text, start in pairs)
     return tuple(answer for answer in answers if answer.text.strip())
 
 
@@ -187,8 +187,8 @@ def _rows_of_race(row: Row, name: str) -> Iterator[Row]:
     """
     record = row.cells
     try:
-        article, questions = as_text(record["article"]), as_texts(record["questions"])
-        options = [as_texts(choices) for choices in record["options"]]
+        article, questions = checked_text(record["article"]), checked_texts(record["questions"])
+        options = [checked_texts(choices) for choices in record["options"]]
         answers = record.get("answers") or [None] * len(questions)
         asked = list(zip(questions, options, answers, strict=True))
     except (KeyError, TypeError, ValueError):
@@ -209,9 +209,9 @@ def _rows_of_c3(document: Any, number: int, path: str) -> Iterator[Row]:
     try:
         lines, asked, *identity = document
         record = {
-            "article": "\n".join(as_texts(lines)),
-            "questions": [as_text(each["question"]) for each in asked],
-            "options": [as_texts(each["choice"]) for each in asked],
+            "article": "\n".join(checked_texts(lines)),
+            "questions": [checked_text(each["question"]) for each in asked],
+            "options": [checked_texts(each["choice"]) for each in asked],
             "answers": [each.get("answer") for each in asked],
         }
     except (KeyError, TypeError, ValueError, AttributeError):

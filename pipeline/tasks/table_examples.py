@@ -10,8 +10,8 @@ from pipeline.core.writing_systems import is_unspaced
 from pipeline.tasks.columns import label_names, parsed, text_of_part
 from pipeline.tasks.named_tasks import wanted
 from pipeline.tasks.options import answers_are_places, choice_of
-from pipeline.tasks.published import answers_of, located
-from pipeline.tasks.table_files import Row, Table
+from pipeline.tasks.published import answers_in, located
+from pipeline.tasks.table_files import Row, TaskTable
 from pipeline.tasks.tags import SpanReader, are_spans, marked_value, tags_of_row
 from schemas.errors import AlbertError
 from schemas.task import Columns, Kind, TaskExample
@@ -52,7 +52,7 @@ _MARKS = {"0", "1", "true", "false"}
 _NUMBER = re.compile(r"(-?[0-9]+)\.0+")
 
 
-def settled(table: Table, *, label: str) -> Table:
+def settled(table: TaskTable, *, label: str) -> TaskTable:
     """The table without the rows that annotators did not settle, if another column says so."""
     for name in filter(_STATUS.fullmatch, table.columns):
         if name == label:
@@ -73,7 +73,7 @@ def settled(table: Table, *, label: str) -> Table:
 
 
 def examples_of_table(
-    table: Table, kind: Kind, *, columns: Columns, labels: Collection[str] = ()
+    table: TaskTable, kind: Kind, *, columns: Columns, labels: Collection[str] = ()
 ) -> list[TaskExample]:
     """The examples in a table.
 
@@ -84,7 +84,7 @@ def examples_of_table(
 
     >>> from collections import Counter
     >>> row = Row("a.csv, line 2", {"text": "Good.", "label": "1.0"}, 0)
-    >>> table = Table("a.csv", ("text", "label"), [row], Counter())
+    >>> table = TaskTable("a.csv", ("text", "label"), [row], Counter())
     >>> example, = examples_of_table(
     ...     table, "classify", columns=Columns(text="text", label="label"))
     >>> example.id, example.text, example.label
@@ -123,7 +123,7 @@ def examples_of_table(
     return located(examples, table.counts) if kind == "answer" else examples
 
 
-def _target_of(table: Table, kind: Kind, columns: Columns, reader: SpanReader) -> Target:
+def _target_of(table: TaskTable, kind: Kind, columns: Columns, reader: SpanReader) -> Target:
     """What reads the target of a row, as all rows together show it is written."""
     name = columns.label or ""
     cells = [row.cells.get(name) for row in table.rows]
@@ -356,7 +356,7 @@ def _score(row: Row, name: str, kind: Kind) -> float | None:
 
 def _answers(row: Row, name: str) -> Any:
     try:
-        return answers_of(row.cells, name)
+        return answers_in(row.cells, name)
     except (KeyError, TypeError, ValueError):
         raise AlbertError(
             f"{row.place}: the answers are not in the form of SQuAD (text and "

@@ -66,7 +66,7 @@ class Row(NamedTuple):
     options: Options = Options()
 
 
-class Table(NamedTuple):
+class TaskTable(NamedTuple):
     """A table that was read whole.
 
     Attributes:
@@ -131,7 +131,7 @@ def decode_text(data: bytes, path: str, *, counts: Counter[str]) -> str:
 
 def parse_table(
     text: str, *, path: str, header: tuple[str, ...] = (), may_be_quoted: bool = True
-) -> Table:
+) -> TaskTable:
     r"""The rows of a table of lines.
 
     Cells are quoted as `find_quoting` finds it, but for those between tabs in GLUE's files,
@@ -170,7 +170,7 @@ def parse_table(
             counts[f"{found.reason}, left out"] += 1
         else:
             rows.append(Row(place, found, number))
-    return Table(path, names, rows, counts, is_ragged=True)
+    return TaskTable(path, names, rows, counts, is_ragged=True)
 
 
 def _with_empty_cells(
@@ -208,7 +208,7 @@ def divide_rows(
     )
 
 
-def parse_parquet(data: bytes, path: str, *, are_named: bool = True) -> Table:
+def parse_parquet(data: bytes, path: str, *, are_named: bool = True) -> TaskTable:
     """The rows of a parquet file.
 
     Args:
@@ -234,7 +234,7 @@ def parse_parquet(data: bytes, path: str, *, are_named: bool = True) -> Table:
         rows.append(Row(f"{path}, row {number + 1}", record, number))
         size += sum(map(_characters, record.values()))
         _check_unpacked(size, packed=len(data), path=path)
-    return Table(path, table.columns, rows, Counter())
+    return TaskTable(path, table.columns, rows, Counter())
 
 
 def _characters(value: Any) -> int:
@@ -305,19 +305,19 @@ def json_records(text: str, path: str) -> Any:
     return rows
 
 
-def records_of(value: dict[str, Any], *, kind: Kind) -> list[Any]:
+def records_in(value: dict[str, Any], *, kind: Kind) -> list[Any]:
     """The records of an object of JSON: those in a list under a name, or itself.
 
     Or it has a column, or a row, under each name. So pandas writes a table unless it is asked
     for records.
 
-    >>> records_of({"data": [{"text": "a"}], "version": 1}, kind="classify")
+    >>> records_in({"data": [{"text": "a"}], "version": 1}, kind="classify")
     [{'text': 'a'}]
-    >>> records_of({"text": ["a", "b"], "label": {"0": 1, "1": 2}}, kind="classify")
+    >>> records_in({"text": ["a", "b"], "label": {"0": 1, "1": 2}}, kind="classify")
     [{'text': 'a', 'label': 1}, {'text': 'b', 'label': 2}]
-    >>> records_of({"0": {"text": "a"}, "1": {"text": "b"}}, kind="classify")
+    >>> records_in({"0": {"text": "a"}, "1": {"text": "b"}}, kind="classify")
     [{'text': 'a'}, {'text': 'b'}]
-    >>> records_of({"tokens": ["Ada", "ran"], "tags": ["B-PER", "O"]}, kind="tag")
+    >>> records_in({"tokens": ["Ada", "ran"], "tags": ["B-PER", "O"]}, kind="tag")
     [{'tokens': ['Ada', 'ran'], 'tags': ['B-PER', 'O']}]
     """
     lists = (value[name] for name in _RECORDS if isinstance(value.get(name), list))
@@ -338,10 +338,10 @@ def records_of(value: dict[str, Any], *, kind: Kind) -> list[Any]:
     return [dict(zip(value, cells, strict=True)) for cells in zip(*columns, strict=True)]
 
 
-def table_of_records(value: Any, *, path: str, kind: Kind) -> Table:
+def table_of_records(value: Any, *, path: str, kind: Kind) -> TaskTable:
     """The table that a value of JSON is."""
     if isinstance(value, dict):
-        value = records_of(value, kind=kind)
+        value = records_in(value, kind=kind)
     records = value if isinstance(value, list) else []
     if all(isinstance(each, dict) and isinstance(each.get("row"), dict) for each in records):
         # As the viewer of the Hugging Face Hub has them.
@@ -354,4 +354,4 @@ def table_of_records(value: Any, *, path: str, kind: Kind) -> Table:
         if not isinstance(row.cells, dict):
             raise AlbertError(f"{row.place} is not a JSON object{wanted(kind)}")
     names = dict.fromkeys(name for row in rows for name in row.cells)
-    return Table(path, tuple(names), rows, Counter())
+    return TaskTable(path, tuple(names), rows, Counter())

@@ -135,7 +135,7 @@ def _without_brackets(tags: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
     return result
 
 
-class Span(NamedTuple):
+class LabelledSpan(NamedTuple):
     """Characters `[start, end)` of a text that are an entity; `text` if a file says it."""
 
     start: int
@@ -145,25 +145,25 @@ class Span(NamedTuple):
 
 
 def tags_of_spans(
-    text: str, words: Sequence[str], spans: Iterable[Span], *, counts: Counter[str]
+    text: str, words: Sequence[str], spans: Iterable[LabelledSpan], *, counts: Counter[str]
 ) -> tuple[str, ...]:
     """The tags of words, from spans that fit their text.
 
     A word that is in a span in part belongs to it, and to the first of several; of spans
     that overlap the longer one stays.
 
-    >>> spans = [Span(3, 11, "LOC")]
+    >>> spans = [LabelledSpan(3, 11, "LOC")]
     >>> tags_of_spans("in New York.", ["in", "New", "York."], spans, counts=Counter())
     ('O', 'B-LOC', 'I-LOC')
     """
-    apart: list[Span] = []
+    apart: list[LabelledSpan] = []
     for span in sorted(set(spans), key=lambda s: (s.start - s.end, s)):
         if any(span.start < other.end and other.start < span.end for other in apart):
             counts[OVERLAPPING] += 1
         else:
             apart.append(span)
     place = 0
-    of_words: list[Span | None] = [None]
+    of_words: list[LabelledSpan | None] = [None]
     for word in words:
         start = text.index(word, place)
         place = start + len(word)
@@ -193,25 +193,28 @@ def are_spans(value: Any) -> bool:
     return is_list or isinstance(value, dict)
 
 
-def spans_of(value: dict[str, Any] | list[Any]) -> Iterator[Span]:
+def spans_of(value: dict[str, Any] | list[Any]) -> Iterator[LabelledSpan]:
     """Spans as a file has them.
 
-    >>> [*spans_of({"LOC": {"Rome": [[3, 6]]}})], [*spans_of([[3, 7, "LOC"]])]
-    ([Span(start=3, end=7, type='LOC', text='Rome')], [Span(start=3, end=7, type='LOC', text='')])
+    >>> [*spans_of({"LOC": {"Rome": [[3, 6]]}}), *spans_of([[3, 7, "LOC"]])] == [
+    ...     LabelledSpan(3, 7, "LOC", "Rome"), LabelledSpan(3, 7, "LOC")
+    ... ]
+    True
     >>> [*spans_of([{"start_offset": 3, "end_offset": 7, "labels": ["LOC"]}])]
-    [Span(start=3, end=7, type='LOC', text='')]
+    [LabelledSpan(start=3, end=7, type='LOC', text='')]
     """
     if isinstance(value, dict):
         # As in CLUENER: by type, then by their text, the first and the last character.
         for kind, found in value.items():
             for text, places in found.items():
-                yield from (Span(int(start), int(last) + 1, kind, text) for start, last in places)
+                for start, last in places:
+                    yield LabelledSpan(int(start), int(last) + 1, kind, text)
         return
     for each in value:
         if not isinstance(each, dict):
             # As in Doccano and spaCy.
             start, end, kind = each
-            yield Span(int(start), int(end), str(kind))
+            yield LabelledSpan(int(start), int(end), str(kind))
             continue
         # As in Prodigy, Doccano with relations, and Label Studio.
         start, end = (
@@ -220,7 +223,7 @@ def spans_of(value: dict[str, Any] | list[Any]) -> Iterator[Span]:
         )
         (label,) = each["labels"] if "labels" in each else [each["label"]]
         text = each.get("text")
-        yield Span(int(start), int(end), str(label), text if isinstance(text, str) else "")
+        yield LabelledSpan(int(start), int(end), str(label), text if isinstance(text, str) else "")
 
 
 class SpanReader:
@@ -253,7 +256,7 @@ class SpanReader:
                 f"type{wanted('tag')}"
             ) from None
 
-    def _fitting(self, span: Span, text: str, place: str) -> Span | None:
+    def _fitting(self, span: LabelledSpan, text: str, place: str) -> LabelledSpan | None:
         """The span where its text stands, or as it is; None if it has no place."""
         self._total += 1
         start, end = span.start, span.end

@@ -29,7 +29,7 @@ from pipeline.tasks.published import COLUMNS, published_rows, rows_of_folder
 from pipeline.tasks.table_examples import divider_of, examples_of_table, label_text, settled
 from pipeline.tasks.table_files import (
     Row,
-    Table,
+    TaskTable,
     decode_text,
     json_records,
     parse_parquet,
@@ -216,14 +216,14 @@ def _plain_texts(text: str, path: str) -> list[TaskExample]:
 def _of_published(rows: Iterable[Row], task: TaskSpec, path: str, counts: Counter[str]) -> TaskFile:
     """The examples of the rows of a published form."""
     numbered = [row._replace(number=number) for number, row in enumerate(rows)]
-    table = Table(path, (), numbered, counts)
+    table = TaskTable(path, (), numbered, counts)
     if task.kind == "choose":
         table = with_options(table, COLUMNS, are_all=True)
     examples = examples_of_table(table, task.kind, columns=COLUMNS)
     return TaskFile(examples, task.columns, counts)
 
 
-def _of_table(table: Table, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
+def _of_table(table: TaskTable, task: TaskSpec, *, is_labelled: bool) -> TaskFile:
     if not table.rows:
         return TaskFile([], task.columns, table.counts)
     columns = find_columns(table, task.kind, given=task.columns, is_labelled=is_labelled)

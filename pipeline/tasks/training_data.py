@@ -160,12 +160,12 @@ def check_examples(task: TaskSpec, train: Examples, *, evaluation: Examples) -> 
         )
 
 
-def summary(task: TaskSpec, train: Examples) -> Iterator[str]:
+def task_summary(task: TaskSpec, train: Examples) -> Iterator[str]:
     """What is to be learned, so that a wrong column is seen: labels, or scores.
 
     >>> examples = [TaskExample(id="", place="", text="", label=l) for l in "aab"]
     >>> spec = with_labels(TaskSpec(name="classify", kind="classify"), examples)
-    >>> list(summary(spec, examples))
+    >>> list(task_summary(spec, examples))
     ['2 labels: a 2, b 1']
     """
     if task.kind == "regress" or task.metrics == ("spearman",):

@@ -30,7 +30,7 @@ from pipeline.vocabulary.tokenizer import (
     has_own_rules,
     load_tokenizer,
     model_of_pieces,
-    read_model,
+    read_spm_model,
     with_rules_and_scores,
 )
 from pipeline.vocabulary.wordpiece import (
@@ -81,7 +81,7 @@ def read_vocabulary(folder: Path) -> Tokenizer:
             "here; turn it into a run with albert import."
         )
     tokenizer: Tokenizer = (
-        read_wordpiece(file) if file.name == WORDPIECE else load_tokenizer(read_model(folder))
+        read_wordpiece(file) if file.name == WORDPIECE else load_tokenizer(read_spm_model(folder))
     )
     # Which vocabulary belongs to the model, by the files that say so.
     expected = {}
@@ -123,7 +123,7 @@ class ExternalVocabulary(NamedTuple):
     scores: list[float] | None
 
 
-def read_external(source: Path, *, given: Path | None = None) -> ExternalVocabulary:
+def read_external_vocabulary(source: Path, *, given: Path | None = None) -> ExternalVocabulary:
     """The vocabulary of a folder or a file.
 
     Args:

@@ -48,7 +48,7 @@ _SECONDS_OF_A_MEGABYTE = 2.1
 _GROWTH_OF_TIME = 0.75
 
 
-class Sample:
+class SentenceSample:
     """The sentences with the smallest keys met so far, at most `size` of them."""
 
     def __init__(self, size: int) -> None:
@@ -106,7 +106,7 @@ def sample_chunk(
     Args:
         bound: Keys of at least this are known to be too large.
     """
-    train, held_out = Sample(size), Sample(MAX_HELD_OUT)
+    train, held_out = SentenceSample(size), SentenceSample(MAX_HELD_OUT)
     train.bound = bound
     counts, looker, numbers = ReadingCounts(), Looker(looked_at), list[int]()
     for document, language in read_texts(chunk, counts=counts):
@@ -185,7 +185,7 @@ def sample_sentences(
         on_progress: Called every half second with the bytes of text that were read,
             about; at the end these are all that the chunks were estimated to have.
     """
-    train, held_out = Sample(config.sample_sentences), Sample(MAX_HELD_OUT)
+    train, held_out = SentenceSample(config.sample_sentences), SentenceSample(MAX_HELD_OUT)
     counts, looks, numbers = ReadingCounts(), [], list[int]()
     looked_at = bounds_for(sum(chunk.text_bytes for chunk in chunks))
     waiting, done = list(reversed(chunks)), 0

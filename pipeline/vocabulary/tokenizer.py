@@ -368,7 +368,7 @@ def load_tokenizer(model: bytes) -> SentencePieceTokenizer:
     return SentencePieceTokenizer(model)
 
 
-def read_model(vocab: str | Path) -> bytes:
+def read_spm_model(vocab: str | Path) -> bytes:
     """The checked model file of a vocabulary given as directory or file."""
     if is_remote(place := str(vocab)):
         place = place if place.endswith(".model") else join(place, SPM_MODEL)

@@ -164,7 +164,7 @@ def _train(folder: Path, config: VocabConfig, *, may_be_smaller: bool) -> bytes:
             smaller = dataclasses.replace(config, vocab_size=size)
             return _train(folder, smaller, may_be_smaller=False)
         asked = "a vocabulary" if may_be_smaller else f"--vocab-size {config.vocab_size}"
-        raise AlbertError(in_words(str(error), asked=asked, smaller=size)) from None
+        raise AlbertError(failure_in_words(str(error), asked=asked, smaller=size)) from None
     return model.getvalue()
 
 
@@ -183,14 +183,14 @@ def smaller_size(message: str, texts: list[str], config: VocabConfig) -> int:
     return size if size >= LEAST_PIECES else 0
 
 
-def in_words(message: str, *, asked: str, smaller: int) -> str:
+def failure_in_words(message: str, *, asked: str, smaller: int) -> str:
     """What an error of the trainer means, and what to do.
 
     Args:
         asked: What was asked for.
         smaller: A size that suits the text; 0 where none does.
 
-    >>> in_words("Vocabulary size too high (30000). Please set it to a value <= 8300.",
+    >>> failure_in_words("Vocabulary size too high (30000). Please set it to a value <= 8300.",
     ...          asked="--vocab-size 30000", smaller=2000)
     'The text is too small for --vocab-size 30000: it gives at most 8300 pieces; \
 use --vocab-size 2000, which suits it, or add text.'

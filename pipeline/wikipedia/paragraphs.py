@@ -46,7 +46,7 @@ LONGEST_TITLE = 60
 _MAX_NORMALIZED_CHARACTERS = 300
 
 
-def split_paragraphs(text: str, *, counts: ReadingCounts | None = None) -> list[str]:
+def prose_paragraphs(text: str, *, counts: ReadingCounts | None = None) -> list[str]:
     r"""The paragraphs of prose of a page.
 
     Args:
@@ -55,7 +55,7 @@ def split_paragraphs(text: str, *, counts: ReadingCounts | None = None) -> list[
         counts: Receives ``NOT_PROSE`` for each paragraph that is left out, and
             ``LOST_WORDS``.
 
-    >>> split_paragraphs("One line\nand its end.\n\n* item\n== Notes ==\nNo.")
+    >>> prose_paragraphs("One line\nand its end.\n\n* item\n== Notes ==\nNo.")
     ['One line and its end.']
     """
     paragraphs = []

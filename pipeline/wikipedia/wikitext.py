@@ -19,7 +19,7 @@ from collections.abc import Collection
 from pipeline.core.documents import ReadingCounts
 from pipeline.wikipedia.brackets import resolve_brackets
 from pipeline.wikipedia.html import UNWANTED, remove_elements, remove_tags
-from pipeline.wikipedia.paragraphs import split_paragraphs
+from pipeline.wikipedia.paragraphs import prose_paragraphs
 from pipeline.wikipedia.word_lists import HIDDEN_PREFIXES
 
 # Alternatives by language variant: -{zh-hans:A;zh-hant:B}-.
@@ -74,7 +74,7 @@ def strip_wikitext(
         if _APOSTROPHE_AND_ITALICS.search(text):
             text = "\n".join(map(_keep_apostrophe, text.split("\n")))
         text = text.replace("'''''", "").replace("'''", "").replace("''", "")
-    return split_paragraphs(_BLANK_LINES.sub("\n\n", text), counts=counts)
+    return prose_paragraphs(_BLANK_LINES.sub("\n\n", text), counts=counts)
 
 
 def _variant_text(variant: re.Match[str]) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from albert_tf.model.trained_model import mask_probabilities, pretrainer_of, read_trained
 from pipeline.encoding.queries import encode_masked
-from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
+from pipeline.vocabulary.tokenizer import load_tokenizer, read_spm_model
 from schemas.example import CLS_ID, MASK_ID, SEP_ID
 from schemas.readable import percent
 from tests.commands import dialogue, refused, run
@@ -28,7 +28,7 @@ def test_each_mask_gets_the_pieces_that_the_model_gives_it(trained):
     folder, model = trained
     text = "The [MASK] of a [MASK]."
     answer = json.loads(run("fill-mask", folder, text, "--top", 2, "--json"))
-    tokenizer = load_tokenizer(read_model(folder))
+    tokenizer = load_tokenizer(read_spm_model(folder))
     probabilities = mask_probabilities(model, encode_masked(text, tokenizer))
     best = [np.argsort(-row)[:2].tolist() for row in probabilities]
     assert answer == {
@@ -102,7 +102,7 @@ def test_a_text_without_mask_is_refused_before_any_is_answered(trained):
 
 def test_the_surprisal_of_a_word_is_that_of_its_pieces_while_its_rest_is_masked(trained, tmp_path):
     folder, model = trained
-    tokenizer = load_tokenizer(read_model(folder))
+    tokenizer = load_tokenizer(read_spm_model(folder))
     (tmp_path / "texts").write_text("The xylophone\n\nA value.\n", "utf-8")
     first, *lines = run("fill-mask", folder, "--score", tmp_path / "texts").splitlines()
     rows = [line.split("\t") for line in lines]
@@ -123,7 +123,7 @@ def test_the_surprisal_of_a_word_is_that_of_its_pieces_while_its_rest_is_masked(
 def test_a_word_of_a_long_text_is_scored_with_text_on_either_side(trained, tmp_path):
     # The model reads 32 tokens: 30 of the text, in windows that begin at 0, 15, 30, ...
     folder, model = trained
-    ids = load_tokenizer(read_model(folder)).encode(["the a " * 40])[0]
+    ids = load_tokenizer(read_spm_model(folder)).encode(["the a " * 40])[0]
     assert len(ids) == 80
     (tmp_path / "text").write_text("the a " * 40, "utf-8")
     _, *lines = run("fill-mask", folder, "--score", tmp_path / "text").splitlines()

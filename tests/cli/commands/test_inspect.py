@@ -5,7 +5,7 @@ import json
 import pytest
 
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
-from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
+from pipeline.vocabulary.tokenizer import load_tokenizer, read_spm_model
 from schemas.files import write_json
 from tests.commands import attempt, refused, run
 from tests.runs import write_records
@@ -91,7 +91,7 @@ def test_a_fine_tuned_model_says_what_measures_it_or_goes_on(tmp_path):
 
 @pytest.mark.parametrize("place", ["vocab", "vocab/spiece.model", "data", "hf", "run"])
 def test_a_text_is_shown_as_the_vocabulary_of_a_folder_divides_it(models, place):
-    tokenizer = load_tokenizer(read_model(models / "vocab"))
+    tokenizer = load_tokenizer(read_spm_model(models / "vocab"))
     said = run("inspect", models / place, "Café xylophones.")
     first, *words, last = said.splitlines()
     assert first == "read as: cafe xylophones."

@@ -6,7 +6,7 @@ import pytest
 
 from albert_tf.model.trained_model import in_order_probability, pretrainer_of, read_trained
 from pipeline.encoding.queries import pair_passages
-from pipeline.vocabulary.tokenizer import load_tokenizer, read_model
+from pipeline.vocabulary.tokenizer import load_tokenizer, read_spm_model
 from schemas.readable import percent
 from tests.commands import run
 
@@ -18,7 +18,7 @@ def trained(encoder):
 
 def test_the_head_is_asked_about_the_pair_in_the_order_given(trained):
     folder, model = trained
-    tokenizer = load_tokenizer(read_model(folder))
+    tokenizer = load_tokenizer(read_spm_model(folder))
     pair = pair_passages("a name", "the end", tokenizer, max_seq_length=32)
     probability = in_order_probability(model, pair.input_ids)
     assert json.loads(run("order", folder, "a name", "the end", "--json")) == {

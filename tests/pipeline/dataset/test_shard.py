@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from pipeline.core.documents import ShardDocument
 from pipeline.core.draws import hash_key
 from pipeline.dataset.manifest import realised
-from pipeline.dataset.shard import Counts, Shard, count_batch, distinct, encode, write_shard
+from pipeline.dataset.shard import (
+    Counts,
+    Shard,
+    count_batch,
+    distinct_documents,
+    encode,
+    write_shard,
+)
 from pipeline.examples.examples import make_examples, pack_copies
 from pipeline.records.tfrecord import encode_rows
 from schemas.config import DataConfig
@@ -59,7 +66,7 @@ def segments(row):
 
 def tokens_of(documents, tokenizer, *, config):
     """The tokens of the documents of a shard."""
-    unique = distinct(documents, dropped=Counter(), gone={})
+    unique = distinct_documents(documents, dropped=Counter(), gone={})
     return encode(unique, tokenizer, dropped=Counter(), config=config)[0]
 
 
@@ -232,7 +239,7 @@ def test_parts_of_one_document_in_any_shards_are_counted_as_one(tokenizer, tmp_p
 def test_a_long_document_given_twice_is_one_duplicate():
     parts = [ShardDocument(bytes(15) + bytes([n]), "x", n == 0) for n in range(3)]
     dropped = Counter()
-    assert distinct(parts + parts, dropped=dropped, gone={}) == parts
+    assert distinct_documents(parts + parts, dropped=dropped, gone={}) == parts
     assert dropped == {"duplicate document": 1}
 
 

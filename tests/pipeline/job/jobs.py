@@ -5,7 +5,7 @@ import dataclasses
 
 import pytest
 
-from pipeline.job.make_data import make_dataset
+from pipeline.job.make_data import make_data
 from pipeline.job.plan import plan_job
 from schemas.config import DataConfig
 from schemas.errors import AlbertError
@@ -27,7 +27,7 @@ def run_job(inputs, output, *, workers=1, shuffle="files", removed="", **plan):
     """
     job = plan_job(inputs, output=output, **plan)
     job = dataclasses.replace(job, removed=removed, shuffle=shuffle)
-    make_dataset(job, workers=workers)
+    make_data(job, workers=workers)
     return job
 
 

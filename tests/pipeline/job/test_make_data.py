@@ -21,9 +21,9 @@ from pipeline.core.documents import ShardDocument
 from pipeline.dataset.manifest import NothingToTrainOn
 from pipeline.dataset.shard import tool_versions
 from pipeline.job import beam, make_data
-from pipeline.job.plan import Task, chunks_folder, plan_job
-from pipeline.job.repeats import Read
-from pipeline.job.resume import Progress, ProgressReader
+from pipeline.job.plan import WorkItem, chunks_folder, plan_job
+from pipeline.job.repeats import Counted
+from pipeline.job.resume import Done, ProgressReader
 from pipeline.reading.inputs import find_inputs
 from pipeline.storage.files import join, write_whole
 from schemas.errors import AlbertError
@@ -164,8 +164,8 @@ def test_what_others_left_counts_as_undone(texts, model, memory, tmp_path, monke
 
     job = plan_job(find_inputs({"books": tuple(texts)}), CONFIG, model=model, output=PLACE)
     job = dataclasses.replace(job, shuffle=shuffle)
-    make_data.make_dataset(job, shown=lambda _: shown())
-    assert seen == [Progress()]
+    make_data.make_data(job, shown=lambda _: shown())
+    assert seen == [Done()]
 
 
 def test_an_engine_joins_of_a_chunk_only_its_documents_and_counts(texts, model, tmp_path):
@@ -175,8 +175,8 @@ def test_an_engine_joins_of_a_chunk_only_its_documents_and_counts(texts, model, 
     job = plan_job(inputs, config, model=model, output=tmp_path / "data")
     (chunk,) = job.chunks
     found = make_data.read_on_cluster(chunk, job)
-    (read,) = [one for one in found if not isinstance(one, ShardDocument | Task)]
-    assert read == Read(0, read.counts)
+    (read,) = [one for one in found if not isinstance(one, ShardDocument | WorkItem)]
+    assert read == Counted(0, read.counts)
     assert read.counts["documents"] == 16
     assert len(json.dumps(read.counts)) < 500
     assert read_json(job.shared_file(chunk_file(0, "look")))["documents"] == 16

@@ -122,7 +122,7 @@ def test_on_a_cluster_what_is_removed_of_each_chunk_is_work_of_its_own(made):
     firsts = [next(make_data.read_on_cluster(chunk, job)) for chunk in job.chunks]
     assert len(firsts) > 2
     assert firsts == list(job.chunks)
-    tasks = [next(make_data.by_task(chunk, job)) for chunk in firsts]
+    tasks = [next(make_data.by_item(chunk, job)) for chunk in firsts]
     assert tasks == [(("removed", chunk.number), (chunk,)) for chunk in job.chunks]
 
 

@@ -101,7 +101,7 @@ def test_what_repeats_is_found_with_few_files_open_in_parts_of_any_size(
     assert len(job.chunks) >= chunks
     for step, brought_together in (
         (repeats.write_lines, repeats.find_repeated),
-        (make_data.spill_chunk, make_data.list_tasks),
+        (make_data.spill_chunk, make_data.list_items),
     ):
         numbers = [number for chunk in job.chunks for _, number in step(chunk, job)]
         with few_open_files():

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.job import resume
 from pipeline.job.plan import chunks_folder
-from pipeline.job.resume import Progress, ProgressReader
+from pipeline.job.resume import Done, ProgressReader
 from pipeline.reading.read import Chunk
 from pipeline.storage.files import write_whole
 from schemas.files import json_text, write_json
@@ -54,11 +54,11 @@ FILES = [{"examples": 7, "bytes": 700}, {"examples": 8, "bytes": 800}]
 def test_finished_splits_and_shards_are_counted_once_wherever_they_are(place, tmp_path, memory):
     output = str(tmp_path / place) if "://" not in place else place
     reader = ProgressReader(output, work=output)
-    assert reader.poll() == Progress()
+    assert reader.poll() == Done()
     mark = {"text_bytes": 1000, "counts": {"documents": 3}}
     write_whole(f"{output}/.work/split-00000.json", json_text(mark))
     write_whole(f"{output}/shards/train-00000.json", json_text({"files": FILES}))
-    expected = Progress(read_bytes=1000, documents=3, shards=1, examples=15, written_bytes=1500)
+    expected = Done(read_bytes=1000, documents=3, shards=1, examples=15, written_bytes=1500)
     assert reader.poll() == expected
     assert reader.poll() == expected
     write_whole(f"{output}/.work/split-00001.json", json_text(mark))
@@ -78,7 +78,7 @@ def test_a_mark_that_is_no_json_yet_is_looked_at_again(tmp_path):
 def test_a_split_that_is_being_read_counts_with_what_was_written_of_it(tmp_path):
     (tmp_path / ".work").mkdir()
     (tmp_path / ".work/split-00000.documents.tmp-4711").write_bytes(bytes(700))
-    assert ProgressReader(tmp_path, work=tmp_path).poll() == Progress(read_bytes=700)
+    assert ProgressReader(tmp_path, work=tmp_path).poll() == Done(read_bytes=700)
 
 
 def test_marks_of_another_form_count_as_nothing(tmp_path):

@@ -94,7 +94,7 @@ def test_a_job_in_dataflow_keeps_what_it_needs(small, tmp_path, monkeypatch, run
     write_mark(str(job.output), job.fingerprint)
     (tmp_path / "d" / REPEATED_LINES).write_bytes(b"")
     with pytest.raises(AlbertError, match=r"Refused\."):
-        make_data.make_dataset(job, runner=FLINK._replace(name=runner))
+        make_data.make_data(job, runner=FLINK._replace(name=runner))
     kept = ["repeated-lines.npy"] if is_kept else []
     assert sorted(found) == [*kept, "submitted"]
 

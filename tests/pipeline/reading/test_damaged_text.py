@@ -15,7 +15,7 @@ import zstandard
 
 from pipeline.core.documents import ReadingCounts
 from pipeline.reading.inputs import find_inputs
-from pipeline.reading.read import plan_chunks, read_chunk
+from pipeline.reading.read import plan_chunks, read_shard_documents
 from schemas.errors import AlbertError
 from tests.processes import run_python
 from tests.refusals import refusal
@@ -28,7 +28,7 @@ def read(kind, path, **settings):
     texts = [
         document.text
         for split in plan_chunks(files, chunk_bytes=1000)
-        for document in read_chunk(split, counts=counts)
+        for document in read_shard_documents(split, counts=counts)
     ]
     assert counts.documents == len(texts)
     return sorted(texts), counts.dropped + counts.changed

@@ -15,7 +15,7 @@ from pipeline.core.documents import Dropped, ReadingCounts
 from pipeline.reading import plain_text
 from pipeline.reading.formats import FORMATS, KINDS, formats_of
 from pipeline.reading.inputs import InputFile, find_inputs
-from pipeline.reading.read import divide_file, plan_chunks, read_chunk, read_part
+from pipeline.reading.read import divide_file, plan_chunks, read_part, read_shard_documents
 from pipeline.storage.lines import LINE_PREFIX_BYTES, TOO_LONG
 from schemas.errors import AlbertError
 from tests.pipeline.reading.test_inputs import write_rows
@@ -123,7 +123,9 @@ def read(files, *, chunk_bytes):
     """All that reading gives: the documents, and what it counted."""
     counts = ReadingCounts()
     splits = plan_chunks(files, chunk_bytes=chunk_bytes)
-    documents = Counter(tuple(one) for split in splits for one in read_chunk(split, counts=counts))
+    documents = Counter(
+        tuple(one) for split in splits for one in read_shard_documents(split, counts=counts)
+    )
     return documents, counts
 
 
@@ -303,7 +305,7 @@ def test_pieces_of_a_document_go_with_the_whole(tmp_path):
     sentences = [f"He counted {n} sacks." for n in range(4500)]
     path.write_text("\n\n".join(sentences))
     (split,) = plan_chunks([find(path, "books")])
-    parts = list(read_chunk(split, counts=ReadingCounts()))
+    parts = list(read_shard_documents(split, counts=ReadingCounts()))
     assert "\n".join(part.text for part in parts).split("\n") == sentences
     assert [len(part.text.split("\n")) for part in parts] == [1500, 1500, 1500]
     assert len({part.id[:8] for part in parts}) == 1
@@ -316,7 +318,7 @@ def test_every_piece_of_a_split_is_read(tmp_path):
         (tmp_path / f"{number}.txt").write_text(f"This is the book number {number}.")
     (split,) = plan_chunks(find_inputs({"books": (str(tmp_path),)}))
     counts = ReadingCounts()
-    assert len(list(read_chunk(split, counts=counts))) == 5
+    assert len(list(read_shard_documents(split, counts=counts))) == 5
     assert counts == ReadingCounts(documents=5)
     assert len(list(read_part(split.parts[0], counts=counts))) == 1
 

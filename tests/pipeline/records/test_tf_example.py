@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pipeline.examples.masking import mask
 from pipeline.examples.pairs import Pairs, assemble
 from pipeline.records.checks import floats, integers, rows_with, split_example
-from pipeline.records.tfrecord import Column, encode_examples, encode_rows, varints
+from pipeline.records.tfrecord import Column, encode_rows, encode_tf_examples, varints
 from schemas.config import DataConfig
 from schemas.example import FEATURES
 from tests.pipeline.records.one_record import encode as serialized_by_tensorflow
@@ -35,20 +35,20 @@ names = st.text("abcdefghijklmnopqrstuvwxyz_", min_size=1, max_size=140)
 def test_numbers_are_encoded_as_by_tensorflow(dtype, lists, name, data):
     rows = data.draw(st.lists(lists, min_size=1, max_size=5))
     expected = [serialized_by_tensorflow({name: row}) for row in rows]
-    assert encode_examples({name: column(rows, dtype)}) == expected
+    assert encode_tf_examples({name: column(rows, dtype)}) == expected
 
 
 @given(st.dictionaries(st.sampled_from(FEATURE_NAMES), int_lists, min_size=1))
 def test_features_are_in_the_order_of_their_names_as_by_tensorflow(features):
     columns = {name: column([values]) for name, values in features.items()}
-    assert encode_examples(columns) == [serialized_by_tensorflow(features)]
+    assert encode_tf_examples(columns) == [serialized_by_tensorflow(features)]
 
 
 def test_booleans_and_int32_are_integers_and_no_rows_give_no_examples():
     columns = {"starts": column([[True, False]], np.bool_), "ids": column([[2, 30000]], np.int32)}
     expected = serialized_by_tensorflow({"starts": [1, 0], "ids": [2, 30000]})
-    assert encode_examples(columns) == [expected]
-    assert encode_examples({"ids": column([])}) == []
+    assert encode_tf_examples(columns) == [expected]
+    assert encode_tf_examples({"ids": column([])}) == []
 
 
 def test_varints_of_one_to_four_bytes():
@@ -177,7 +177,7 @@ def test_every_feature_is_found_in_the_order_of_the_names(features):
     ]
 
 
-RECORD = encode_examples(
+RECORD = encode_tf_examples(
     {
         "input_ids": Column(np.array([2, 300, 3]), np.array([0, 3])),
         "masked_lm_ids": Column(np.array([], np.int64), np.array([0, 0])),

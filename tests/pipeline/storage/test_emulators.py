@@ -249,14 +249,14 @@ def test_a_job_with_an_empty_shard_that_is_interrupted_writes_the_local_bytes(
         given = (f"{root}/one/", f"{root}/two/*.txt")
         inputs[root] = find_inputs({"books": given})
     here = inputs[str(tmp_path)]
-    make_data.make_dataset(plan_job(here, CONFIG, model=model, output=tmp_path / "data"))
+    make_data.make_data(plan_job(here, CONFIG, model=model, output=tmp_path / "data"))
     local = hashes(f"{tmp_path}/data")
     assert len(local) == 5
     assert (tmp_path / "data/eval/copy-00/part-00000-of-00001.tfrecord").stat().st_size == 0
 
     def make():
         job = plan_job(inputs[place], CONFIG, model=model, output=f"{place}/data")
-        make_data.make_dataset(dataclasses.replace(job, shuffle="engine"))
+        make_data.make_data(dataclasses.replace(job, shuffle="engine"))
 
     built = []
     write_shard = make_data.write_shard

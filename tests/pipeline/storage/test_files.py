@@ -5,7 +5,7 @@ import pytest
 
 from pipeline.core.documents import ReadingCounts
 from pipeline.reading.inputs import find_inputs
-from pipeline.reading.read import plan_chunks, read_chunk
+from pipeline.reading.read import plan_chunks, read_shard_documents
 from pipeline.storage import files, remote
 from pipeline.storage.files import find_files, open_binary
 from schemas.errors import AlbertError
@@ -136,7 +136,7 @@ def test_a_remote_book_takes_one_look_and_a_worker_reads_it_with_one_request(mem
     # A worker is another process.
     files._entries.clear()
     asked.clear()
-    documents = list(read_chunk(split, counts=ReadingCounts()))
+    documents = list(read_shard_documents(split, counts=ReadingCounts()))
     assert sum(document.text.count("late") for document in documents) == 30_000
     assert dict(asked) == {("cat_file", "/shelf/book.txt"): 1}
 

@@ -9,7 +9,7 @@ import sentencepiece
 
 from cli.commands.import_model import take_vocabulary
 from pipeline.vocabulary import tokenizer as vocabulary
-from pipeline.vocabulary.importing import imported_model, read_external
+from pipeline.vocabulary.importing import imported_model, read_external_vocabulary
 from pipeline.vocabulary.normalization import (
     Normalization,
     missing_normalization,
@@ -184,13 +184,13 @@ def write_tokenizer(folder, *, kinds=(), **settings):
 
 def test_a_model_is_found_by_any_name(bare, tmp_path):
     (tmp_path / "30k-clean.model").write_bytes(bare)
-    found = read_external(tmp_path)
+    found = read_external_vocabulary(tmp_path)
     assert found == (tmp_path / "30k-clean.model", bare, None, None)
-    assert read_external(tmp_path / "30k-clean.model") == found
+    assert read_external_vocabulary(tmp_path / "30k-clean.model") == found
     (tmp_path / "other.model").write_bytes(bare)
     with pytest.raises(AlbertError, match="has 2 SentencePiece models; say which"):
-        read_external(tmp_path)
-    assert read_external(tmp_path, given=tmp_path / "other.model").model == bare
+        read_external_vocabulary(tmp_path)
+    assert read_external_vocabulary(tmp_path, given=tmp_path / "other.model").model == bare
 
 
 @pytest.mark.parametrize(
@@ -204,26 +204,26 @@ def test_a_model_is_found_by_any_name(bare, tmp_path):
 def test_settings_say_what_is_kept(bare, tmp_path, settings, asked):
     (tmp_path / "spiece.model").write_bytes(bare)
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
-    assert read_external(tmp_path).asked == asked
+    assert read_external_vocabulary(tmp_path).asked == asked
 
 
 def test_the_tokenizer_file_says_what_is_kept_and_has_the_scores(bare, tmp_path):
     (tmp_path / "spiece.model").write_bytes(bare)
     write_tokenizer(tmp_path, kinds=["NFKD", "StripAccents"], do_lower_case=True)
-    found = read_external(tmp_path)
+    found = read_external_vocabulary(tmp_path)
     assert found.asked == Normalization(cased=True, keep_accents=False)
     assert found.scores == SCORES
 
 
 def test_a_tokenizer_file_alone_becomes_a_model(bare, tmp_path):
     write_tokenizer(tmp_path, kinds=["NFKD", "StripAccents", "Lowercase"])
-    found = read_external(tmp_path)
+    found = read_external_vocabulary(tmp_path)
     assert found == (tmp_path / "tokenizer.json", bare, LOWER, SCORES)
 
 
 def test_a_tokenizer_file_of_ours_becomes_the_model_it_is_of(model, tmp_path):
     (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer_json(model)))
-    found = read_external(tmp_path)
+    found = read_external_vocabulary(tmp_path)
     again = imported_model(found.model, AS_IT_IS, scores=found.scores)
     text = "The Quick (brown) fox, 1984. ``É''"
     assert pieces_of(again, text) == pieces_of(model, text)
@@ -233,18 +233,20 @@ def test_files_that_contradict_each_other_are_refused(model, bare, tmp_path):
     path = tmp_path / "spiece.model"
     path.write_bytes(model)
     write_tokenizer(tmp_path)
-    assert "has other pieces than " in refusal(read_external, tmp_path)
+    assert "has other pieces than " in refusal(read_external_vocabulary, tmp_path)
     path.write_bytes(bare)
     settings = {"tokenizer_class": "AlbertTokenizer", "do_lower_case": True}
     write_tokenizer(tmp_path, kinds=["NFKD", "StripAccents"], **settings)
-    assert "disagree on capital letters or accents; " in refusal(read_external, tmp_path)
+    assert "disagree on capital letters or accents; " in refusal(read_external_vocabulary, tmp_path)
 
 
 def test_tokens_that_are_found_before_the_pieces_are_refused(bare, tmp_path):
     (tmp_path / "spiece.model").write_bytes(bare)
     (tmp_path / "added_tokens.json").write_text('{"<e1>": 20}')
-    assert "its tokenizer finds <e1> in a text before" in refusal(read_external, tmp_path)
-    said = refusal(read_external, tmp_path, given=tmp_path / "none", error=SettingError)
+    assert "its tokenizer finds <e1> in a text before" in refusal(
+        read_external_vocabulary, tmp_path
+    )
+    said = refusal(read_external_vocabulary, tmp_path, given=tmp_path / "none", error=SettingError)
     assert "none does not exist" in said
 
 
@@ -293,4 +295,4 @@ HOSTILE = [
 def test_what_is_no_vocabulary_is_refused(tmp_path, name, content, message):
     (tmp_path / name).write_text(content)
     with pytest.raises(AlbertError, match=message):
-        read_external(tmp_path)
+        read_external_vocabulary(tmp_path)

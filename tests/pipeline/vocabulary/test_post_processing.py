@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pipeline.vocabulary.importing import read_external
+from pipeline.vocabulary.importing import read_external_vocabulary
 from pipeline.vocabulary.wordpiece import read_wordpiece
 from tests.pipeline.vocabulary.test_importing import PIECES as UNIGRAM
 from tests.pipeline.vocabulary.test_wordpiece_rules import PIECES, tokenizer_json
@@ -43,7 +43,7 @@ def write(folder, config, **tokenizer):
 def sentencepiece(folder, config, **values):
     model = {"type": "Unigram", "vocab": UNIGRAM, **values.pop("model", {})}
     write(folder, config, model=model, **values)
-    return read_external(folder)
+    return read_external_vocabulary(folder)
 
 
 def wordpiece(folder, config, **values):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pipeline.noise.look import bounds_for
 from pipeline.reading.inputs import find_inputs
 from pipeline.reading.read import plan_chunks
-from pipeline.vocabulary.sampling import Sample, sample_chunk, sentence_keys
+from pipeline.vocabulary.sampling import SentenceSample, sample_chunk, sentence_keys
 
 keyed_sentences = st.lists(
     st.tuples(st.integers(0, 2**64 - 1) | st.integers(0, 9), st.text(max_size=3)),
@@ -31,7 +31,7 @@ sample_all = partial(sample_chunk, looked_at=bounds_for(0))
 
 def sample_files(files, *, size, chunk_bytes=1 << 24, seed=1):
     """The sample of all files, read in splits of this size."""
-    train, held_out = Sample(size), Sample(size)
+    train, held_out = SentenceSample(size), SentenceSample(size)
     for split in plan_chunks(files, chunk_bytes=chunk_bytes):
         result = sample_all(split, size=size, bound=train.bound, seed=seed)
         train.add(result.train)
@@ -41,7 +41,7 @@ def sample_files(files, *, size, chunk_bytes=1 << 24, seed=1):
 
 @given(st.lists(keyed_sentences, max_size=6), st.integers(1, 10))
 def test_a_sample_is_the_sentences_with_the_smallest_keys_below_its_bound(batches, size):
-    sample = Sample(size)
+    sample = SentenceSample(size)
     for batch in batches:
         sample.add(batch)
     smallest = {}
@@ -53,7 +53,7 @@ def test_a_sample_is_the_sentences_with_the_smallest_keys_below_its_bound(batche
 
 
 def test_a_sample_never_holds_more_than_twice_its_size():
-    sample = Sample(10)
+    sample = SentenceSample(10)
     for key in range(1000):
         sample.add([(key, "")])
         assert len(sample._sentences) < 20
@@ -61,7 +61,7 @@ def test_a_sample_never_holds_more_than_twice_its_size():
 
 def test_of_two_texts_with_one_key_the_order_does_not_decide():
     one, other = (7, "Come in."), (7, "Come in. Sit down.")
-    forth, back = Sample(3), Sample(3)
+    forth, back = SentenceSample(3), SentenceSample(3)
     forth.add([one, other])
     back.add([other, one])
     assert forth.items() == back.items() == [one]

@@ -6,7 +6,12 @@ import sentencepiece
 
 from pipeline.core.protobuf import number_field
 from pipeline.vocabulary import tokenizer as vocabulary
-from pipeline.vocabulary.tokenizer import load_tokenizer, model_of_pieces, read_model, starts_word
+from pipeline.vocabulary.tokenizer import (
+    load_tokenizer,
+    model_of_pieces,
+    read_spm_model,
+    starts_word,
+)
 from schemas.errors import AlbertError
 from schemas.example import SPACE, SPECIAL_TOKENS
 from tests.refusals import refusal
@@ -99,13 +104,13 @@ def test_a_model_is_loaded_once_and_its_hash_and_size_are_known(model):
 
 def test_a_vocabulary_is_a_folder_or_a_file(tmp_path, model):
     (tmp_path / "spiece.model").write_bytes(model)
-    assert read_model(tmp_path) == model
-    assert read_model(tmp_path / "spiece.model") == model
+    assert read_spm_model(tmp_path) == model
+    assert read_spm_model(tmp_path / "spiece.model") == model
 
 
 def test_the_wordpiece_vocabulary_of_an_import_is_named(tmp_path):
     (tmp_path / "vocab.txt").write_text("[PAD]\n")
-    assert refusal(read_model, tmp_path) == (
+    assert refusal(read_spm_model, tmp_path) == (
         f"{tmp_path}/vocab.txt is not a SentencePiece model, or not a whole one (a WordPiece "
         "vocabulary or a text file cannot be used); copy it again, or make one with albert vocab."
     )
@@ -129,7 +134,7 @@ def test_a_damaged_model_that_sentencepiece_loads_is_refused(tmp_path, model, da
     path = tmp_path / "spiece.model"
     path.write_bytes(damage(model))
     sentencepiece.SentencePieceProcessor().LoadFromSerializedProto(damage(model))
-    said = refusal(read_model, path)
+    said = refusal(read_spm_model, path)
     assert said.startswith(f"{path} is damaged ({reason}")
     assert said.endswith("); copy it again.")
 
@@ -137,7 +142,7 @@ def test_a_damaged_model_that_sentencepiece_loads_is_refused(tmp_path, model, da
 def test_of_a_file_without_end_no_more_is_read_than_a_model_can_have(monkeypatch):
     monkeypatch.setattr(vocabulary, "MAX_MODEL_BYTES", 1 << 20)
     with pytest.raises(AlbertError, match=r"^/dev/zero is a pipe or a device; give a file"):
-        read_model("/dev/zero")
+        read_spm_model("/dev/zero")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pipeline.reading.inputs import find_inputs
 from pipeline.reading.read import plan_chunks
 from pipeline.vocabulary import sampling
 from pipeline.vocabulary.tokenizer import load_tokenizer
-from pipeline.vocabulary.training import in_words, train_vocabulary, trained_share
+from pipeline.vocabulary.training import failure_in_words, train_vocabulary, trained_share
 from schemas.config import VocabConfig
 from schemas.errors import AlbertError
 from tests.refusals import refusal
@@ -143,7 +143,7 @@ def test_no_size_is_suggested_that_the_characters_do_not_fit():
 
 
 def test_any_other_error_of_sentencepiece_is_shown():
-    assert in_words("no idea", asked="", smaller=0) == "SentencePiece failed: no idea"
+    assert failure_in_words("no idea", asked="", smaller=0) == "SentencePiece failed: no idea"
 
 
 @pytest.mark.parametrize(
