@@ -1,4 +1,4 @@
-"""Beam: the chain of a job on this machine, and on a cluster.
+"""Beam: the chain of a job on this machine and on a cluster, and how each is run.
 
 One linear chain without side inputs, tagged outputs or Beam's own file readers behaves
 the same on every runner. On one machine Beam's in-process runner carries it and opens
@@ -6,21 +6,33 @@ no port; what has work for many cores is handed to worker processes, all element
 step at once. On a cluster the same functions compute where the engine calls them.
 """
 
+import contextlib
 import dataclasses
+import logging
+import shutil
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, as_completed
 from typing import Any, SupportsIndex
 from weakref import WeakValueDictionary
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
+import grpc
+from apache_beam.options.pipeline_options import (
+    GoogleCloudOptions,
+    PipelineOptions,
+    PortableOptions,
+)
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.runners.runner import PipelineResult, PipelineRunner
 from apache_beam.transforms.window import GlobalWindows
 
 from pipeline.dataset.shard import tool_versions
 from pipeline.job import repeats
+from pipeline.job.cluster_worker import worker_pool
 from pipeline.job.plan import Job
-from pipeline.job.runners import explained_errors, marked_output, pipeline_of
+from pipeline.job.resume import ENDED, mark_at, marked_output, nothing_left_of_nothing, write_mark
+from pipeline.job.runners import Runner, engine_of, environment_of, explained_errors
 from schemas.errors import AlbertError
 
 # What a step does with an element, and what has a worker process do that.
@@ -170,3 +182,95 @@ def AddGone(
     known = (met, found | each(repeats.chunks_read)) | "AndChunks" >> beam.Flatten()
     known = known | "AllCopies" >> beam.GroupByKey() | each(repeats.keep_gone)
     return (found | each(by_item), known) | "AndGone" >> beam.Flatten()
+
+
+def submit(
+    transform: beam.PTransform, job: Job, runner: Runner, engine: PipelineRunner
+) -> PipelineResult:
+    """Hand a job to a cluster."""
+    cloud = runner.options.view_as(GoogleCloudOptions)
+    # Dataflow refuses a second job with the name of a running one, so that a job that
+    # nobody waits for any more is not started twice.
+    cloud.job_name = cloud.job_name or f"albert-make-data-{job.fingerprint[:12]}"
+    with explained_errors(job, runner):
+        return pipeline_of(transform, engine, runner.options).run()
+
+
+def pipeline_of(
+    transform: beam.PTransform, engine: PipelineRunner, options: PipelineOptions
+) -> beam.Pipeline:
+    """A pipeline that leaves nothing on this machine if it is killed."""
+    pipeline = beam.Pipeline(runner=engine, options=options)
+    # Only transforms in other languages use it.
+    shutil.rmtree(pipeline.local_tempdir, ignore_errors=True)
+    _ = pipeline | "MakeData" >> transform
+    return pipeline
+
+
+def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> None:
+    """Run a job on a cluster and wait for its end, or end it at Ctrl-C."""
+    before = threading.excepthook
+
+    def hook(failure: threading.ExceptHookArgs) -> None:
+        if not issubclass(failure.exc_type, grpc.RpcError):
+            before(failure)
+
+    if not logging.getLogger().isEnabledFor(logging.WARNING):
+        # No traceback of Beam's threads that listen to a job server which ends: whoever
+        # waits for the job is told the same, perhaps before them.
+        threading.excepthook = hook
+    with own_workers(runner), engine_of(runner) as engine:
+        try:
+            with nothing_left_of_nothing(job):
+                result = submit(transform, job, runner, engine)
+                with explained_errors(job, runner):
+                    result.wait_until_finish()
+        # Beam ends at options that it cannot read.
+        except (Exception, SystemExit):
+            end_job(job.output, job.mark, runner)
+            raise
+        except BaseException as error:
+            # An interrupt, or a signal to end.
+            raise type(error)(end_job(job.output, job.mark, runner)) from None
+
+
+@contextlib.contextmanager
+def own_workers(runner: Runner) -> Iterator[None]:
+    """Workers of this command, where LOOPBACK asks for them.
+
+    Beam's own are threads of this process, which share one core, and any machine of the
+    network can start them.
+    """
+    if environment_of(runner) != "LOOPBACK":
+        yield
+        return
+    debug = logging.getLogger().isEnabledFor(logging.WARNING)
+    with worker_pool("localhost:0", debug=debug) as address:
+        portable = runner.options.view_as(PortableOptions)
+        portable.environment_type = "EXTERNAL"
+        portable.environment_config = address
+        yield
+
+
+def end_job(output: str, mark: str, runner: Runner) -> str:
+    """Tell workers to do no more; gives what to say of that to whoever interrupted.
+
+    Those of a command that was run meanwhile, which has another mark, go on.
+    """
+    unable = ""
+    if not runner.goes_on_alone:
+        try:
+            if mark_at(output) == mark:
+                write_mark(output, ENDED)
+        except (AlbertError, OSError) as error:
+            unable = f" Its workers cannot be told to stop: {str(error).rstrip('.')}."
+        else:
+            return (
+                "The job was told to end; it does so as soon as its workers have "
+                "finished what they are at. Run the same command again: what is "
+                "finished is kept."
+            )
+    return (
+        f"A job that {runner.name} runs elsewhere goes on; to end it, stop it there."
+        f"{unable} Run the same command again when it has ended."
+    )

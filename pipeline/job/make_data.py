@@ -125,18 +125,20 @@ def make_data(
                 )
             )
             submit = functools.partial(processes.submit, work)
-        from pipeline.job import beam, runners
+        from pipeline.job import beam
 
         if runner:
-            job = dataclasses.replace(job, shuffle="engine", mark=runners.mark_of(job, runner))
-        resume.forget_useless(job, is_own=runners.is_own(job))
+            job = dataclasses.replace(
+                job, shuffle="engine", mark=resume.mark_of(job, goes_on_alone=runner.goes_on_alone)
+            )
+        resume.forget_useless(job)
         files.write_whole(files.join(job.output, SPM_MODEL), job.model)
         with shown(job):
             if runner:
-                runners.write_mark(job.output, job.mark)
-                runners.run_there(cluster_chain(job), job, runner)
+                resume.write_mark(job.output, job.mark)
+                beam.run_there(cluster_chain(job), job, runner)
             else:
-                with runners.nothing_left_of_nothing(job):
+                with resume.nothing_left_of_nothing(job):
                     if job.shuffle == "engine":
                         beam.run_chain(cluster_chain(job), job)
                     else:
@@ -146,7 +148,7 @@ def make_data(
                         write_manifest(results, job)
     manifest = resume.manifest_of(job.output)
     # The files of a command that was run meanwhile are not for this one to remove.
-    if runners.is_own(job):
+    if resume.is_own(job):
         resume.forget_work(job.output, is_here=not job.mark)
         # What killed workers were writing.
         for path in files.find_below(job.output, f"**/*{TEMPORARY}*"):
@@ -171,11 +173,12 @@ def work(compute: Callable[[Any, Job], Iterable[Any]], element: Any) -> list[Any
 
 def dry_run(job: Job, runner: "Runner") -> "PipelineResult":
     """Have Beam check a job for a cluster, which does not get it."""
-    from pipeline.job import runners
+    from pipeline.job import beam
+    from pipeline.job.runners import engine_of
 
     job = dataclasses.replace(job, shuffle="engine")
-    with runners.engine_of(runner) as engine:
-        return runners.submit(cluster_chain(job), job, runner, engine)
+    with engine_of(runner) as engine:
+        return beam.submit(cluster_chain(job), job, runner, engine)
 
 
 def cluster_chain(job: Job) -> Any:

@@ -51,7 +51,7 @@ class Job:
         removed: The folder in which what is removed is written; empty for none.
         shuffle: Whether documents wait in files or in the engine; the bytes are the
             same, but only files keep memory constant here and survive an interruption.
-        mark: What a job on a cluster has written to its output; see `runners`.
+        mark: What a job on a cluster has written to its output; see `resume`.
     """
 
     dataset: DatasetPlan

@@ -4,25 +4,39 @@ Wherever a worker runs, it leaves a mark for every chunk that it has read and a 
 for every shard that it has made. Both say which files are whole, and how large they
 are; where one is missing or has another size, they do not count. A job that goes on and
 the progress bar read them.
+
+A job on a cluster leaves a mark of its own, by which its workers know an output as
+theirs, and their job as still wanted. A job server that is asked to cancel a job only
+stops waiting for it: Flink and Spark go on to the end (Beam 2.77). So whoever submitted
+a job ends it by its mark in the output, which workers see wherever they are; those that
+find another mark do no more.
 """
 
 import contextlib
-from collections.abc import Mapping
+import functools
+import secrets
+import socket
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pipeline.dataset.manifest import NothingToTrainOn
 from pipeline.job.plan import Job, chunks_folder
 from pipeline.reading.read import Chunk
 from pipeline.storage.files import (
     each_of,
+    exists,
     file_name,
     file_size,
     find_below,
     is_remote,
     join,
+    read_whole,
     read_whole_json,
     remove,
     sizes_below,
+    write_whole,
 )
 from pipeline.storage.output_folder import Footprint
 from schemas.errors import AlbertError
@@ -85,14 +99,11 @@ def manifest_of(output: str | Path) -> DatasetManifest:
     return parse_manifest(read_whole_json(path), path)
 
 
-def forget_useless(job: Job, *, is_own: bool) -> None:
+def forget_useless(job: Job) -> None:
     """Remove what others left that is of no use to a job, and would count as done.
 
     That is the manifest; sidecars of shards that lack a file or are others'; marks of
     chunks that are not whole or of another job, and what killed workers were writing.
-
-    Args:
-        is_own: Whether the output has the mark of the job.
     """
     remove(join(job.output, MANIFEST))
     sizes = sizes_below(job.output)
@@ -110,7 +121,7 @@ def forget_useless(job: Job, *, is_own: bool) -> None:
         if not is_kept:
             remove(sidecar)
     # Of a job that Dataflow still runs, and refuses again, nothing is taken away.
-    if job.mark and is_own:
+    if job.mark and is_own(job):
         return
     if job.removed:
         for pattern in (REMOVED_FILES, f"{REMOVED_FILES}{TEMPORARY}*"):
@@ -145,6 +156,103 @@ def forget_work(output: str | Path, *, is_here: bool) -> None:
         # A network file system keeps a folder as long as its lock file is open.
         with contextlib.suppress(AlbertError):
             remove(str(chunks_folder(output)))
+
+
+def mark_of(job: Job, *, goes_on_alone: bool) -> str:
+    """The mark of a command, by which its workers are told from those of others.
+
+    Where a job goes on without its command, as on Dataflow, a command that is run again, and
+    refused, has the mark of the first and so ends nothing.
+    """
+    if goes_on_alone:
+        with contextlib.suppress(AlbertError, OSError):
+            if (found := mark_at(job.output)).startswith(job.fingerprint):
+                return found
+    return f"{job.fingerprint} {secrets.token_hex(8)}"
+
+
+def mark_at(output: str) -> str:
+    """The mark in an output."""
+    return read_whole(join(output, SUBMITTED)).decode()
+
+
+def write_mark(output: str, mark: str) -> None:
+    """Tell workers that an output is theirs."""
+    write_whole(join(output, SUBMITTED), mark)
+
+
+def is_own(job: Job) -> bool:
+    """Whether no command was run meanwhile that took the output of a job."""
+    if not job.mark:
+        return True
+    with contextlib.suppress(AlbertError, OSError):
+        return mark_at(job.output) == job.mark
+    return False
+
+
+@contextlib.contextmanager
+def nothing_left_of_nothing(job: Job) -> Iterator[None]:
+    """Remove the files of a data set without a document to train on."""
+    try:
+        yield
+    except NothingToTrainOn:
+        if is_own(job):
+            forget_work(job.output, is_here=not job.mark)
+            for name in (TRAIN, EVAL, SIDECARS):
+                remove(join(job.output, name))
+        raise
+
+
+# How often a worker looks: on storage each look is a request.
+LOOK_SECONDS = 5.0
+
+# In place of the mark of a job that is to end.
+ENDED = "ended"
+
+
+class MarkedOutput:
+    """The output of a job, as its workers see it; a local job has no mark."""
+
+    def __init__(self, output: str, mark: str) -> None:
+        self._output, self._mark = output, mark
+        self._is_seen, self._next_look = False, 0.0
+
+    def check(self) -> None:
+        """Refuse to work at another output than that of the command, or no longer.
+
+        A path of this machine may be there on another too; its files would be lost.
+        """
+        if not self._mark or time.monotonic() < self._next_look:
+            return
+        path, reason = join(self._output, SUBMITTED), "another folder"
+        try:
+            found = mark_at(self._output)
+        except (AlbertError, OSError) as error:
+            found, reason = "", str(error).rstrip(".")
+            if self._is_seen:
+                # Storage out of reach for a while ends nothing; a mark that was removed
+                # ends a job, since somebody makes the output anew.
+                found = self._mark
+                with contextlib.suppress(AlbertError, OSError):
+                    if (is_remote(self._output) or exists(self._output)) and not exists(path):
+                        found = ENDED
+        if found == ENDED or (self._is_seen and found != self._mark):
+            raise AlbertError(
+                f"The job that makes {self._output} was told to end, or its command "
+                "was run a second time."
+            )
+        if found != self._mark:
+            raise AlbertError(
+                f"A worker on {socket.gethostname()} does not see the {self._output} "
+                f"of this command ({reason}, or the command was run a second time); "
+                "give an output that every machine sees, such as s3://bucket/folder/, "
+                "and its keys to the workers."
+            )
+        self._is_seen, self._next_look = True, time.monotonic() + LOOK_SECONDS
+
+
+# All steps in a process see an output together.
+marked_output = functools.cache(MarkedOutput)
 
 
 class Done(NamedTuple):

@@ -1,39 +1,25 @@
-"""Clusters that run a job: Beam's options for them, a submission, what a failure means.
+"""Clusters that run a job: Beam's options for them, and what a failure means.
 
 Engines ignore an option that they do not know, and write a path of this machine on each
 of theirs. Both are refused here before anything is read.
 
 In this process an error has its type. An engine hands over text: Python's traceback
 within Java's, of which the first cause is what matters.
-
-By the mark workers know an output as theirs, and their job as still wanted. A job
-server that is asked to cancel a job only stops waiting for it: Flink and Spark go on to
-the end (Beam 2.77). So whoever submitted a job ends it by its mark in the output, which
-workers see wherever they are; those that find another mark do no more.
 """
 
 import contextlib
-import functools
 import importlib
 import io
 import json
-import logging
 import re
-import secrets
-import shutil
-import socket
-import threading
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-import apache_beam as beam
 import grpc
 from apache_beam.options.pipeline_options import (
     DebugOptions,
     FlinkRunnerOptions,
-    GoogleCloudOptions,
     PipelineOptions,
     PortableOptions,
     SetupOptions,
@@ -44,16 +30,14 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.portability.api import beam_job_api_pb2
 from apache_beam.runners.portability.portable_runner import JobServiceHandle, PortableRunner
-from apache_beam.runners.runner import PipelineResult, PipelineRunner, create_runner
+from apache_beam.runners.runner import PipelineRunner, create_runner
 
 from pipeline.dataset.manifest import NothingToTrainOn
-from pipeline.job import resume
-from pipeline.job.cluster_worker import THIS_MACHINE, worker_pool
+from pipeline.job.cluster_worker import THIS_MACHINE
 from pipeline.job.plan import Job
-from pipeline.storage.files import exists, is_remote, join, read_whole, remove, write_whole
+from pipeline.storage.files import is_remote
 from schemas.config import SHARD_BYTES
 from schemas.errors import AlbertError, SettingError
-from schemas.layout import EVAL, SIDECARS, SUBMITTED, TRAIN
 from schemas.readable import counted, prefixed
 
 DATAFLOW = "DataflowRunner"
@@ -87,6 +71,11 @@ class Runner(NamedTuple):
     def is_dry(self) -> bool:
         """Whether the job is only made and shown, never submitted."""
         return bool(self.options.view_as(TestOptions).dry_run)
+
+    @property
+    def goes_on_alone(self) -> bool:
+        """Whether a job goes on when its command ends."""
+        return self.name == DATAFLOW
 
 
 def choose_runner(name: str, flags: Sequence[str]) -> Runner:
@@ -454,191 +443,3 @@ def _of_a_server(causes: list[BaseException], runner: Runner) -> str | None:
                 "finished is kept: run the same command again."
             )
     return None
-
-
-# How often a worker looks: on storage each look is a request.
-LOOK_SECONDS = 5.0
-
-# In place of the mark of a job that is to end.
-_ENDED = "ended"
-
-
-def submit(
-    transform: beam.PTransform, job: Job, runner: Runner, engine: PipelineRunner
-) -> PipelineResult:
-    """Hand a job to a cluster."""
-    cloud = runner.options.view_as(GoogleCloudOptions)
-    # Dataflow refuses a second job with the name of a running one, so that a job that
-    # nobody waits for any more is not started twice.
-    cloud.job_name = cloud.job_name or f"albert-make-data-{job.fingerprint[:12]}"
-    with explained_errors(job, runner):
-        return pipeline_of(transform, engine, runner.options).run()
-
-
-def pipeline_of(
-    transform: beam.PTransform, engine: PipelineRunner, options: PipelineOptions
-) -> beam.Pipeline:
-    """A pipeline that leaves nothing on this machine if it is killed."""
-    pipeline = beam.Pipeline(runner=engine, options=options)
-    # Only transforms in other languages use it.
-    shutil.rmtree(pipeline.local_tempdir, ignore_errors=True)
-    _ = pipeline | "MakeData" >> transform
-    return pipeline
-
-
-def run_there(transform: beam.PTransform, job: Job, runner: Runner) -> None:
-    """Run a job on a cluster and wait for its end, or end it at Ctrl-C."""
-    before = threading.excepthook
-
-    def hook(failure: threading.ExceptHookArgs) -> None:
-        if not issubclass(failure.exc_type, grpc.RpcError):
-            before(failure)
-
-    if not logging.getLogger().isEnabledFor(logging.WARNING):
-        # No traceback of Beam's threads that listen to a job server which ends: whoever
-        # waits for the job is told the same, perhaps before them.
-        threading.excepthook = hook
-    with own_workers(runner), engine_of(runner) as engine:
-        try:
-            with nothing_left_of_nothing(job):
-                result = submit(transform, job, runner, engine)
-                with explained_errors(job, runner):
-                    result.wait_until_finish()
-        # Beam ends at options that it cannot read.
-        except (Exception, SystemExit):
-            end_job(job.output, job.mark, runner)
-            raise
-        except BaseException as error:
-            # An interrupt, or a signal to end.
-            raise type(error)(end_job(job.output, job.mark, runner)) from None
-
-
-@contextlib.contextmanager
-def own_workers(runner: Runner) -> Iterator[None]:
-    """Workers of this command, where LOOPBACK asks for them.
-
-    Beam's own are threads of this process, which share one core, and any machine of the
-    network can start them.
-    """
-    if environment_of(runner) != "LOOPBACK":
-        yield
-        return
-    debug = logging.getLogger().isEnabledFor(logging.WARNING)
-    with worker_pool("localhost:0", debug=debug) as address:
-        portable = runner.options.view_as(PortableOptions)
-        portable.environment_type = "EXTERNAL"
-        portable.environment_config = address
-        yield
-
-
-def mark_of(job: Job, runner: Runner) -> str:
-    """The mark of a command, by which its workers are told from those of others.
-
-    A job of Dataflow goes on without its command: a command that is run again, and
-    refused, has the mark of the first and so ends nothing.
-    """
-    if runner.name == DATAFLOW:
-        with contextlib.suppress(AlbertError, OSError):
-            if (found := _mark_at(job.output)).startswith(job.fingerprint):
-                return found
-    return f"{job.fingerprint} {secrets.token_hex(8)}"
-
-
-def _mark_at(output: str) -> str:
-    return read_whole(join(output, SUBMITTED)).decode()
-
-
-def write_mark(output: str, mark: str) -> None:
-    """Tell workers that an output is theirs."""
-    write_whole(join(output, SUBMITTED), mark)
-
-
-def is_own(job: Job) -> bool:
-    """Whether no command was run meanwhile that took the output of a job."""
-    if not job.mark:
-        return True
-    with contextlib.suppress(AlbertError, OSError):
-        return _mark_at(job.output) == job.mark
-    return False
-
-
-@contextlib.contextmanager
-def nothing_left_of_nothing(job: Job) -> Iterator[None]:
-    """Remove the files of a data set without a document to train on."""
-    try:
-        yield
-    except NothingToTrainOn:
-        if is_own(job):
-            resume.forget_work(job.output, is_here=not job.mark)
-            for name in (TRAIN, EVAL, SIDECARS):
-                remove(join(job.output, name))
-        raise
-
-
-def end_job(output: str, mark: str, runner: Runner) -> str:
-    """Tell workers to do no more; gives what to say of that to whoever interrupted.
-
-    Those of a command that was run meanwhile, which has another mark, go on.
-    """
-    unable = ""
-    if runner.name != DATAFLOW:
-        try:
-            if _mark_at(output) == mark:
-                write_mark(output, _ENDED)
-        except (AlbertError, OSError) as error:
-            unable = f" Its workers cannot be told to stop: {str(error).rstrip('.')}."
-        else:
-            return (
-                "The job was told to end; it does so as soon as its workers have "
-                "finished what they are at. Run the same command again: what is "
-                "finished is kept."
-            )
-    return (
-        f"A job that {runner.name} runs elsewhere goes on; to end it, stop it there."
-        f"{unable} Run the same command again when it has ended."
-    )
-
-
-class MarkedOutput:
-    """The output of a job, as its workers see it; a local job has no mark."""
-
-    def __init__(self, output: str, mark: str) -> None:
-        self._output, self._mark = output, mark
-        self._is_seen, self._next_look = False, 0.0
-
-    def check(self) -> None:
-        """Refuse to work at another output than that of the command, or no longer.
-
-        A path of this machine may be there on another too; its files would be lost.
-        """
-        if not self._mark or time.monotonic() < self._next_look:
-            return
-        path, reason = join(self._output, SUBMITTED), "another folder"
-        try:
-            found = _mark_at(self._output)
-        except (AlbertError, OSError) as error:
-            found, reason = "", str(error).rstrip(".")
-            if self._is_seen:
-                # Storage out of reach for a while ends nothing; a mark that was removed
-                # ends a job, since somebody makes the output anew.
-                found = self._mark
-                with contextlib.suppress(AlbertError, OSError):
-                    if (is_remote(self._output) or exists(self._output)) and not exists(path):
-                        found = _ENDED
-        if found == _ENDED or (self._is_seen and found != self._mark):
-            raise AlbertError(
-                f"The job that makes {self._output} was told to end, or its command "
-                "was run a second time."
-            )
-        if found != self._mark:
-            raise AlbertError(
-                f"A worker on {socket.gethostname()} does not see the {self._output} "
-                f"of this command ({reason}, or the command was run a second time); "
-                "give an output that every machine sees, such as s3://bucket/folder/, "
-                "and its keys to the workers."
-            )
-        self._is_seen, self._next_look = True, time.monotonic() + LOOK_SECONDS
-
-
-# All steps in a process see an output together.
-marked_output = functools.cache(MarkedOutput)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from pipeline.job import runners
+from pipeline.job import beam, runners
 from schemas.errors import SettingError
 from tests.refusals import refusal
 
@@ -155,7 +155,7 @@ def test_a_job_of_dataflow_starts_no_workers_here():
     """Beam took the address of those it found in the options for an image."""
     runner = runners.Runner("DataflowRunner", PipelineOptions())
     before = runner.options.get_all_options()
-    with runners.own_workers(runner):
+    with beam.own_workers(runner):
         assert runner.options.get_all_options() == before
     assert runners.environment_of(runner) == "DOCKER"
 

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from pipeline.dataset.manifest import NothingToTrainOn
-from pipeline.job import make_data, runners
+from pipeline.job import beam, make_data, resume
+from pipeline.job.beam import end_job
 from pipeline.job.plan import plan_job
-from pipeline.job.runners import DATAFLOW, MarkedOutput, choose_runner, end_job, write_mark
+from pipeline.job.resume import MarkedOutput, write_mark
+from pipeline.job.runners import DATAFLOW, choose_runner
 from pipeline.reading.inputs import find_inputs
 from pipeline.storage import files
 from schemas.config import DataConfig
@@ -19,7 +21,7 @@ from tests.refusals import refusal
 
 @pytest.fixture
 def output(tmp_path, monkeypatch):
-    monkeypatch.setattr(runners, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(resume, "LOOK_SECONDS", 0)
     (tmp_path / "data/.work").mkdir(parents=True)
     write_mark(f"{tmp_path}/data", "mine")
     return f"{tmp_path}/data"
@@ -90,7 +92,7 @@ def test_a_job_in_dataflow_keeps_what_it_needs(small, tmp_path, monkeypatch, run
         found.extend(path.name for path in (tmp_path / "d/.work").iterdir())
         raise AlbertError("Refused.")
 
-    monkeypatch.setattr(runners, "run_there", refuse)
+    monkeypatch.setattr(beam, "run_there", refuse)
     write_mark(str(job.output), job.fingerprint)
     (tmp_path / "d" / REPEATED_LINES).write_bytes(b"")
     with pytest.raises(AlbertError, match=r"Refused\."):
@@ -102,13 +104,13 @@ def test_a_job_in_dataflow_keeps_what_it_needs(small, tmp_path, monkeypatch, run
 @pytest.mark.parametrize(("runner", "is_same"), [(DATAFLOW, True), ("FlinkRunner", False)])
 def test_only_what_dataflow_still_runs_keeps_its_mark(small, tmp_path, runner, is_same):
     job = planned(small, tmp_path / "d")
-    cluster = FLINK._replace(name=runner)
-    first = runners.mark_of(job, cluster)
+    goes_on = FLINK._replace(name=runner).goes_on_alone
+    first = resume.mark_of(job, goes_on_alone=goes_on)
     write_mark(str(job.output), first)
-    assert (runners.mark_of(job, cluster) == first) == is_same
+    assert (resume.mark_of(job, goes_on_alone=goes_on) == first) == is_same
     # As with --overwrite: the workers that there are belong to nobody.
     files.remove(files.join(job.output, SUBMITTED))
-    assert runners.mark_of(job, cluster) != first
+    assert resume.mark_of(job, goes_on_alone=goes_on) != first
 
 
 @pytest.mark.parametrize(("mark", "is_left"), [("mine", False), ("another", True)])
@@ -116,7 +118,7 @@ def test_of_nothing_to_train_on_only_the_own_files_go(small, tmp_path, mark, is_
     job = dataclasses.replace(planned(small, tmp_path / "d"), mark="mine")
     write_mark(job.output, mark)
     files.write_whole(f"{job.output}/shards/train-00000.json", "{}")
-    with pytest.raises(NothingToTrainOn), runners.nothing_left_of_nothing(job):
+    with pytest.raises(NothingToTrainOn), resume.nothing_left_of_nothing(job):
         raise NothingToTrainOn("None.")
     assert (tmp_path / "d/shards").exists() == is_left
     assert (tmp_path / "d/.work").exists() == is_left
