@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from pipeline.reading import plain_text
+from pipeline.reading import books, plain_text
 from pipeline.reading.content import DumpIndex, likely_kind, recognise, refuse_binary, unpacked_name
 from pipeline.reading.formats import FORMATS, InputFile, Kind, begins_as, formats_of, loaded
 from pipeline.reading.head import HEAD_BYTES, Head, UnusableFile, read_head
@@ -272,7 +272,7 @@ def recognise_file(
         if is_plain and size > plain_text.MAX_DOCUMENT_BYTES:
             # Where a book ends is known only by reading it, too much from far away.
             if file.format == "book" and not files.is_remote(path):
-                starts = plain_text.find_books(read_blocks(path))
+                starts = books.find_books(read_blocks(path))
             elif file.format == "prose":
                 starts = plain_text.find_documents(stream, size=size)
         return file._replace(

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 from pipeline.core.documents import NO_TEXT, Document, Documents, Dropped, ReadingCounts
 from pipeline.core.writing_systems import ends_sentence, is_unspaced_text
+from pipeline.reading.books import book_document, find_footer
 from pipeline.reading.column_files import ColumnTable, DamagedTable
 from pipeline.reading.content import unpacked_name
 from pipeline.reading.formats import FORMATS, FilePart, InputFile, Kind
 from pipeline.reading.head import HEAD_BYTES, Head, UnusableFile
 from pipeline.reading.marked_text import read_bookcorpus, starts_document
-from pipeline.reading.plain_text import book_document, find_footer, prose_document
+from pipeline.reading.plain_text import prose_document
 from pipeline.reading.refusals import SHOWN_LINES, refuse_odd_marks
 from pipeline.reading.sentences import DEFAULT_LANGUAGE, LANGUAGE_FIELDS, language_of_record
 from pipeline.reading.tables import csv_rows, find_quoting, json_rows, parse_record, read_header

@@ -3,7 +3,7 @@ import time
 import pytest
 
 from pipeline.core.documents import NO_TEXT
-from pipeline.reading.plain_text import find_books, find_footer, read_book, remove_marks
+from pipeline.reading.books import find_books, find_footer, read_book, remove_marks
 
 FOOTERS = [
     "*** END OF THE PROJECT GUTENBERG EBOOK EMMA ***",
