@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 
 from pipeline.core.documents import Documents, ReadingCounts
-from pipeline.reading.formats import FilePart, InputFile
-from pipeline.reading.head import Head, UnusableFile
+from pipeline.reading.formats import FilePart, Head, InputFile, UnusableFile
 from pipeline.reading.sentences import language_of_address
 from pipeline.storage.lines import read_blocks, read_raw_lines
 from pipeline.wikipedia.extracted import find_address, read_articles

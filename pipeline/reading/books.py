@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from pipeline.core.documents import NO_TEXT, Document, Documents, Dropped, ReadingCounts
-from pipeline.reading.formats import FilePart
-from pipeline.reading.head import Head
+from pipeline.reading.formats import FilePart, Head
 from pipeline.reading.plain_text import (
     divide_at_markers,
     divide_bytes,

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 
 from pipeline.core.documents import NO_TEXT, Document, Documents, Dropped, ReadingCounts
 from pipeline.core.writing_systems import ends_sentence
-from pipeline.reading.head import Head
+from pipeline.reading.formats import Head
 from pipeline.reading.plain_text import (
     as_prose,
     documents_of,

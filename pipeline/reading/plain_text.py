@@ -19,7 +19,7 @@ from pipeline.core.writing_systems import (
     unwrapped,
     with_whole_words,
 )
-from pipeline.reading.head import Head
+from pipeline.reading.formats import Head
 from pipeline.reading.pages import without_furniture
 from pipeline.storage.lines import LINE_PREFIX_BYTES, cut_position, decode
 

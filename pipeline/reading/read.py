@@ -1,6 +1,6 @@
 """Files to chunks, and a chunk to documents: blocks, lines or rows, and sentences.
 
-Recognising a file (`pipeline.reading.content`) says its format; here a part of it is
+Recognising a file (`pipeline.reading.inputs`) says its format; here a part of it is
 read. Storage opens, decompresses and cuts it at the documents of its format; the lines
 are decoded, and what is no text of the document is left out.
 """

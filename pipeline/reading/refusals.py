@@ -16,8 +16,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from pipeline.core.writing_systems import UNSPACED
-from pipeline.reading.formats import Kind
-from pipeline.reading.head import UnusableFile
+from pipeline.reading.formats import Kind, UnusableFile
 from pipeline.reading.sentences import rules_of
 from pipeline.storage.lines import decode, mostly_utf8
 from schemas.errors import AlbertError

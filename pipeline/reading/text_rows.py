@@ -12,9 +12,16 @@ from pipeline.core.documents import NO_TEXT, Document, Documents, Dropped, Readi
 from pipeline.core.writing_systems import ends_sentence, is_unspaced_text
 from pipeline.reading.books import book_document, find_footer
 from pipeline.reading.column_files import ColumnTable, DamagedTable
-from pipeline.reading.content import unpacked_name
-from pipeline.reading.formats import FORMATS, FilePart, InputFile, Kind
-from pipeline.reading.head import HEAD_BYTES, Head, UnusableFile
+from pipeline.reading.formats import (
+    FORMATS,
+    HEAD_BYTES,
+    FilePart,
+    Head,
+    InputFile,
+    Kind,
+    UnusableFile,
+    unpacked_name,
+)
 from pipeline.reading.marked_text import read_bookcorpus, starts_document
 from pipeline.reading.plain_text import prose_document
 from pipeline.reading.refusals import SHOWN_LINES, refuse_odd_marks

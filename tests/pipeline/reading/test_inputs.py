@@ -12,8 +12,7 @@ import pytest
 
 from cli.support.inputs import describe_inputs
 from pipeline.reading import column_files
-from pipeline.reading.formats import FORMATS, KINDS, formats_of, loaded
-from pipeline.reading.head import HEAD_BYTES
+from pipeline.reading.formats import FORMATS, HEAD_BYTES, KINDS, formats_of, loaded
 from pipeline.reading.inputs import find_held_out, find_inputs
 from pipeline.reading.read import plan_chunks
 from pipeline.reading.text_rows import DAMAGED_GROUP
