@@ -22,8 +22,14 @@ import tensorflow as tf
 from albert_tf.data.on_the_fly import BEGINNING, Landmark, Landmarks, MadeExamples, Making
 from albert_tf.data.reading_order import as_written, shard_groups, shuffled
 from albert_tf.model.unpadding import Fill, Sizes, few_sizes
-from pipeline.records.makers import spare_processes
-from pipeline.records.reading import BATCH_RECORDS, REMEDY, CorruptRecord, Item, read_shard
+from pipeline.records.reading import (
+    BATCH_RECORDS,
+    REMEDY,
+    CorruptRecord,
+    Item,
+    read_shard,
+    spare_processes,
+)
 from schemas.config import ResolvedDataConfig
 from schemas.errors import AlbertError
 from schemas.example import NO_LABEL, PAD_ID, SEP_ID, stored_features

@@ -22,8 +22,13 @@ import tensorflow as tf
 
 from albert_tf.data.reading_order import as_written, groups_from, shuffled
 from pipeline.examples.packing import Sequences, Tokens
-from pipeline.records.makers import Makers
-from pipeline.records.reading import CorruptRecord, make_records, read_tokens, sequences_of_epoch
+from pipeline.records.reading import (
+    CorruptRecord,
+    Makers,
+    make_records,
+    read_tokens,
+    sequences_of_epoch,
+)
 from schemas.manifest import DatasetManifest, ShardFile
 from schemas.phases import Phase
 

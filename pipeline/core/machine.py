@@ -1,11 +1,10 @@
-"""The machine that a process runs on: its cores, its memory, its parent."""
+"""The machine that a process runs on: its cores and its memory."""
 
 import contextlib
 import ctypes
 import functools
 import os
 import resource
-import signal
 import sys
 from pathlib import Path
 
@@ -57,15 +56,3 @@ def check_address_space(least_bytes: int) -> None:
             f"A limit of {prefixed(limit, 'B')} is set for the memory of a process "
             f"(ulimit -v), and this takes {prefixed(least_bytes, 'B')} or more."
         )
-
-
-# Of prctl: the signal that a process gets when its parent ends.
-_PR_SET_PDEATHSIG = 1
-
-
-def end_with_parent(parent: int) -> None:
-    """Have the system end this process with its parent; now if that has ended."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)

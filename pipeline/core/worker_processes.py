@@ -7,6 +7,7 @@ one that ends by itself: its end is that of the pipe.
 """
 
 import contextlib
+import ctypes
 import logging
 import os
 import pickle
@@ -18,7 +19,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Any, Self, TypeVar
 
-from pipeline.core.machine import end_with_parent
 from schemas.errors import AlbertError
 
 # -P: what lies in the current folder must not stand in for our modules.
@@ -122,7 +122,7 @@ def _work() -> None:
     # The parent speaks to the person, and is told of errors in answers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.disable(logging.CRITICAL)
-    end_with_parent(int(sys.argv.pop()))
+    _end_with_parent(int(sys.argv.pop()))
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     # What a library prints must not get among the answers, nor fill a pipe.
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -135,6 +135,18 @@ def _work() -> None:
             os.dup2(nowhere, 2)
             pickle.dump(_computed(compute, given, how), answers)
             answers.flush()
+
+
+# Of prctl: the signal that a process gets when its parent ends.
+_PR_SET_PDEATHSIG = 1
+
+
+def _end_with_parent(parent: int) -> None:
+    """Have the system end this process with its parent; now if that has ended."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def _computed(

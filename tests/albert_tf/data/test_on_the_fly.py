@@ -11,8 +11,7 @@ from albert_tf.data import input_pipeline, on_the_fly
 from albert_tf.data.input_pipeline import Records, StepShape, training_batches
 from albert_tf.data.on_the_fly import BEGINNING, Landmark, Making, OpenShard
 from albert_tf.data.reading_order import groups_from
-from pipeline.records.makers import Makers
-from pipeline.records.reading import REMEDY
+from pipeline.records.reading import REMEDY, Makers
 from schemas.config import DataConfig, TrainConfig, flag_name
 from schemas.manifest import read_manifest
 from schemas.phases import phases_of
