@@ -33,7 +33,7 @@ IDEAS = {
     "export.sentence_files column_files._groups_of_parquet column_files._next_batch_bytes "
     "compression.give_back huggingface._architecture tokenizer.of_unspaced_text",
     "an idea of its field": "answers.window_spans baselines._tags_of_words evaluation._errors "
-    "runners._of_memory",
+    "beam._of_memory",
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 # In these no name is read. Looking for one of a tuple takes a third of the time.

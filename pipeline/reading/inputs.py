@@ -118,8 +118,8 @@ def find_inputs(
         raise SettingError(f"--language takes a code such as en, not {language!r}.")
     found: dict[tuple[Kind, str, str], InputFile] = {}
     for kind in kinds:
-        look = partial(_inspect_or_refuse, kind, **reading)
-        for file in _inspect_all(
+        look = partial(_recognise_or_refuse, kind, **reading)
+        for file in _recognise_all(
             given[kind], look, flag=f"--{kind}", on_passed_over=on_passed_over
         ):
             place = kind, real_path(file.path), file.text_key
@@ -166,13 +166,13 @@ def find_held_out(
     A file may be given more often, with another key of its rows each time.
     """
     found: dict[tuple[str, str], InputFile] = {}
-    look = partial(_inspect_held_out, flag=flag, **reading)
-    for file in _inspect_all(patterns, look, flag=flag, on_passed_over=on_passed_over):
+    look = partial(_recognise_held_out, flag=flag, **reading)
+    for file in _recognise_all(patterns, look, flag=flag, on_passed_over=on_passed_over):
         found.setdefault((real_path(file.path), file.text_key), file)
     return sorted(found.values(), key=lambda f: (f.sha256, f.text_key, f.path))
 
 
-def _inspect_held_out(
+def _recognise_held_out(
     path: str, *, key: str, in_folders: Container[str], flag: str, **reading: Unpack[Reading]
 ) -> InputFile | UnusableFile:
     """A file as recognised, of the kind that its bytes say, or why it is not read."""
@@ -183,7 +183,7 @@ def _inspect_held_out(
         reading["input_format"] = None
     try:
         kind = likely_kind(read_head(path))
-        looked = _inspect_or_refuse(kind, path, key=key, in_folders=in_folders, **reading)
+        looked = _recognise_or_refuse(kind, path, key=key, in_folders=in_folders, **reading)
     except AlbertError as error:
         looked = error
     if isinstance(looked, InputFile):
@@ -208,7 +208,7 @@ def split_key(pattern: str) -> tuple[str, str]:
     return path, key
 
 
-def _inspect_all(
+def _recognise_all(
     patterns: Iterable[str],
     look: Callable[..., InputFile | UnusableFile],
     *,
@@ -249,7 +249,7 @@ def _depth(path: str) -> int:
     return len(Path(path).absolute().parts)
 
 
-def _inspect_or_refuse(
+def _recognise_or_refuse(
     kind: Kind, path: str, *, key: str, in_folders: Container[str], **reading: Unpack[Reading]
 ) -> InputFile | UnusableFile:
     """A file as recognised, or why it cannot be read."""

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import grpc
 import pytest
 
-from pipeline.job.runners import choose_runner, explain
+from pipeline.job.beam import explain
+from pipeline.job.runners import choose_runner
 from schemas.errors import AlbertError
 
 JOB = SimpleNamespace(text_bytes=295_000_000, shards=SimpleNamespace(train_shards=1))
