@@ -55,8 +55,8 @@ def write_dataset(
     *,
     output: str | Path,
     look: dict[str, Any],
-) -> None:
-    """Write the data card and then, as the last file of all, the manifest."""
+) -> DatasetManifest:
+    """Write the data card and then, as the last file of all, the manifest, which is given."""
     manifest = make_manifest(plan, sidecars, read_counts, look=look)
     if not manifest.splits[TRAIN]["copies"][0]["examples"]:
         if near := manifest.dropped.get(NEAR_COPY["hold-out"]):
@@ -75,6 +75,7 @@ def write_dataset(
         )
     write_whole(join(output, DATA_CARD), data_card(manifest))
     write_whole(join(output, MANIFEST), json_text(manifest.to_dict()))
+    return manifest
 
 
 def write_held_out(

@@ -133,6 +133,7 @@ def make_data(
             )
         resume.forget_useless(job)
         files.write_whole(files.join(job.output, SPM_MODEL), job.model)
+        manifest: DatasetManifest | None = None
         with shown(job):
             if runner:
                 resume.write_mark(job.output, job.mark)
@@ -145,8 +146,10 @@ def make_data(
                         results = beam.run_here(
                             job, submit, read=spill_chunk, items=list_items, do=do_item
                         )
-                        write_manifest(results, job)
-    manifest = resume.manifest_of(job.output)
+                        manifest = write_manifest(results, job)
+    if manifest is None:
+        # An engine wrote it.
+        manifest = resume.manifest_of(job.output)
     # The files of a command that was run meanwhile are not for this one to remove.
     if resume.is_own(job):
         resume.forget_work(job.output, is_here=not job.mark)
@@ -410,7 +413,7 @@ def finish_on_cluster(results: tuple[None, Iterable[dict[str, Any]]], job: Job) 
     yield
 
 
-def write_manifest(results: Iterable[dict[str, Any]], job: Job) -> None:
+def write_manifest(results: Iterable[dict[str, Any]], job: Job) -> DatasetManifest:
     """All sidecars and counts become the manifest, the last file of the data set."""
     inputs = {part.file.path: part.file for chunk in job.chunks for part in chunk.parts}
     refuse_changed(inputs.values(), since=job.since)
@@ -422,4 +425,4 @@ def write_manifest(results: Iterable[dict[str, Any]], job: Job) -> None:
             look = result["look"]
         else:
             sidecars.append(result)
-    write_dataset(job.dataset, sidecars, counts, look=look, output=job.output)
+    return write_dataset(job.dataset, sidecars, counts, look=look, output=job.output)

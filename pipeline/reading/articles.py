@@ -28,11 +28,8 @@ def read_dump(part: FilePart, blocks: Iterable[bytes], *, counts: ReadingCounts)
 
 
 def is_extracted(head: Head) -> bool:
-    """Whether a file begins as wikiextractor's do; as text, with an article of its."""
-    is_likely = head.start.startswith(b"<doc ")
-    return is_likely and (
-        head.kind == "wikipedia" or any(map(starts_article, head.data.split(b"\n")))
-    )
+    """Whether a file that begins so is wikiextractor's: as text, if it has an article of its."""
+    return head.kind == "wikipedia" or any(map(starts_article, head.data.split(b"\n")))
 
 
 def inspect_extracted(file: InputFile, head: Head, **given: object) -> InputFile:

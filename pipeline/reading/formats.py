@@ -39,7 +39,7 @@ class Format(NamedTuple):
         reader: Its documents, from what `reads` says: the bytes in blocks, the lines
             with single spaces, the lines as they are, or the part of a file with its
             blocks.
-        begins: An expression that the first of the bytes of such a file match.
+        begins: An expression that the first of the bytes of such a file match; empty for any.
         sign: Whether the first of a file (`Head`) is of this format, where that is not
             all. The first row that says so is taken; what its lines are tells the forms of
             plain text.
@@ -74,15 +74,14 @@ FORMATS: dict[str, Format] = {
 
 
 def begins_as(name: str, data: bytes) -> bool:
-    r"""Whether the first bytes of a file alone tell that it is of a format.
+    r"""Whether a file may be of a format by its first bytes, and is where the row has no sign.
 
     >>> begins_as("parquet", b"PAR1"), begins_as("jsonl", b'\xef\xbb\xbf\n{ "id": 1}')
     (True, True)
     >>> begins_as("parquet", b"\xff\xff\xff\xff\x10\x01\0\0\x10\0\0\0")
     True
     """
-    sign = FORMATS[name].begins.encode()
-    return sign != b"" and re.match(sign, data, re.DOTALL) is not None
+    return re.match(FORMATS[name].begins.encode(), data, re.DOTALL) is not None
 
 
 @cache

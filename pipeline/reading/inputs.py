@@ -430,7 +430,7 @@ def _format_told_by(what: str, head: Head) -> str:
     """The first format with such a sign that a file has; empty for none."""
     for name, row in FORMATS.items():
         is_told = row.told_by == what and (what == "bytes" or head.kind in row.kinds)
-        if is_told and (begins_as(name, head.data) or (row.sign and loaded(row.sign)(head))):
+        if is_told and begins_as(name, head.data) and (not row.sign or loaded(row.sign)(head)):
             return name
     return ""
 
