@@ -26,18 +26,17 @@ from pipeline.reading.formats import (
 from pipeline.reading.marked_text import is_tokenized
 from pipeline.reading.plain_text import has_marker, recognise_text, split_at_markers
 from pipeline.reading.refusals import (
-    SHOWN_LINES,
     as_it_stands,
-    refuse_escaped,
+    refuse_binary,
+    refuse_columns,
     refuse_foreign_bytes,
     refuse_lines,
     refuse_named,
-    refuse_other_encoding,
 )
 from pipeline.reading.sentences import DEFAULT_LANGUAGE, known_language
 from pipeline.storage import files
 from pipeline.storage.compression import is_multistream, recognise_compression
-from pipeline.storage.lines import is_binary, read_blocks
+from pipeline.storage.lines import read_blocks
 from schemas.errors import AlbertError, SettingError
 
 # Where sizes are estimated, compressed text counts this many times its size.
@@ -55,24 +54,8 @@ _GUTENBERG_HEAD = 2000
 # The index that Wikimedia publishes beside a multistream dump. Its first numbers are
 # places after the description of the wiki, which have three digits or more.
 _DUMP_INDEX = re.compile(rb"(?:\d{3,}:\d+:(?!\d\d?[.,]\d)[^\n]+\n){1,3}")
-# No comma of a sentence has a letter right after it.
-_COLUMN_NAMES = re.compile(
-    rb'(?i)"?(?:[a-z_][\w #/().-]*)?"?([,;])(?:"?[a-z_][\w #/().-]*"?\1)*"?[a-z_]'
-    rb'(?:[\w #/().-]*[\w#)])?"?'
-)
-# Text that was damaged has fewer zero bytes, or a smaller share of them.
-_FEW_ZEROS, _MOST_ZEROS = 64, 0.02
-# A tag, or nothing, in the last column of a table of tokens that spaces divide.
-_TAG = re.compile(rb"O|_|[BIESL]-[\w-]+|[A-Z]{2,5}\$?|[.,:]")
-# The mark of an item, or of who speaks, before a tab is part of the text.
-_ITEM = re.compile(
-    rb"(?:\(?\w{1,4}[.)]|\d{1,3}(?:\.\d{1,3})+\.?|(?:\xc2\xa7)+ ?\d+\w?"
-    rb"|[-*\xe2\x80\xa2\xc2\xb7]+|[\w. -]{1,30}:)\t[^\t]*"
-)
 # Most signs show within this many bytes; more of a hostile line would take time without end.
 _START_BYTES = 1000
-# A token has less than this, a sentence more.
-_TOKEN_BYTES = 40
 
 
 class Reading(TypedDict, total=False):
@@ -327,56 +310,6 @@ def recognise_file(
 
 class DumpIndex(UnusableFile):
     """The index beside a multistream dump, which is never needed."""
-
-
-def refuse_binary(head: bytes, *, path: str) -> None:
-    """Refuse what is not text; the sentence names what it is and what to do."""
-    refuse_named("bytes", head, path=path)
-    refuse_escaped(head, path=path)
-    zeros = head.count(0)
-    if is_binary(head) or zeros > max(_FEW_ZEROS, _MOST_ZEROS * len(head)):
-        raise UnusableFile(
-            f"{path} is not text: it is full of control characters; give text, "
-            "plain or packed with gz, bz2, xz or zst."
-        )
-    refuse_other_encoding(head[:HEAD_BYTES], path=path)
-
-
-def refuse_columns(kind: Kind, head: bytes, *, path: str) -> None:
-    """Refuse lines of columns: tokens with tags, tables not named as such."""
-    lines = [line.strip() for line in head.split(b"\n")[:SHOWN_LINES] if line.strip()]
-    if len(lines) > 2 and (names := _COLUMN_NAMES.fullmatch(lines[0])):
-        number = lines[0].count(names[1])
-        # The last line may be cut.
-        rows = sum(line.count(names[1]) >= number for line in lines[1:-1])
-        if rows >= 0.9 * (len(lines) - 2):
-            raise UnusableFile(
-                f"{path} has names of columns in its first line; name a table .csv, or "
-                f"{as_it_stands(kind)}."
-            )
-    # Of a corpus of tokens these are comments and tags.
-    lines = [line for line in lines if not line.startswith((b"#", b"<"))]
-    most = 0.9 * len(lines)
-    if len(lines) < 3 or sum(_ITEM.fullmatch(line) is not None for line in lines) >= most:
-        return
-    of_columns = sum(b"\t" in line for line in lines)
-    tagged = sum(
-        line.count(b" ") == lines[0].count(b" ") > 0
-        and _TAG.fullmatch(line.rpartition(b" ")[2]) is not None
-        for line in lines
-    )
-    if max(of_columns, tagged) < most:
-        return
-    # A token has no space in it, and what stands beside it is short.
-    cells = [line.split(b"\t") for line in lines]
-    tokens = sum(b" " not in row[0] and max(map(len, row)) < _TOKEN_BYTES for row in cells)
-    name = "a token" if tagged > most or tokens > most else "several columns"
-    divided = "spaces" if tagged > most else "tabs"
-    numbers = " (without a header, --text-key takes a number)" if name != "a token" else ""
-    raise UnusableFile(
-        f"{path} has {name} in each line, between {divided}; give its text, name a table "
-        f".tsv{numbers}, or {as_it_stands(kind)}."
-    )
 
 
 def recognise(kind: Kind, data: bytes, *, path: str) -> str:

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 from pipeline.core.documents import Dropped, ReadingCounts
 from pipeline.reading.column_files import ColumnTable
 from pipeline.reading.formats import HEAD_BYTES
-from pipeline.reading.inputs import refuse_binary
 from pipeline.reading.quoted_rows import MaybeCells
-from pipeline.reading.refusals import refuse_foreign_bytes
+from pipeline.reading.refusals import refuse_binary, refuse_foreign_bytes
 from pipeline.reading.tables import (
     cleaned,
     divide_lines,
