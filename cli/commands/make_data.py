@@ -158,7 +158,7 @@ def make_data(
         if warning := normalization_warning(model, vocab=values["vocab"]):
             console.say(f"Warning: {warning}")
         since = time.time()
-        found, passed_over = find_given_inputs(values, console)
+        found, passed_over = find_given_inputs(values, console, outputs=[output, values["removed"]])
         read_bytes = sum(file.text_bytes for file in found if not file.is_held_out)
         resolved = config.resolved(input_bytes=read_bytes)
         console.say(*derived_settings(config, resolved))

@@ -118,7 +118,7 @@ def vocab(output: Path, workers: int, overwrite: bool, console: Console, **value
     config = take_config(VocabConfig, values)
     refuse_stray(click.get_current_context().args, takes_options=False)
     output_folder.check_recognised(output, VOCAB)
-    files, passed_over = find_given_inputs(values, console)
+    files, passed_over = find_given_inputs(values, console, outputs=[output])
     recorded = dataclasses.asdict(config) | {"vocab_size": asked}
     with output_folder.claim(
         output,

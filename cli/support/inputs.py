@@ -98,10 +98,15 @@ def input_settings(values: Values) -> Values:
     return paths | {name: values[name] for name in INPUT_OPTIONS}
 
 
-def find_given_inputs(values: Values, console: Console) -> tuple[list[InputFile], int]:
+def find_given_inputs(
+    values: Values, console: Console, *, outputs: Iterable[Path | str | None] = ()
+) -> tuple[list[InputFile], int]:
     """The files that the flags for raw text name, and how many others their folders have.
 
     Says how each is read.
+
+    Args:
+        outputs: Folders that are written, which may lie in one that is read.
     """
     from pipeline.reading.inputs import find_held_out, find_inputs, real_path, split_key
 
@@ -118,6 +123,7 @@ def find_given_inputs(values: Values, console: Console) -> tuple[list[InputFile]
     with console.start("hashing", total=total, unit="B") as bar:
         settings: Values = {
             **{name: values[name] for name in INPUT_OPTIONS},
+            "outputs": [str(folder) for folder in outputs if folder is not None],
             "on_passed_over": notes.append,
             "on_hashed": bar.advance,
         }

@@ -3,7 +3,7 @@
 import math
 import os
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -45,7 +45,8 @@ _COMPRESSION_RATIO = 4
 # and copying programs leave among them.
 _NO_TEXT_NAMES = re.compile(
     r"""(?x)(?:readme|licen[cs]e(?:-[a-z0-9]+)?|copying|manifest|checksums|sha\d+sums|md5sums)
-    (?:\.[a-z0-9]+)* | \#.*\#.* | ~\$.* | .*(?:[~\#]|\.(?:csv|tsv|md|rst|html?|css|js|py|log
+    (?:\.[a-z0-9]+)* | removed-\d+\.jsonl | \#.*\#.*
+    | ~\$.* | .*(?:[~\#]|\.(?:csv|tsv|md|rst|html?|css|js|py|log
     |ya?ml|toml|ini|sha256|md5|crc|png|jpe?g|gif|svg|pdf|epub|mobi|docx?|zip|7z|vocab
     |bak|backup|orig|old|te?mp|sw[po]|part|partial|crdownload|download|rej|save|autosave))"""
 )
@@ -77,6 +78,7 @@ class Reading(TypedDict, total=False):
 def find_inputs(
     given: Mapping[Kind, tuple[str, ...]],
     *,
+    outputs: Collection[str] = (),
     on_passed_over: Callable[[str], None] = lambda _: None,
     **reading: Unpack[Reading],
 ) -> list[InputFile]:
@@ -84,6 +86,9 @@ def find_inputs(
 
     A file named by its path or by a glob has to be of a known format. In a folder, a
     file of no known format is passed over. A file may be given with several keys of its rows.
+
+    Args:
+        outputs: Folders that are written, whose files are never found in one that is read.
     """
     kinds = [kind for kind, patterns in given.items() if patterns]
     if not kinds:
@@ -103,7 +108,7 @@ def find_inputs(
     for kind in kinds:
         look = partial(_recognise_or_refuse, kind, **reading)
         for file in _recognise_all(
-            given[kind], look, flag=f"--{kind}", on_passed_over=on_passed_over
+            given[kind], look, flag=f"--{kind}", outputs=outputs, on_passed_over=on_passed_over
         ):
             place = kind, real_path(file.path), file.text_key
             if file.path < found.setdefault(place, file).path:
@@ -141,16 +146,19 @@ def find_held_out(
     patterns: Iterable[str],
     *,
     flag: str,
+    outputs: Collection[str] = (),
     on_passed_over: Callable[[str], None] = lambda _: None,
     **reading: Unpack[Reading],
 ) -> list[InputFile]:
     """The files of text that is only measured on; what each is follows from its bytes.
 
-    A file may be given more often, with another key of its rows each time.
+    A file may be given more often, with another key of its rows each time; see `find_inputs`.
     """
     found: dict[tuple[str, str], InputFile] = {}
     look = partial(_recognise_held_out, flag=flag, **reading)
-    for file in _recognise_all(patterns, look, flag=flag, on_passed_over=on_passed_over):
+    for file in _recognise_all(
+        patterns, look, flag=flag, outputs=outputs, on_passed_over=on_passed_over
+    ):
         found.setdefault((real_path(file.path), file.text_key), file)
     return sorted(found.values(), key=lambda f: (f.sha256, f.text_key, f.path))
 
@@ -186,7 +194,9 @@ def split_key(pattern: str) -> tuple[str, str]:
     (('no/such.csv', 'notes.text'), ('gs://bucket/a.csv', ''))
     """
     path, colon, key = pattern.rpartition(":")
-    if not colon or not path or not key or "/" in key or files.find_local(pattern):
+    if not colon or not path or not key or "/" in key:
+        return pattern, ""
+    if files.exists(pattern) if files.is_remote(pattern) else files.find_local(pattern):
         return pattern, ""
     return path, key
 
@@ -196,6 +206,7 @@ def _recognise_all(
     look: Callable[..., InputFile | UnusableFile],
     *,
     flag: str,
+    outputs: Collection[str],
     on_passed_over: Callable[[str], None],
 ) -> Iterator[InputFile]:
     """The files at some paths that can be read.
@@ -203,8 +214,14 @@ def _recognise_all(
     A file with a key after its name is not read by another because its folder is given too.
     """
     keyed: set[str] = set()
+    told: set[str] = set()
+    written = tuple(real_path(folder).rstrip("/") + "/" for folder in outputs)
     for pattern, key in sorted(map(split_key, patterns), key=lambda each: not each[1]):
-        paths = wanted = expand(pattern, flag=flag)
+        paths = wanted = [
+            path
+            for path in expand(pattern, flag=flag)
+            if path == pattern or not (real_path(path) + "/").startswith(written)
+        ]
         if key:
             keyed |= {*map(real_path, [pattern, *paths])}
         elif keyed and real_path(pattern) not in keyed:
@@ -212,7 +229,7 @@ def _recognise_all(
         # In a folder that is named or matched; other files are themselves.
         depth = math.inf if "**" in pattern else _depth(pattern)
         inside = {path for path in wanted if _depth(path) > depth}
-        notes: list[str] = []
+        notes: dict[str, str] = {}
         looked = files.each_of(partial(look, key=key, in_folders=inside), wanted)
         for path, found in zip(wanted, looked, strict=True):
             if isinstance(found, InputFile):
@@ -221,11 +238,14 @@ def _recognise_all(
             is_index = isinstance(found, DumpIndex) and len(paths) > 1
             if path not in inside and not is_index:
                 raise found
-            notes.append(str(found))
+            notes[path] = str(found)
         if len(notes) == len(paths):
-            raise SettingError(f"{flag}: nothing in {pattern} can be read: {notes[0]}")
-        for note in notes:
-            on_passed_over(note)
+            reason = next(iter(notes.values()), "all its files are in the folder to write.")
+            raise SettingError(f"{flag}: nothing in {pattern} can be read: {reason}")
+        for path, note in notes.items():
+            if (place := real_path(path)) not in told:
+                on_passed_over(note)
+            told.add(place)
 
 
 def _depth(path: str) -> int:

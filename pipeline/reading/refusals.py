@@ -68,7 +68,9 @@ def refuse_escaped(head: bytes, *, path: str) -> None:
     ... except AlbertError as error: print(str(error)[:21])
     a.txt is ISO-2022-JP;
     """
-    of_seven = (name for sign, name in _SEVEN_BITS if len(sign.findall(head)) > 1)
+    # In bytes beyond ASCII these signs stand by chance.
+    signs = _SEVEN_BITS if head.isascii() else ()
+    of_seven = (name for sign, name in signs if len(sign.findall(head)) > 1)
     if name := _wide_encoding(head) or next(of_seven, ""):
         raise AlbertError(
             f"{path} is {name}; convert it to UTF-8, for example with iconv -f {name} -t UTF-8."

@@ -49,7 +49,7 @@ def is_folder(path: str) -> bool:
     """Whether a path stands for all files below it."""
     if not is_remote(path):
         return os.path.isdir(path)
-    if path.endswith("/"):
+    if path.endswith("/") and not _MAGIC.search(path):
         return True
     entry = _known(path)
     return entry is not None and entry.is_folder
@@ -67,10 +67,13 @@ def find_files(pattern: str) -> list[str]:
             found = {pattern: entry}
         else:
             found = {}
-            folder, names = _split_glob(pattern)
+            folder, names = _split_glob(pattern.rstrip("/"))
             below = "/**" if "/" in names and "**" not in names else ""
             for path, entry in _list_matching(folder, names + below).items():
-                found |= _list_matching(path, "**") if entry.is_folder else {path: entry}
+                if entry.is_folder:
+                    found |= _list_matching(path, "**")
+                elif not pattern.endswith("/"):
+                    found[path] = entry
         # What the listing says of them is kept. The list of a web server has no sizes.
         _entries.update({path: entry for path, entry in found.items() if entry.bytes >= 0})
         return sorted(found)

@@ -120,7 +120,8 @@ def list_entries(folder: str, *, is_deep: bool = True) -> dict[str, Entry]:
             info["name"].removeprefix(start).rstrip("/"): _entry(info)
             for info in listed
             if info["name"].startswith(start) and info["name"] != start
-            if info["type"] == "file" or not is_deep
+            # What consoles of S3 have in place of a folder is no file.
+            if not is_deep or (info["type"] == "file" and not info["name"].endswith("/"))
         }
     return {}
 

@@ -47,7 +47,8 @@ _DIVIDERS = (";", "|", "><", ",", "\n", " / ", " + ", " ")
 _AROUND = re.compile(r"(?s)\s*(?:\[(.*)\]|<(.*)>|\|(.*)\|)\s*")
 
 # Whether a row has a label.
-_MARKS = {"0", "1", "true", "false"}
+_GIVEN = {"1", "true"}
+_MARKS = {"0", "false", *_GIVEN}
 
 _NUMBER = re.compile(r"(-?[0-9]+)\.0+")
 
@@ -313,7 +314,7 @@ def _labels(row: Row, name: str, divider: str) -> tuple[str, ...]:
         # As Label Studio has several.
         value = value["choices"]
     if isinstance(value, dict) and {*map(label_text, value.values())} <= _MARKS:
-        value = [each for each, mark in value.items() if mark]
+        value = [each for each, mark in value.items() if label_text(mark) in _GIVEN]
     if isinstance(value, str):
         value = divided_labels(value, divider)
     found = value if isinstance(value, list) else [] if value is None else [value]
@@ -335,7 +336,7 @@ def _is_marked(row: Row, name: str) -> bool:
             f"{row.place}: {name!r} is {value!r:.60}, where 0 or 1 says whether the "
             "row has this label; correct the row."
         )
-    return value in ("1", "true")
+    return value in _GIVEN
 
 
 def _score(row: Row, name: str, kind: Kind) -> float | None:

@@ -4,6 +4,7 @@ import gzip
 import json
 import random
 import re
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.feather
@@ -298,6 +299,8 @@ def test_a_folder_is_read_whole_but_for_what_is_no_text(tmp_path):
     (tmp_path / "x-multistream-index.txt.bz2").write_bytes(bz2.compress(b"616:1:A\n"))
     (tmp_path / "notes").write_text("Nothing known.")
     (tmp_path / "empty").write_text("")
+    # Signs of ISO-2022-KR, which has ASCII alone.
+    (tmp_path / "photo").write_bytes(b"\xff\0\x0eabc\x0f\0\x0eabc\x0f")
     notes = []
     (file,) = find("wikipedia", tmp_path, on_passed_over=notes.append)
     assert file.path.endswith("wiki_00")
@@ -306,10 +309,33 @@ def test_a_folder_is_read_whole_but_for_what_is_no_text(tmp_path):
         "empty is empty.",
         "--wikipedia: notes is neither a MediaWiki dump nor wikiextractor output, JSON lines, "
         "parquet or CSV; give plain text with --text.",
+        "photo is not text: it is full of control characters; give text, plain or packed with gz, "
+        "bz2, xz or zst.",
         "spiece.vocab is not named like a text; give the file itself to read it.",
         "--wikipedia: x-multistream-index.txt.bz2 is the index of a dump and not needed; give the "
         ".xml.bz2 file beside it.",
     ]
+
+
+def test_what_is_written_into_a_folder_of_text_is_not_found_there_nor_removed_text(tmp_path):
+    (tmp_path / "a.txt").write_text(WRAPPED)
+    (tmp_path / "README").write_text("Nobody reads this.")
+    for folder in ("data", "removed", "database"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "rows.jsonl").write_text('{"text": "It was late."}\n' * 2)
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "removed-00000.jsonl").write_text('{"text": "It was late."}\n' * 2)
+    notes = []
+    outputs = [f"{tmp_path}/data/", f"{tmp_path}/removed"]
+    given = [str(tmp_path), f"{tmp_path}/../{tmp_path.name}"]
+    found = find("text", *given, outputs=outputs, on_passed_over=notes.append)
+    assert [Path(file.path).name for file in found] == ["rows.jsonl", "a.txt"]
+    assert [re.sub(r"\S*/", "", note.partition(" is ")[0]) for note in notes] == [
+        "README",
+        "removed-00000.jsonl",
+    ]
+    with pytest.raises(AlbertError, match="all its files are in the folder to write"):
+        find("text", tmp_path / "data", outputs=outputs)
 
 
 def test_what_lies_beside_text_is_told_by_its_whole_name_packed_or_not(tmp_path):

@@ -148,6 +148,7 @@ DIVIDED = {
     "commas in names alone": (["Arts, Food", "Sport"], "", [("Arts, Food",), ("Sport",)]),
     "levels": (["Arts", "Arts/Music", "Sport"], "", [("Arts",), ("Arts/Music",), ("Sport",)]),
     "brackets": (["[a, b]", "[a]"], ",", [("a", "b"), ("a",)]),
+    "marks": ([{"a": "0", "b": "1"}, {"a": True, "b": "false"}], "", [("b",), ("a",)]),
 }
 
 
