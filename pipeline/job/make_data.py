@@ -153,9 +153,12 @@ def make_data(
     # The files of a command that was run meanwhile are not for this one to remove.
     if resume.is_own(job):
         resume.forget_work(job.output, is_here=not job.mark)
-        # What killed workers were writing.
-        for path in files.find_below(job.output, f"**/*{TEMPORARY}*"):
-            files.remove(path)
+        # What killed workers were writing, and on storage shards of a job with other settings.
+        shards = {files.join(job.output, shard.name) for shard in manifest.shards}
+        for path in files.find_below(job.output, "**/*"):
+            name = path.rpartition("/")[2]
+            if TEMPORARY in name or (name.endswith(".tfrecord") and path not in shards):
+                files.remove(path)
     return manifest
 
 

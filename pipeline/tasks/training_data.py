@@ -287,7 +287,8 @@ def hold_out(examples: Examples) -> tuple[list[TaskExample], list[TaskExample]]:
     """The training examples, and a tenth of each label that is held out of them.
 
     Which ones depends on the text alone: on neither the order of a file nor what else
-    is in it. Examples of the same text, or of the same passage, stay together.
+    is in it. Examples of the same text, of the same passage, and of the same two texts in
+    either order stay together.
 
     >>> examples = [TaskExample(id=str(n), place="", text=str(n), label=str(n % 2))
     ...             for n in range(40)]
@@ -302,9 +303,15 @@ def hold_out(examples: Examples) -> tuple[list[TaskExample], list[TaskExample]]:
     for texts in by_label.values():
         texts.sort(key=lambda text: hashlib.sha256(text.encode()).digest())
         chosen |= set(texts[: round(_SHARE * len(texts))])
+
+    def is_chosen(example: TaskExample) -> bool:
+        pair = example.text_pair if _key(example)[1] else None
+        return example.text in chosen or pair in chosen
+
     # Not the texts with a label, or a tag, that no other text has.
-    rest = {label for e in examples if e.text not in chosen for label in labels_of(e)}
-    chosen -= {e.text for e in examples if not rest.issuperset(labels_of(e))}
+    rest = {label for e in examples if not is_chosen(e) for label in labels_of(e)}
+    alone = [e for e in examples if not rest.issuperset(labels_of(e))]
+    chosen -= {text for e in alone for text in (e.text, e.text_pair or "")}
     if not chosen:
         most = max(map(len, by_label.values()), default=0)
         what = "no label has" if any(by_label) else "there are no"
@@ -314,6 +321,6 @@ def hold_out(examples: Examples) -> tuple[list[TaskExample], list[TaskExample]]:
             "choose by with --eval."
         )
     return (
-        [example for example in examples if example.text not in chosen],
-        [example for example in examples if example.text in chosen],
+        [example for example in examples if not is_chosen(example)],
+        [example for example in examples if is_chosen(example)],
     )

@@ -136,6 +136,13 @@ def run_remote(texts, model, memory, *, shuffle="engine"):
     return {path.removeprefix(f"{PLACE}/"): data for path, data in memory.items()}
 
 
+def test_on_storage_shards_of_a_killed_job_with_other_settings_go(files, texts, model, memory):
+    killed = f"{PLACE}/train/copy-00/part-00000-of-00099.tfrecord"
+    memory[killed] = b"Whoever reads all shards would read it."
+    assert "manifest.json" in run_remote(texts, model, memory)
+    assert killed not in memory
+
+
 @pytest.mark.parametrize("shuffle", ["engine", "files"])
 def test_a_remote_data_set_has_the_bytes_of_a_local_one(
     files, texts, model, memory, shuffle, tmp_path, monkeypatch

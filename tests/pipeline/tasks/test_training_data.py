@@ -186,6 +186,19 @@ def test_questions_on_one_passage_are_held_out_together():
     assert len(held_out) == 4
 
 
+def test_two_texts_are_held_out_in_both_orders_together():
+    pairs = [(f"text {n}", f"text {n + 100}") for n in range(100)]
+    examples = [
+        TaskExample(id="", place="", text=first, text_pair=second, label="01"[n % 2])
+        for n, (one, other) in enumerate(pairs)
+        for first, second in ((one, other), (other, one))
+    ]
+    train, held_out = ([{e.text, e.text_pair} for e in part] for part in hold_out(examples))
+    assert not [pair for pair in held_out if pair in train]
+    assert len(train) + len(held_out) == 200
+    assert 20 < len(held_out) < 50
+
+
 def test_too_few_examples_to_hold_some_out_are_refused():
     assert refusal(hold_out, GOOD_AND_BAD[:4]) == (
         "4 training examples are too few to hold out a tenth of them: no label has "
