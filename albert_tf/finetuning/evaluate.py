@@ -175,8 +175,17 @@ class TaskEvaluations(Evaluations):
         self._measured = TaskModel(job.source.config, kind=job.spec.kind, labels=labels)
         self._compute = Compiled(lambda of, batch: of(batch), self._measured)
 
+    @property
+    def are_enough(self) -> bool:
+        """See `Evaluations.are_enough`: patience has run out, so many came after the best one."""
+        patience = self._job.config.patience
+        if patience is None:
+            return False
+        lines, best = self.log.evaluations(), self.best()
+        return best is not None and len(lines) - 1 - lines.index(best) >= patience
+
     def programs(self) -> list[Program]:
-        """What compiles all evaluations."""
+        """See `Evaluations.programs`."""
         rows, longest = self._job.held_out.rows, self._job.config.max_seq_length
         return programs_for(rows, self._compute, self._job.spec, longest=longest)
 

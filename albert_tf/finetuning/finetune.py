@@ -35,11 +35,10 @@ from albert_tf.tasks.baselines import baselines_of
 from albert_tf.tasks.evaluation import evaluated, with_chosen_threshold
 from albert_tf.tasks.task import Result
 from albert_tf.training.evaluate import MetricsLog
-from albert_tf.training.loop import Saver, Training
+from albert_tf.training.loop import OverflowedError, Saver, Step, Training
 from albert_tf.training.run import remove_leftovers, training_steps
-from albert_tf.training.signals import SIGNALS, StopRequest, stop_requests
-from albert_tf.training.steps import Counts, StepDone, TrainingLoss
-from albert_tf.training.timing import Pace
+from albert_tf.training.signals import SIGNALS, Reason, stop_requests
+from albert_tf.training.steps import Counts, TrainingLoss, TrainingSteps
 from schemas.errors import AlbertError
 from schemas.files import copy_whole, write_json, write_text
 from schemas.layout import (
@@ -74,14 +73,11 @@ def finetune(
     """
     checkpoint = load_newest(job.run, progress.say)
     if checkpoint is None:
-        begin(job, vocabulary=vocabulary)
-    with stop_requests(max_seconds) as stop:
-        work = FineTuning(job, checkpoint, stop=stop, progress=progress)
-        reason = work.train()
-        work.log.close()
+        write_first_files(job, vocabulary=vocabulary)
+    step, reason = train(job, checkpoint, max_seconds=max_seconds, progress=progress)
     if reason == "max-time":
         progress.say(
-            f"{job.run}: stopped ({reason}) after {work.state.step:,} of {work.config.steps:,} "
+            f"{job.run}: stopped ({reason}) after {step:,} of {job.config.steps:,} "
             "steps; the same command continues."
         )
         return None
@@ -90,7 +86,7 @@ def finetune(
     return finish(job, progress=progress, before_end=before_end)
 
 
-def begin(job: TuningJob, *, vocabulary: Path) -> None:
+def write_first_files(job: TuningJob, *, vocabulary: Path) -> None:
     """Write the files that never change."""
     remove_leftovers(job.run)
     write_json(job.run / MODEL_CONFIG, dataclasses.asdict(job.source.config))
@@ -101,107 +97,118 @@ def begin(job: TuningJob, *, vocabulary: Path) -> None:
     write_record(job.run, job.record)
 
 
-class FineTuning(Training):
-    """What runs: a model of a task with its optimizer and its log.
+def train(
+    job: TuningJob,
+    checkpoint: Checkpoint | None,
+    *,
+    max_seconds: float | None = None,
+    progress: Progress,
+) -> tuple[int, Reason | None]:
+    """Go on to the last step, or until patience has run out.
 
     Args:
         checkpoint: Where it goes on; None to begin.
+
+    Returns:
+        The step that it came to, and why it ended earlier, if it did.
     """
-
-    state: TuningState
-    evaluations: TaskEvaluations
-
-    def __init__(
-        self,
-        job: TuningJob,
-        checkpoint: Checkpoint | None,
-        *,
-        stop: StopRequest,
-        progress: Progress,
-    ) -> None:
-        self.job, self.stop, self.progress = job, stop, progress
-        self.config = job.config.training().resolved()
-        self.pace = Pace(self.config.batch_size)
-        self.state = TuningState.of(job)
-        # Of `embed`: what a batch's loss follows from.
-        self._vectors = None
-        if checkpoint is not None:
-            self.state = TuningState(**checkpoint.state)
-        model = job.new_model(self.state)
-        if job.spec.kind == "embed":
-            self._vectors = Compiled(lambda of, batch: of(batch), model)
-        loss = functools.partial(task_loss, smoothing=job.config.label_smoothing)
-        self.steps = training_steps(
-            model, self.config, loss=TrainingLoss(loss, step_counts), checkpoint=checkpoint
-        )
-        if checkpoint is not None:
-            progress.say(f"Continuing {job.run} after step {self.state.step}.")
-        every = job.config.checkpoint_every
+    config = job.config.training().resolved()
+    state = TuningState.of(job) if checkpoint is None else TuningState(**checkpoint.state)
+    model = job.new_model(state)
+    # What the loss of a batch follows from.
+    vectors = Compiled(lambda of, batch: of(batch), model) if job.spec.kind == "embed" else None
+    loss = functools.partial(task_loss, smoothing=job.config.label_smoothing)
+    of_task = TrainingLoss(loss, step_counts)
+    steps = training_steps(model, config, loss=of_task, checkpoint=checkpoint)
+    if checkpoint is not None:
+        progress.say(f"Continuing {job.run} after step {state.step}.")
+    with stop_requests(max_seconds) as stop:
+        log = MetricsLog(job.run, step=state.step)
         # Without a number of steps every evaluation has a checkpoint, and that is all.
-        self.saver = Saver(job.run, self.steps, self.state, every=every)
-        self.log = MetricsLog(job.run, step=self.state.step)
-        self.evaluations = TaskEvaluations(
-            job, model, self.state, config=self.config, log=self.log, progress=progress
+        saver = Saver(job.run, steps, state, every=job.config.checkpoint_every)
+        training = Training(
+            config=config,
+            steps=steps,
+            state=state,
+            evaluations=TaskEvaluations(
+                job, model, state, config=config, log=log, progress=progress
+            ),
+            saver=saver,
+            stop=stop,
+            progress=progress,
         )
+        if not (training.has_ended or stop.reason):
+            compile_widths(job, training, vectors)
+        training.evaluate_when_due(has_bar=False)
+        training.start_bar()
+        try:
+            for done, seconds in training.steps_done(steps_of(job, steps, state, vectors)):
+                state.add(done, seconds)
+                loss_sum, weight = state.losses
+                training.show(f"step {state.step:,}, loss {loss_sum / max(weight, 1e-9):.4f}")
+                if training.is_ahead:
+                    continue
+                training.evaluate_when_due()
+                if saver.is_due(state.step):
+                    saver.save_what_is_new()
+        except OverflowedError as error:
+            raise AlbertError(
+                f"The {error.what} overflowed in step {state.step + 1}; start again with "
+                "--overwrite and a lower --learning-rate."
+            ) from error
+        saver.save_what_is_new()
+        reason = training.unfinished
+        log.close()
+    return state.step, reason
 
-    @property
-    def is_over(self) -> bool:
-        """Whether patience has run out: so many evaluations came after the best one."""
-        patience = self.job.config.patience
-        if patience is None:
-            return False
-        lines, best = self.log.evaluations(), self.evaluations.best()
-        return best is not None and len(lines) - 1 - lines.index(best) >= patience
 
-    def batches(self) -> Generator[Batch, None, None]:
-        """The rows from where the run stands, a step at a time `[B, ...]`."""
-        return training_batches(self.job, self.state)
+def steps_of(
+    job: TuningJob, steps: TrainingSteps, state: TuningState, vectors: Compiled | None
+) -> Generator[Step, None, None]:
+    """The steps from where a run stands, in order.
 
-    def parts(self, batch: Batch) -> tuple[Counts, Iterator[Batch]]:
-        """What a step computes, a few micro-batches at a time."""
-        size, devices = self.job.config.micro_batch_size, self.steps.num_devices
-        if self._vectors is not None:
-            is_scored = self.job.spec.metrics[0] == "spearman"
-            self.steps.settle()
-            batch = with_gradients(batch, self._vectors, size=size, is_scored=is_scored)
-        return step_counts(batch), micro_batches(batch, size=size, devices=devices)
+    Args:
+        vectors: Of `embed`: what a batch's loss follows from.
+    """
+    for batch in training_batches(job, state):
+        yield Step(step_counts(batch), parts_of(batch, job, steps, vectors))
 
-    def prepare(self, batch: Batch) -> None:
-        """Compile for batches of all widths; on TensorFlow each is compiled as it comes."""
-        if keras.backend.backend() == "tensorflow":
-            return
-        job, programs, parts = self.job, self.evaluations.programs(), []
-        longest, rows, options = job.config.max_seq_length, job.config.batch_size, job.train.options
-        lengths = job.train.lengths
-        # Those of the first epoch: rows are sorted, so that others have hardly any other width.
-        chosen = epoch_batches(lengths, batch_size=rows, seed=job.config.seed, epoch=0)
-        fullest = (max(batch.tolist(), key=lengths.__getitem__) for batch in chosen)
-        for row in {width_of(lengths[row], longest=longest): row for row in fullest}.values():
-            example = job.train.rows[row]
-            wide = batch_of([example], job.spec, size=rows, longest=longest, options=options)
-            if self._vectors is not None:
-                hidden = job.source.config.hidden_size
-                wide["losses"] = np.zeros(rows, np.float32)
-                wide["gradients"] = np.zeros((rows, options, hidden), np.float32)
-            size, devices = job.config.micro_batch_size, self.steps.num_devices
-            parts.append(next(micro_batches(wide, size=size, devices=devices)))
-            if self._vectors is not None:
-                programs.append(self._vectors.program({n: parts[-1][n][0] for n in INPUTS}))
-        programs += self.steps.programs(parts)
-        compile_together(programs, say=self.progress.say)
 
-    def record(self, done: StepDone, seconds: float) -> str:
-        """Count the step that was just done; its mean loss."""
-        self.state.add(done, seconds)
-        loss, weight = self.state.losses
-        return f"step {self.state.step:,}, loss {loss / max(weight, 1e-9):.4f}"
+def parts_of(
+    batch: Batch, job: TuningJob, steps: TrainingSteps, vectors: Compiled | None
+) -> Iterator[Batch]:
+    """A batch in micro-batches; of `embed` with what the weights of the moment make of it."""
+    size = job.config.micro_batch_size
+    if vectors is not None:
+        steps.settle()
+        is_scored = job.spec.metrics[0] == "spearman"
+        batch = with_gradients(batch, vectors, size=size, is_scored=is_scored)
+    yield from micro_batches(batch, size=size, devices=steps.num_devices)
 
-    def overflow(self, value: float, what: str) -> AlbertError:
-        """The error of a loss or gradient that is not finite."""
-        return AlbertError(
-            f"The {what} overflowed in step {self.state.step + 1}; start again with "
-            "--overwrite and a lower --learning-rate."
-        )
+
+def compile_widths(job: TuningJob, training: Training, vectors: Compiled | None) -> None:
+    """Compile for batches of all widths; on TensorFlow each is compiled as it comes."""
+    if keras.backend.backend() == "tensorflow":
+        return
+    programs, parts = training.evaluations.programs(), []
+    longest, rows, options = job.config.max_seq_length, job.config.batch_size, job.train.options
+    lengths = job.train.lengths
+    # Those of the first epoch: rows are sorted, so that others have hardly any other width.
+    chosen = epoch_batches(lengths, batch_size=rows, seed=job.config.seed, epoch=0)
+    fullest = (max(batch.tolist(), key=lengths.__getitem__) for batch in chosen)
+    for row in {width_of(lengths[row], longest=longest): row for row in fullest}.values():
+        example = job.train.rows[row]
+        wide = batch_of([example], job.spec, size=rows, longest=longest, options=options)
+        if vectors is not None:
+            hidden = job.source.config.hidden_size
+            wide["losses"] = np.zeros(rows, np.float32)
+            wide["gradients"] = np.zeros((rows, options, hidden), np.float32)
+        size, devices = job.config.micro_batch_size, training.steps.num_devices
+        parts.append(next(micro_batches(wide, size=size, devices=devices)))
+        if vectors is not None:
+            programs.append(vectors.program({n: parts[-1][n][0] for n in INPUTS}))
+    programs += training.steps.programs(parts)
+    compile_together(programs, say=training.progress.say)
 
 
 def step_counts(batch: Batch) -> Counts:

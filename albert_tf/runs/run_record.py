@@ -32,6 +32,7 @@ from schemas.config import (
     TrainConfig,
     check_type,
     config_from_dict,
+    deciding,
 )
 from schemas.errors import AlbertError, SettingError
 from schemas.files import Values, read_json, undamaged, write_json
@@ -155,6 +156,21 @@ def recorded_training(run: Path, settings: Values, *names: str) -> TrainConfig:
     given = {**settings, **{k: v for k, v in identity.items() if v is not None}}
     values = {name: value for name, value in given.items() if name in names}
     return _parsed(TrainConfig, values, path=run / CONFIG)
+
+
+def record_training(run: Path, config: ResolvedTrainConfig) -> None:
+    """Keep with what settings a run goes on: its number of steps is another from now on.
+
+    The one that it began with stays too.
+    """
+    settings = recorded_settings(run)
+    before = settings.get("identity") or {}
+    now = {name: value for name, value in deciding(config).items() if name in before}
+    began = settings.get("began") or {}
+    if before.get("steps", config.steps) != config.steps:
+        began = {"steps": before["steps"]} | began
+    settings |= {**dataclasses.asdict(config), "identity": before | now}
+    write_json(run / CONFIG, settings | ({"began": began} if began else {}))
 
 
 def recorded_initializer(run: Path) -> Initializer:

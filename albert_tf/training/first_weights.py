@@ -31,7 +31,7 @@ from albert_tf.model.parameters import weight_shapes
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.model.trained_model import TrainedModel, read_trained
 from albert_tf.planning.cost import CONTEXTS, COUNTED_EXAMPLES, EXTRA_COLUMNS
-from albert_tf.runs.checkpoints import Arrays, assign_arrays, check_shapes, shapes_of
+from albert_tf.runs.checkpoints import Arrays, check_shapes, shapes_of
 from albert_tf.runs.metrics import QUIET, Say
 from albert_tf.runs.run_record import is_tuned, run_config
 from schemas.architecture import ModelConfig
@@ -274,12 +274,6 @@ def source_path(path: str, config: ModelConfig, source: ModelConfig) -> str:
         return f"{kind}_{index}_inner"
 
     return _OWNER.sub(owner, path)
-
-
-def start_from(model: AlbertPretrainer, source: TrainedModel) -> None:
-    """Give a new model the weights of another run; see `starting_weights`."""
-    weights = starting_weights(model.config, source)
-    assign_arrays({path: model.weights_by_path[path] for path in weights}, weights)
 
 
 def starting_weights(config: ModelConfig, source: TrainedModel) -> Arrays:

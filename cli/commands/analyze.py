@@ -24,11 +24,11 @@ Measured = dict[Path, "list[LayerSimilarity]"]
 
 
 @click.group(epilog="Example:  albert analyze layers run --data data")
-def analyze() -> None:
+def analyze_group() -> None:
     """Look inside a trained model."""
 
 
-@analyze.command(
+@analyze_group.command(
     epilog="Example:  albert analyze layers run other-run --data data --plot layers.svg"
 )
 @click.argument("model", type=PATH)

@@ -60,7 +60,7 @@ _ENDINGS = (".npy", ".parquet", ".jsonl")
 @checkpoint_option
 @quiet_option("Print the results and errors only.")
 @debug_option
-def embed(model: Path, source: str, console: Console, **values: Any) -> None:
+def embed_command(model: Path, source: str, console: Console, **values: Any) -> None:
     """Turn texts into vectors of length 1, a row for each, in their order.
 
     MODEL is best one of finetune --task embed; of any other run, export or fine-tuned model

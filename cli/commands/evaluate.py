@@ -125,7 +125,7 @@ _OF_RUNS = (
 @json_option()
 @quiet_option("Show no progress.")
 @debug_option
-def evaluate(run: Path, as_json: bool, console: Console, **values: Any) -> None:
+def evaluate_command(run: Path, as_json: bool, console: Console, **values: Any) -> None:
     """Measure a run on held-out text, or on any text of yours.
 
     The masks of a held-out split are fixed, so that results on the same data set are

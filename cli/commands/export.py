@@ -199,7 +199,7 @@ def write_graphs(
 @click.option("--overwrite", is_flag=True, help="Replace an earlier export.")
 @quiet_option()
 @debug_option
-def export(
+def export_command(
     run: Path,
     target: str,
     output: Path | None,

@@ -38,7 +38,7 @@ _NO_TEXT = f"Give a text with {MASK} in it, or send texts on standard input, one
 @checkpoint_option
 @json_option("Print one JSON object per text, or per word.")
 @debug_option
-def fill_mask(
+def fill_mask_command(
     model: Path,
     texts: tuple[str, ...],
     top: int,

@@ -139,7 +139,9 @@ WEIGHED: tuple[Kind, ...] = ("classify", "tag")
 @recipe_option(TASK_RECIPES, help="those of ALBERT's paper for a task (Table 14), for wide models.")
 @config_options(FineTuneConfig)
 @common_options
-def finetune(model: Path, output: Path, overwrite: bool, console: Console, **values: Any) -> None:
+def finetune_command(
+    model: Path, output: Path, overwrite: bool, console: Console, **values: Any
+) -> None:
     """Teach a trained encoder a task.
 
     MODEL is a run, an import, an export or another fine-tuned model. Files are TSV,

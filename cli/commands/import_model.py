@@ -52,7 +52,7 @@ IMPORT = Footprint(
 )
 
 
-@click.command("import", epilog="Example:  albert import ./albert-base-v2 --output imported")
+@click.command(epilog="Example:  albert import ./albert-base-v2 --output imported")
 @click.argument("source", type=PATH)
 @click.option(
     "--vocab",
@@ -72,7 +72,7 @@ IMPORT = Footprint(
     help="Whether the vocabulary keeps accents  [default: likewise]",
 )
 @common_options
-def import_model(
+def import_command(
     source: Path,
     vocab: Path | None,
     output: Path,

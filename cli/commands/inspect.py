@@ -72,7 +72,7 @@ _FLAGS = {
 )
 @json_option()
 @debug_option
-def inspect(
+def inspect_command(
     paths: tuple[str, ...],
     task: str | None,
     examples: int,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @json_option()
 @quiet_option("Print the answer and errors only.")
 @debug_option
-def order(
+def order_command(
     model: Path,
     first: str,
     second: str,

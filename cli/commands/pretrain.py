@@ -35,19 +35,19 @@ from cli.support.options import (
     max_time_option,
     take_config,
 )
-from cli.support.resolve import PRETRAIN, check_duration, identity_of, resolve, settings_of
+from cli.support.resolve import PRETRAIN, identity_of, resolve, settings_of
 from cli.support.several_hosts import host_options
 from cli.support.trained_model import plain_vocabulary
 from pipeline.storage import output_folder
 from schemas.architecture import ModelConfig
-from schemas.config import ResolvedTrainConfig, TrainConfig, config_from_dict, flag_name
+from schemas.config import TrainConfig, config_from_dict, flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import EVAL, METRICS, TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
 
 if TYPE_CHECKING:
     from albert_tf.hosts.hosts import Hosts
-    from albert_tf.training.pretraining import Deadline, TrainResult
+    from albert_tf.training.pretraining import TrainResult
     from albert_tf.training.run import ResolvedRun
 
 # The flags by topic, in the order of a person's questions.
@@ -106,7 +106,7 @@ TOPICS = {
 )
 @host_options
 @common_options
-def pretrain(
+def pretrain_command(
     coordinator: str | None,
     num_hosts: int | None,
     host_index: int | None,
@@ -129,6 +129,7 @@ def pretrain(
     if values["budget"] is not None:
         check_beside_budget(named, is_several_hosts=place is not None)
         named = BUDGET_RECIPE
+    values["may_be_long"] |= values["budget"] is not None or values["max_time"] is not None
     recipe = RECIPES[named]
     given = apply_recipe(TrainConfig, values, recipe=recipe)
     config = take_config(TrainConfig, values)
@@ -204,29 +205,8 @@ def lead(
             console.say(f"{asked.output} is finished already; nothing to do.")
             return None
         console.say(*notes(asked.config, run.manifest))
-        return train(run, asked, deadline=deadline_of(asked, run), console=console)
-
-
-def deadline_of(asked: Asked, run: "ResolvedRun") -> "Deadline | None":
-    """When a budget is over, if there is one.
-
-    Other steps that fill it better are kept in `config.json`.
-    """
-    if asked.budget is None:
-        return None
-    with silent_stderr():
-        from albert_tf.training.pretraining import Deadline
-
-    def rewrite(config: ResolvedTrainConfig) -> None:
-        now = dataclasses.replace(asked, config=config)
-        output_folder.write_config(
-            asked.output,
-            PRETRAIN,
-            settings=settings_of(now),
-            identity=identity_of(now, dataclasses.replace(run, config=config)),
-        )
-
-    return Deadline(asked.started + asked.budget, rewrite)
+        deadline = None if asked.budget is None else asked.started + asked.budget
+        return train(run, asked, deadline=deadline, console=console)
 
 
 def follow(asked: Asked, *, hosts: "Hosts", console: Console) -> "TrainResult | None":
@@ -251,6 +231,7 @@ def follow(asked: Asked, *, hosts: "Hosts", console: Console) -> "TrainResult | 
         data=asked.data,
         manifest=manifest,
         starts_trained=told["starts_trained"],
+        may_be_long=asked.may_be_long,
         hosts=hosts,
     )
     check_data(manifest, data=asked.data)
@@ -259,9 +240,13 @@ def follow(asked: Asked, *, hosts: "Hosts", console: Console) -> "TrainResult | 
 
 
 def train(
-    run: "ResolvedRun", asked: Asked, *, deadline: "Deadline | None", console: Console
+    run: "ResolvedRun", asked: Asked, *, deadline: float | None, console: Console
 ) -> "TrainResult":
-    """Train in a folder that is claimed, as long as the command may take."""
+    """Train in a folder that is claimed, as long as the command may take.
+
+    Args:
+        deadline: When a budget is over, in seconds of `time.monotonic`.
+    """
     with silent_stderr():
         from albert_tf.training.pretraining import pretrain
     from pipeline.dataset.manifest import load_vocabulary
@@ -275,9 +260,6 @@ def train(
             dataclasses.replace(run, vocabulary=vocabulary),
             max_seconds=max_seconds,
             deadline=deadline,
-            before_first=lambda seconds: check_duration(
-                seconds, asked, is_alone=run.hosts.number == 1, console=console
-            ),
             progress=console,
         )
 

@@ -30,7 +30,7 @@ from schemas.readable import prefixed
     help="Examples to show of each data set.",
 )
 @debug_option
-def report(paths: tuple[Path | str, ...], output: Path, examples: int) -> None:
+def report_command(paths: tuple[Path | str, ...], output: Path, examples: int) -> None:
     """Write one HTML page about data and runs.
 
     PATH is the folder of a data set, a fine-tuned model or a run, which may still be

@@ -94,7 +94,9 @@ FOR_A_SMALL_MODEL = "--max-seq-length 128 --examples on-the-fly"
     help="Worker processes; never changes the result.",
 )
 @common_options
-def vocab(output: Path, workers: int, overwrite: bool, console: Console, **values: Any) -> None:
+def vocab_command(
+    output: Path, workers: int, overwrite: bool, console: Console, **values: Any
+) -> None:
     """Train a SentencePiece vocabulary on raw text.
 
     Writes spiece.model, which includes the text normalization, and the files that

@@ -17,7 +17,7 @@ from albert_tf.finetuning import evaluate
 from albert_tf.finetuning.batches import training_batches
 from albert_tf.finetuning.card import tuned_card
 from albert_tf.finetuning.evaluate import Predictor, evaluate_tuned
-from albert_tf.finetuning.finetune import FineTuning, finetune
+from albert_tf.finetuning.finetune import finetune
 from albert_tf.finetuning.job import TuningJob, TuningState
 from albert_tf.model.initial_weights import draw_first_weights
 from albert_tf.model.parameters import is_of_encoder
@@ -27,6 +27,7 @@ from albert_tf.runs.checkpoints import arrays_of, newest_step
 from albert_tf.runs.metrics import QUIET
 from albert_tf.runs.run_record import write_record
 from albert_tf.training import tensorflow_steps
+from albert_tf.training.loop import Training
 from schemas.config import Initializer
 from schemas.finetune_config import FineTuneConfig
 from schemas.task import KINDS, TaskRecord, TaskRows
@@ -89,15 +90,15 @@ def test_a_signal_saves_the_steps_that_are_done_by_two_devices(tmp_path, monkeyp
     result = trained(whole)
     parts = dataclasses.replace(whole, run=tmp_path / "parts")
     parts.run.mkdir()
-    record = FineTuning.record
+    add = TuningState.add
 
     def interrupted(self, done, seconds):
-        if self.state.step == 3:
+        if self.step == 3:
             signal.raise_signal(signal.SIGINT)
-        return record(self, done, seconds)
+        add(self, done, seconds)
 
     with monkeypatch.context() as patch:
-        patch.setattr(FineTuning, "record", interrupted)
+        patch.setattr(TuningState, "add", interrupted)
         with pytest.raises(KeyboardInterrupt):
             trained(parts)
     assert newest_step(parts.run) == 3
@@ -173,12 +174,12 @@ def regressed(tmp_path_factory):
     ran = []
 
     def noted(*given, **settings):
-        work = FineTuning(*given, **settings)
-        ran.append(weakref.ref(work))
-        return work
+        training = Training(*given, **settings)
+        ran.append(weakref.ref(training.steps.model))
+        return training
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("albert_tf.finetuning.finetune.FineTuning", noted)
+        patch.setattr("albert_tf.finetuning.finetune.Training", noted)
         return job, trained(job), ran
 
 
