@@ -11,8 +11,8 @@ from albert_tf.runs.run_record import (
     measures_table,
     recorded_settings,
     shown,
+    task_verdict,
     threshold_sentence,
-    verdict,
 )
 from albert_tf.tasks.evaluation import task_of
 from schemas import __version__
@@ -47,7 +47,7 @@ def tuned_card(record: TaskRecord, job: TuningJob, result: dict[str, Any]) -> st
             f"{result['step']:,}.",
             f"On {result['examples']:,} held-out examples:",
             measures_table(result),
-            "\n".join((*verdict(result), *_threshold(record))),
+            "\n".join((*task_verdict(result), *_threshold(record))),
         ),
     )
     recipe = {n: v for n, v in deciding(job.config).items() if v is not None}

@@ -17,10 +17,10 @@ import numpy as np
 from albert_tf.evaluation.held_out import Compiled, compile_together
 from albert_tf.finetuning.batches import (
     batch_of,
+    batch_width,
     epoch_batches,
     micro_batches,
-    training_batches,
-    width_of,
+    task_batches,
 )
 from albert_tf.finetuning.card import tuned_card
 from albert_tf.finetuning.contrast import INPUTS, with_gradients
@@ -35,7 +35,7 @@ from albert_tf.tasks.baselines import baselines_of
 from albert_tf.tasks.evaluation import evaluated, with_chosen_threshold
 from albert_tf.tasks.task import Result
 from albert_tf.training.evaluate import MetricsLog
-from albert_tf.training.loop import OverflowedError, Saver, Step, Training
+from albert_tf.training.loop import OverflowedError, Saver, StepParts, Training
 from albert_tf.training.run import remove_leftovers, training_steps
 from albert_tf.training.signals import SIGNALS, Reason, stop_requests
 from albert_tf.training.steps import Counts, TrainingLoss, TrainingSteps
@@ -74,7 +74,7 @@ def finetune(
     checkpoint = load_newest(job.run, progress.say)
     if checkpoint is None:
         write_first_files(job, vocabulary=vocabulary)
-    step, reason = train(job, checkpoint, max_seconds=max_seconds, progress=progress)
+    step, reason = tune(job, checkpoint, max_seconds=max_seconds, progress=progress)
     if reason == "max-time":
         progress.say(
             f"{job.run}: stopped ({reason}) after {step:,} of {job.config.steps:,} "
@@ -97,7 +97,7 @@ def write_first_files(job: TuningJob, *, vocabulary: Path) -> None:
     write_record(job.run, job.record)
 
 
-def train(
+def tune(
     job: TuningJob,
     checkpoint: Checkpoint | None,
     *,
@@ -164,14 +164,14 @@ def train(
 
 def steps_of(
     job: TuningJob, steps: TrainingSteps, state: TuningState, vectors: Compiled | None
-) -> Generator[Step, None, None]:
+) -> Generator[StepParts, None, None]:
     """The steps from where a run stands, in order.
 
     Args:
         vectors: Of `embed`: what a batch's loss follows from.
     """
-    for batch in training_batches(job, state):
-        yield Step(step_counts(batch), parts_of(batch, job, steps, vectors))
+    for batch in task_batches(job, state):
+        yield StepParts(step_counts(batch), parts_of(batch, job, steps, vectors))
 
 
 def parts_of(
@@ -196,7 +196,7 @@ def compile_widths(job: TuningJob, training: Training, vectors: Compiled | None)
     # Those of the first epoch: rows are sorted, so that others have hardly any other width.
     chosen = epoch_batches(lengths, batch_size=rows, seed=job.config.seed, epoch=0)
     fullest = (max(batch.tolist(), key=lengths.__getitem__) for batch in chosen)
-    for row in {width_of(lengths[row], longest=longest): row for row in fullest}.values():
+    for row in {batch_width(lengths[row], longest=longest): row for row in fullest}.values():
         example = job.train.rows[row]
         wide = batch_of([example], job.spec, size=rows, longest=longest, options=options)
         if vectors is not None:

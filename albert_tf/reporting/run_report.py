@@ -38,7 +38,7 @@ from albert_tf.runs.run_record import (
     measures_table,
     read_record,
     read_worth,
-    verdict,
+    task_verdict,
 )
 from schemas.architecture import PRESETS
 from schemas.files import Values
@@ -413,7 +413,12 @@ def tuned_section(folder: Path, *, title: str) -> Section:
         ),
         runs=(title,),
         plots=tuple(_curves(lines, [*result["metrics"], "loss"])),
-        parts=(*verdict(result), measures_table(result), labels_table(result), *_confusion(result)),
+        parts=(
+            *task_verdict(result),
+            measures_table(result),
+            labels_table(result),
+            *_confusion(result),
+        ),
     )
 
 

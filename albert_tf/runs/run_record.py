@@ -448,7 +448,7 @@ def read_worth(folder: Path) -> Values:
         _ = result["step"], result["examples"]
         measures_table(result)
         labels_table(result)
-        list(verdict(result))
+        list(task_verdict(result))
     return result
 
 
@@ -500,7 +500,7 @@ def threshold_sentence(record: TaskRecord) -> str:
     return said.get(record.spec.kind, "").format(record.threshold) if has_one else ""
 
 
-def verdict(result: Values) -> Iterator[str]:
+def task_verdict(result: Values) -> Iterator[str]:
     """What the measures say, in sentences."""
     name = result["metric"]
     value = result["metrics"][name]

@@ -111,7 +111,7 @@ def tokens_to_count(
         if config.pmi_embeddings:
             texts.append(whole_texts(batch))
         if config.unigram_bias:
-            labels.append(labels_of(batch))
+            labels.append(masked_labels(batch))
     return texts, labels
 
 
@@ -124,7 +124,7 @@ def first_batches(records: Records, *, seed: int, examples: int) -> Iterator[Bat
     yield from itertools.islice(batches, -(-examples // size))
 
 
-def labels_of(batch: Batch) -> Integers:
+def masked_labels(batch: Batch) -> Integers:
     """The tokens that are to be predicted in a batch, `[N]`."""
     labels: Integers = batch["masked_lm_ids"][batch["masked_lm_weights"] > 0]
     return labels
@@ -159,7 +159,7 @@ def label_log_shares(records: Records, vocab_size: int, *, seed: int) -> Floats:
     """The logarithm of about the share that each token has in a run's labels, `[V]`."""
     examples = min(SHARED_EXAMPLES, records.manifest.num_examples(TRAIN))
     batches = first_batches(records, seed=seed, examples=examples)
-    return unigram_log_shares(map(labels_of, batches), vocab_size=vocab_size)
+    return unigram_log_shares(map(masked_labels, batches), vocab_size=vocab_size)
 
 
 def unigram_log_shares(labels: Iterable[Integers], *, vocab_size: int) -> Floats:

@@ -36,7 +36,7 @@ class State(Protocol):
     micro_batch_size: int
 
 
-class Step(NamedTuple):
+class StepParts(NamedTuple):
     """What a step computes.
 
     Attributes:
@@ -173,7 +173,7 @@ class Training:
         is_evaluated = not self.evaluations.is_due(self.state.step)
         return None if self.has_ended and is_evaluated else self.stop.reason
 
-    def steps_done(self, batches: Iterator[Step]) -> Iterator[tuple[StepDone, float]]:
+    def steps_done(self, batches: Iterator[StepParts]) -> Iterator[tuple[StepDone, float]]:
         """Each step once it is done, with its seconds, up to the last one or a stop.
 
         The devices compute a step while the one before is recorded, unless something has to
@@ -216,7 +216,7 @@ class Training:
         is_done = isinstance(begun.norm, float)
         return is_done or is_used or step == self.config.steps or self.hosts.number > 1
 
-    def begin(self, batches: Iterator[Step], step: int) -> Begun | None:
+    def begin(self, batches: Iterator[StepParts], step: int) -> Begun | None:
         """Begin a step; None, with nothing changed, when asked to stop.
 
         Add up the gradients of its micro-batches, clip them, apply them.

@@ -30,7 +30,7 @@ from albert_tf.training.first_weights import (
     read_source,
     starting_weights,
 )
-from albert_tf.training.loop import OverflowedError, Saver, Step, Training
+from albert_tf.training.loop import OverflowedError, Saver, StepParts, Training
 from albert_tf.training.run import ResolvedRun, RunState, remove_leftovers, training_steps
 from albert_tf.training.signals import Reason, stop_requests
 from albert_tf.training.steps import Array, StepDone, TrainingSteps, micro_batch_size
@@ -85,7 +85,7 @@ def pretrain(
     model = AlbertPretrainer(
         run.model_config, precision=run.config.precision, recompute=run.config.recompute
     )
-    steps, state = begin(run, model, say=progress.say)
+    steps, state = take_up(run, model, say=progress.say)
     if max_seconds is not None:
         max_seconds -= time.monotonic() - start
     with stop_requests(max_seconds, run.hosts) as stop:
@@ -110,7 +110,7 @@ def pretrain(
         newest: StepDone | None = None
         # Reading has threads, and Python at its end may wait for them for ever.
         with contextlib.closing(stream.steps()) as read:
-            batches: Iterator[Step] = read
+            batches: Iterator[StepParts] = read
             if not (training.has_ended or stop.reason):
                 first = next(read)
                 prepare(run, training, stream, first)
@@ -148,7 +148,9 @@ def pretrain(
     return TrainResult(state.step, training.config.steps, reason or "finished")
 
 
-def begin(run: ResolvedRun, model: AlbertPretrainer, *, say: Say) -> tuple[TrainingSteps, RunState]:
+def take_up(
+    run: ResolvedRun, model: AlbertPretrainer, *, say: Say
+) -> tuple[TrainingSteps, RunState]:
     """A run at its newest checkpoint, or before its first step.
 
     It is as the checkpoint has it, but for the micro-batch asked for.
@@ -211,7 +213,7 @@ def start(run: ResolvedRun, model: AlbertPretrainer, *, say: Say) -> tuple[Train
     return steps, RunState(size, unpadded=True)
 
 
-def prepare(run: ResolvedRun, training: Training, stream: Stream, first: Step) -> None:
+def prepare(run: ResolvedRun, training: Training, stream: Stream, first: StepParts) -> None:
     """Compile and time the first step of a process, and say how long the run will take."""
     steps, progress, config = training.steps, training.progress, training.config
     step, size = training.state.step, training.state.micro_batch_size

@@ -67,10 +67,10 @@ class ResolvedRun:
 
     def records(self) -> Records:
         """The records of its data."""
-        return records_of(self.data, self.manifest, self.config)
+        return records_for(self.data, self.manifest, self.config)
 
 
-def records_of(data: Path, manifest: DatasetManifest, config: TrainConfig) -> Records:
+def records_for(data: Path, manifest: DatasetManifest, config: TrainConfig) -> Records:
     """The records of a data set for a training with these settings."""
     phases = phases_of(manifest.config, config) if manifest.has_documents else ()
     return Records(data, manifest, phases=phases)

@@ -12,8 +12,8 @@ from albert_tf.model.pretrainer import Batch
 from albert_tf.model.sampled_softmax import Candidates, Sampler, num_candidates
 from albert_tf.model.unpadding import Fill, Sizes, fill_of, unpadded
 from albert_tf.training.first_weights import label_log_shares
-from albert_tf.training.loop import Step
-from albert_tf.training.run import ResolvedRun, RunState, records_of
+from albert_tf.training.loop import StepParts
+from albert_tf.training.run import ResolvedRun, RunState, records_for
 from albert_tf.training.steps import pretraining_counts
 from schemas.phases import first_bound
 
@@ -44,10 +44,10 @@ class Stream:
 
     def sizes(self) -> Sizes:
         """The sizes that micro-batches have without padding."""
-        records = records_of(self._run.data, self._run.manifest, self.config)
+        records = records_for(self._run.data, self._run.manifest, self.config)
         return records.sizes(self._state.micro_batch_size)
 
-    def steps(self) -> Generator[Step, None, None]:
+    def steps(self) -> Generator[StepParts, None, None]:
         """Each step in turn.
 
         Another number of steps leaves the next ones as they are, so reading goes on up to
@@ -57,7 +57,7 @@ class Stream:
         if self.num_candidates and self.is_sampled(step):
             vocab_size = run.model_config.vocab_size
             log_shares = label_log_shares(
-                records_of(run.data, run.manifest, self.config), vocab_size, seed=seed
+                records_for(run.data, run.manifest, self.config), vocab_size, seed=seed
             )
             self._sampler = Sampler(number=self.num_candidates, log_shares=log_shares, seed=seed)
         shape = StepShape(
@@ -69,7 +69,7 @@ class Stream:
         )
         while True:
             config, bound = self.config, first_bound(self.config).step
-            records = records_of(run.data, run.manifest, config)
+            records = records_for(run.data, run.manifest, config)
             self.landmarks = records.landmarks
             batches = training_batches(
                 records,
@@ -89,7 +89,7 @@ class Stream:
 
     def _without_padding(
         self, batches: Generator[Batch, None, None], *, first: int, sizes: Sizes
-    ) -> Generator[Step, None, None]:
+    ) -> Generator[StepParts, None, None]:
         """Batches as steps; hosts and devices compute one in the same shapes."""
         devices, hosts = self._devices, self._run.hosts
         with contextlib.closing(batches):
@@ -108,7 +108,7 @@ class Stream:
                     made = [candidates.batch(part) for part in made]
                 own = pretraining_counts(batch)
                 counts = hosts.gather(np.array([*own.values()])).sum(axis=0)
-                yield Step(dict(zip(own, counts.tolist(), strict=True)), made)
+                yield StepParts(dict(zip(own, counts.tolist(), strict=True)), made)
 
     def _candidates(self, batch: Batch, step: int) -> Candidates | None:
         """Those of a step on all hosts; None for the whole vocabulary."""

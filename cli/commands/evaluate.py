@@ -136,7 +136,7 @@ def evaluate_command(run: Path, as_json: bool, console: Console, **values: Any) 
     A fine-tuned model is measured by the measures of its task.
     """
     take_jax(console)
-    from albert_tf.runs.run_record import is_tuned, labels_table, measures_table, verdict
+    from albert_tf.runs.run_record import is_tuned, labels_table, measures_table, task_verdict
 
     is_task = is_tuned(run)
     check_flags(run, is_task=is_task)
@@ -145,7 +145,7 @@ def evaluate_command(run: Path, as_json: bool, console: Console, **values: Any) 
         heading = (
             f"Step {measured['step']:,}, {measured['examples']:,} examples of {values['data']}"
         )
-        said = "\n".join(verdict(measured))
+        said = "\n".join(task_verdict(measured))
         section = Section(parts=(heading, measures_table(measured), said, labels_table(measured)))
     else:
         measured = evaluate_run(run, values, console)

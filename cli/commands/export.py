@@ -244,7 +244,7 @@ def export_command(
         )
     elif data and not int8:
         raise SettingError("--data measures what --int8 costs; give that too.")
-    origin, tokenizer = load(run, checkpoint, say=console.say)
+    origin, tokenizer = load_model(run, checkpoint, say=console.say)
     model = origin
     if target == SENTENCES:
         from albert_tf.model.trained_model import as_embedder
@@ -440,7 +440,9 @@ def card(
     )
 
 
-def load(run: Path, checkpoint: "Which | None", *, say: Say) -> "tuple[TrainedModel, Tokenizer]":
+def load_model(
+    run: Path, checkpoint: "Which | None", *, say: Say
+) -> "tuple[TrainedModel, Tokenizer]":
     """A model and its vocabulary; the weights are in the order of its file."""
     from pipeline.vocabulary.importing import read_vocabulary
 

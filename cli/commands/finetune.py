@@ -170,7 +170,7 @@ def finetune_command(
     settings = take_config(FineTuneConfig, values)
     output_folder.check_is_not(output, model, what="the model to start from")
     spec = with_columns(task, values)
-    check_settings_fit(settings, spec.kind)
+    check_fits_task(settings, spec.kind)
     paths = task_paths(values, spec)
     tokenizer = read_vocabulary(model)
     say(*notes_on(model))
@@ -220,7 +220,7 @@ def finetune_command(
     )
 
 
-def check_settings_fit(settings: FineTuneConfig, kind: Kind) -> None:
+def check_fits_task(settings: FineTuneConfig, kind: Kind) -> None:
     """Refuse settings that a kind of task has no use for."""
     for name in OF_ANSWERS:
         value = getattr(settings, name)
@@ -337,7 +337,7 @@ def train_and_predict(
     with silent_stderr():
         from albert_tf.finetuning.evaluate import Predictor, prediction_lines
         from albert_tf.finetuning.finetune import finetune
-    from albert_tf.runs.run_record import measures_table, verdict
+    from albert_tf.runs.run_record import measures_table, task_verdict
     from pipeline.encoding.encoding import encode_examples
 
     def write_predictions(tuned: "TrainedModel") -> None:
@@ -365,6 +365,6 @@ def train_and_predict(
     if result is None:
         return False
     console.say(f"On {result['examples']:,} held-out examples:")
-    console.say(*text_lines(measures_table(result)), *verdict(result))
+    console.say(*text_lines(measures_table(result)), *task_verdict(result))
     console.say(f"{job.run}: finished; its best checkpoint is of step {result['step']:,}")
     return True

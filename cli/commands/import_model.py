@@ -131,7 +131,7 @@ def import_command(
             output=output,
             max_length=length,
         )
-    console.say(*summary(output, taken, model=model))
+    console.say(*import_lines(output, taken, model=model))
 
 
 class TakenVocabulary(NamedTuple):
@@ -155,7 +155,7 @@ def take_vocabulary(source: Path, given: Path | None, rules: Rules) -> TakenVoca
     from pipeline.vocabulary.importing import (
         imported_model,
         is_complete,
-        read_external,
+        read_other_model,
         wordpiece_of,
     )
     from pipeline.vocabulary.normalization import Normalization, normalization_of_pieces
@@ -178,7 +178,7 @@ def take_vocabulary(source: Path, given: Path | None, rules: Rules) -> TakenVoca
         )
         check_agrees(rules, kept, path)
         return TakenVocabulary(path, data, data, kept, tokenizer)
-    found = read_external(source, given=given)
+    found = read_other_model(source, given=given)
     model, kept = found.model, normalization_of_pieces(load_tokenizer(found.model))
     if is_complete(model, found.asked):
         check_agrees(rules, kept, found.path)
@@ -221,8 +221,8 @@ def take_model(source: Path, taken: TakenVocabulary) -> "TrainedModel | None":
         return None
     with silent_stderr():
         from albert_tf.convert.external import with_rows, without_padding_rows
-        from albert_tf.convert.reading import read_external
-    model = read_external(source, needs_head=False)
+        from albert_tf.convert.reading import read_other_model
+    model = read_other_model(source, needs_head=False)
     if model is None:
         left = sorted(path for glob in _WEIGHTS for path in source.glob(glob))
         if left:
@@ -250,7 +250,9 @@ def take_model(source: Path, taken: TakenVocabulary) -> "TrainedModel | None":
     return model if order is None else with_rows(model, order)
 
 
-def summary(output: Path, taken: TakenVocabulary, *, model: "TrainedModel | None") -> Iterator[str]:
+def import_lines(
+    output: Path, taken: TakenVocabulary, *, model: "TrainedModel | None"
+) -> Iterator[str]:
     """What was made, and what to type next."""
     size, typed = taken.tokenizer.vocab_size, shlex.quote(str(output))
     yield from model.notes if model else ()

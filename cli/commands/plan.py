@@ -88,7 +88,7 @@ def plan_command(data: Path | str | None, measure: bool, as_json: bool, **values
         data = data_here(data, Console(quiet=True), choose=wanted)
     if values["budget"] is None:
         figures = figures_of(data, values, is_measured=measure)
-        click.echo(json.dumps(figures) if as_json else table(figures))
+        click.echo(json.dumps(figures) if as_json else figures_table(figures))
         return
     if data is None:
         raise SettingError("--budget plans for a data set; name it with --data.")
@@ -178,7 +178,7 @@ def figures_of(data: Path | None, values: Values, *, is_measured: bool) -> Value
     return figures
 
 
-def table(figures: Values) -> str:
+def figures_table(figures: Values) -> str:
     """A plan for a person."""
     costs = figures["models"]
     rows = [

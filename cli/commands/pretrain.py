@@ -157,7 +157,7 @@ def pretrain_command(
         data_as_given=str(data),
         started=STARTED,
     )
-    with several_hosts.joined(place, debug=is_debugging()) as hosts:
+    with several_hosts.together(place, debug=is_debugging()) as hosts:
         console = Console(quiet=console.is_quiet or hosts.index > 0)
         if hosts.index:
             result = follow(asked, hosts=hosts, console=console)
@@ -204,7 +204,7 @@ def lead(
         if finished:
             console.say(f"{asked.output} is finished already; nothing to do.")
             return None
-        console.say(*notes(asked.config, run.manifest))
+        console.say(*notes_before(asked.config, run.manifest))
         deadline = None if asked.budget is None else asked.started + asked.budget
         return train(run, asked, deadline=deadline, console=console)
 
@@ -264,7 +264,7 @@ def train(
         )
 
 
-def notes(config: TrainConfig, manifest: DatasetManifest) -> Iterator[str]:
+def notes_before(config: TrainConfig, manifest: DatasetManifest) -> Iterator[str]:
     """What to say before training.
 
     Settings that were derived, a rate that does not fit, and how often documents are

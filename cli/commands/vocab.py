@@ -173,12 +173,12 @@ def vocab_command(
         manifest = vocabulary_manifest(model, text, config, files)
         write_vocabulary(model, manifest, tokenizer=tokenizer, output=output)
     console.say(
-        *closing_lines(manifest, output, time.monotonic() - start),
+        *vocabulary_lines(manifest, output, time.monotonic() - start),
         *next_lines(values, output, text=text, files=files),
     )
 
 
-def closing_lines(manifest: Values, output: Path, seconds: float) -> Iterator[str]:
+def vocabulary_lines(manifest: Values, output: Path, seconds: float) -> Iterator[str]:
     """What was made, and what to know of its text."""
     from pipeline.core.documents import describe_counts
     from pipeline.noise.look import look_lines

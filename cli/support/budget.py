@@ -41,7 +41,7 @@ def choose_model(
     with silent_stderr():
         from albert_tf.evaluation.counting import loss_of_counting
         from albert_tf.planning import budget
-        from albert_tf.training.run import records_of
+        from albert_tf.training.run import records_for
         from albert_tf.training.timing import ThisMachine
         from pipeline.dataset.manifest import load_vocabulary
     assert asked.budget is not None, "else nothing is chosen"
@@ -51,7 +51,7 @@ def choose_model(
     counting = loss_of_counting(asked.data, manifest)
     train = asked.config
     machine = ThisMachine(
-        records_of(asked.data, manifest, train),
+        records_for(asked.data, manifest, train),
         precision=train.precision if "precision" in asked.given else None,
     )
     has_larger_batch = machine.is_accelerator and not asked.given & {"batch_size", "learning_rate"}

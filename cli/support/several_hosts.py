@@ -41,7 +41,7 @@ host_options = stacked(
 
 
 @contextlib.contextmanager
-def joined(place: "HostSetting | None", *, debug: bool) -> "Iterator[Hosts]":
+def together(place: "HostSetting | None", *, debug: bool) -> "Iterator[Hosts]":
     """Train together with other hosts while the block runs, or alone."""
     if place is None:
         from albert_tf.hosts.hosts import ONE_HOST

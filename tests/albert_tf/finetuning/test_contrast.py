@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from albert_tf.evaluation.held_out import Compiled
-from albert_tf.finetuning.batches import training_batches
+from albert_tf.finetuning.batches import task_batches
 from albert_tf.finetuning.contrast import cosine_losses, ranking_losses, with_gradients
 from albert_tf.finetuning.finetune import finetune, step_counts, steps_of
 from albert_tf.finetuning.job import TuningState
@@ -122,13 +122,13 @@ def test_rows_are_drawn_anew_in_each_epoch_and_the_same_after_a_stop(tmp_path):
     job = dataclasses.replace(job, redraw=redraw)
     state = TuningState.of(job)
     steps = len(job.train.rows) // job.config.batch_size
-    batches = list(itertools.islice(training_batches(job, state), 2 * steps + 1))
+    batches = list(itertools.islice(task_batches(job, state), 2 * steps + 1))
     drawn = [set(batch["input_ids"][:, 0, 1].tolist()) for batch in batches[steps:]]
     assert drawn == [{11}] * steps + [{12}]
     numbers = np.concatenate([each["input_ids"][:, 0, 2] for each in batches[steps:-1]])
     assert sorted(numbers) == [20 + number for number in range(len(job.train.rows))]
     state.step = steps + 1
-    again = next(training_batches(job, state))
+    again = next(task_batches(job, state))
     np.testing.assert_array_equal(again["input_ids"], batches[steps + 1]["input_ids"])
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from albert_tf.finetuning import evaluate
-from albert_tf.finetuning.batches import training_batches
+from albert_tf.finetuning.batches import task_batches
 from albert_tf.finetuning.card import tuned_card
 from albert_tf.finetuning.evaluate import Predictor, evaluate_tuned
 from albert_tf.finetuning.finetune import finetune
@@ -231,7 +231,7 @@ def test_scores_of_any_scale_are_learned_alike(regressed):
     job, *_ = regressed
     learned = []
     for other in (scored(job, 0.001), scored(job, 100.0)):
-        batches = itertools.islice(training_batches(other, TuningState.of(other)), 4)
+        batches = itertools.islice(task_batches(other, TuningState.of(other)), 4)
         learned.append([batch["targets"] for batch in batches])
     np.testing.assert_allclose(*learned, atol=1e-4)
     assert np.mean(learned) == pytest.approx(0, abs=1e-4)

@@ -24,7 +24,7 @@ from albert_tf.training.first_weights import (
     source_path,
     starting_weights,
 )
-from albert_tf.training.pretraining import begin
+from albert_tf.training.pretraining import take_up
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, PAD_ID, SEP_ID
 from tests.refusals import refusal
 from tests.runs import SETTINGS
@@ -78,7 +78,7 @@ def test_first_weights_by_width_and_the_tokens_frequencies_are_those_asked_for(d
 def test_a_run_begins_with_the_positional_heads_asked_for(data, tmp_path):
     config = dataclasses.replace(SETTINGS, initializer="positional-heads")
     begun = AlbertPretrainer(TINY)
-    begin(resolved_run(data, tmp_path, config), begun, say=print)
+    take_up(resolved_run(data, tmp_path, config), begun, say=print)
     model = AlbertPretrainer(TINY)
     initialize_weights(model, standard_deviation=np.sqrt(2 / (5 * 16)), seed=config.seed)
     begin_with_positional_heads(model.encoder)

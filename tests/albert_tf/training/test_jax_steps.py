@@ -62,7 +62,7 @@ TUNING = (
     COUNTING
     + """
 import numpy as np
-from albert_tf.finetuning.finetune import train
+from albert_tf.finetuning.finetune import tune
 from albert_tf.runs.metrics import QUIET
 from schemas.task import TokenSequence
 from tests.albert_tf.finetuning.test_finetune import job_of
@@ -93,7 +93,7 @@ job = dataclasses.replace(
     config=dataclasses.replace(job.config, max_seq_length=128),
     source=dataclasses.replace(job.source, config=model, weights={}),
 )
-train(job, None, progress=QUIET)
+tune(job, None, progress=QUIET)
 print(json.dumps([found[: first[0]], found[first[0] :]]))
 """
 )

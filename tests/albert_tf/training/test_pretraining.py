@@ -24,7 +24,7 @@ from albert_tf.runs.run_record import finished_step
 from albert_tf.training import loop, pretraining
 from albert_tf.training.evaluate import HeldOutEvaluations
 from albert_tf.training.loop import Training
-from albert_tf.training.pretraining import begin, is_line_due, step_text
+from albert_tf.training.pretraining import is_line_due, step_text, take_up
 from albert_tf.training.run import RunState
 from albert_tf.training.steps import StepDone
 from albert_tf.training.stream import Stream
@@ -345,7 +345,7 @@ def test_a_run_goes_on_with_its_micro_batch_unless_asked_and_never_with_padding(
     def gone_on_with(size):
         config = dataclasses.replace(UNEVEN, micro_batch_size=size)
         resolved = resolved_run(data, run, config, model_config=DROPOUT)
-        return begin(resolved, AlbertPretrainer(DROPOUT), say=said.append)[1].micro_batch_size
+        return take_up(resolved, AlbertPretrainer(DROPOUT), say=said.append)[1].micro_batch_size
 
     monkeypatch.setattr("albert_tf.planning.cost.free_memory_bytes", lambda: 0)
     assert gone_on_with(None) == 3

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from albert_tf.hosts.hosts import HostSetting
-from cli.support.several_hosts import joined
+from cli.support.several_hosts import together
 
 
 def test_what_is_said_last_does_nothing_to_a_terminal(monkeypatch, capsys):
@@ -18,6 +18,6 @@ def test_what_is_said_last_does_nothing_to_a_terminal(monkeypatch, capsys):
 
     monkeypatch.setenv("KERAS_BACKEND", "jax")
     monkeypatch.setattr(jax_hosts, "joined", lost)
-    with joined(HostSetting("host\x1b[2J:1234", 2, 0), debug=True):
+    with together(HostSetting("host\x1b[2J:1234", 2, 0), debug=True):
         pass
     assert capsys.readouterr().err == "Error: host\\u001b[2J:1234 was lost.\n"
