@@ -9,7 +9,7 @@ from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.task_model import TaskModel
 from albert_tf.model.trained_model import pretrainer_of
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
-from albert_tf.runs.run_record import write_record
+from albert_tf.runs.task_record import write_record
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig
 from schemas.files import write_json

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from albert_tf.finetuning.job import TuningJob
-from albert_tf.runs.run_record import (
+from albert_tf.runs.run_record import recorded_settings
+from albert_tf.runs.task_record import (
     labels_table,
     measures_table,
-    recorded_settings,
     shown,
     task_verdict,
     threshold_sentence,

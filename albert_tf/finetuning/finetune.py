@@ -30,7 +30,7 @@ from albert_tf.model.task_model import Batch, task_loss
 from albert_tf.model.trained_model import TrainedModel, as_embedder, read_tuned
 from albert_tf.runs.checkpoints import Checkpoint, load_newest
 from albert_tf.runs.metrics import Metrics, Progress, read_metrics
-from albert_tf.runs.run_record import write_record
+from albert_tf.runs.task_record import write_record
 from albert_tf.tasks.baselines import baselines_of
 from albert_tf.tasks.evaluation import evaluated, with_chosen_threshold
 from albert_tf.tasks.task import Result

@@ -32,8 +32,8 @@ from albert_tf.runs.metrics import (
     value_text,
     with_interval,
 )
-from albert_tf.runs.run_record import (
-    Run,
+from albert_tf.runs.run_record import Run
+from albert_tf.runs.task_record import (
     labels_table,
     measures_table,
     read_record,

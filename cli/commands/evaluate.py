@@ -136,7 +136,8 @@ def evaluate_command(run: Path, as_json: bool, console: Console, **values: Any) 
     A fine-tuned model is measured by the measures of its task.
     """
     take_jax(console)
-    from albert_tf.runs.run_record import is_tuned, labels_table, measures_table, task_verdict
+    from albert_tf.runs.run_record import is_tuned
+    from albert_tf.runs.task_record import labels_table, measures_table, task_verdict
 
     is_task = is_tuned(run)
     check_flags(run, is_task=is_task)

@@ -219,7 +219,7 @@ def export_command(
     """
     from albert_tf.runs.checkpoints import arrays_sha256
     from albert_tf.runs.metrics import read_evaluations
-    from albert_tf.runs.run_record import EXPORTED_TASK, record_values
+    from albert_tf.runs.task_record import EXPORTED_TASK, record_values
 
     output = output or Path(f"{run.resolve()}-{target}")
     found = earlier_export(output, overwrite=overwrite)

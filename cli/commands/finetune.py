@@ -337,7 +337,7 @@ def train_and_predict(
     with silent_stderr():
         from albert_tf.finetuning.evaluate import Predictor, prediction_lines
         from albert_tf.finetuning.finetune import finetune
-    from albert_tf.runs.run_record import measures_table, task_verdict
+    from albert_tf.runs.task_record import measures_table, task_verdict
     from pipeline.encoding.encoding import encode_examples
 
     def write_predictions(tuned: "TrainedModel") -> None:

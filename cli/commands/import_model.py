@@ -97,7 +97,7 @@ def import_command(
     identity: Values = {"vocabulary": taken.tokenizer.sha256}
     if model is not None:
         from albert_tf.runs.checkpoints import Checkpoint, arrays_sha256, save_checkpoint
-        from albert_tf.runs.run_record import write_record
+        from albert_tf.runs.task_record import write_record
 
         identity |= {
             "model": dataclasses.asdict(model.config),

@@ -194,13 +194,13 @@ def folder_lines(folder: Path, kind: str, facts: Values) -> Iterator[str]:
     """
     quoted = shlex.quote(str(folder))
     if kind == "tuned":
-        from albert_tf.runs.run_record import unmeasured
+        from albert_tf.runs.task_record import unmeasured
 
         measured = f"{folder}: a fine-tuned model; albert report {quoted} shows its measures."
         yield unmeasured(folder) or measured
     elif kind == "run":
         from albert_tf.runs.metrics import read_metrics
-        from albert_tf.runs.run_record import standing
+        from albert_tf.runs.standing import standing
 
         facts["newest"] = {line["split"]: line for line in read_metrics(folder)}
         yield from standing(folder)

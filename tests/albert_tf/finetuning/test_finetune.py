@@ -25,7 +25,7 @@ from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import TrainedModel, read_tuned, with_scores_scaled
 from albert_tf.runs.checkpoints import arrays_of, newest_step
 from albert_tf.runs.metrics import QUIET
-from albert_tf.runs.run_record import write_record
+from albert_tf.runs.task_record import write_record
 from albert_tf.training import tensorflow_steps
 from albert_tf.training.loop import Training
 from schemas.config import Initializer

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
-from albert_tf.runs.run_record import finished_step, read_run, standing, trained_length
+from albert_tf.runs.run_record import finished_step, read_run, trained_length
+from albert_tf.runs.standing import standing
 from pipeline.storage.output_folder import lock
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig

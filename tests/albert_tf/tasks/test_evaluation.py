@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from albert_tf.runs.run_record import task_verdict
+from albert_tf.runs.task_record import task_verdict
 from albert_tf.tasks.evaluation import Answered, evaluated, interval_of, measured, task_of
 from schemas.errors import SettingError
 from schemas.task import TaskExample, TaskSpec

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from albert_tf.runs.run_record import measures_table
+from albert_tf.runs.task_record import measures_table
 from albert_tf.tasks.baselines import baselines_of
 from albert_tf.tasks.evaluation import answers_from, evaluated, task_of
 from schemas.task import EncodedExample, TaskExample, TaskSpec
