@@ -21,7 +21,7 @@ from albert_tf.evaluation.words import (
     sample_words,
     sum_by_word,
 )
-from albert_tf.hosts.hosts import ONE_HOST, Hosts, shared_value
+from albert_tf.hosts import ONE_HOST, Hosts, shared_value
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.metrics import (
     BitsPerCharacter,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from albert_tf.hosts.hosts import ONE_HOST, Hosts
+from albert_tf.hosts import ONE_HOST, Hosts
 from albert_tf.model.pretrainer import Batch
 from albert_tf.planning.budget import cost_ahead, cost_at
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint

@@ -14,7 +14,7 @@ import numpy as np
 
 from albert_tf.data.data_check import check_same_data
 from albert_tf.evaluation.held_out import compile_together
-from albert_tf.hosts.hosts import shared_arrays, shared_checkpoint
+from albert_tf.hosts import shared_arrays, shared_checkpoint
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.sampled_softmax import among_any
 from albert_tf.model.unpadding import batches_of_each_size

@@ -46,7 +46,7 @@ from schemas.layout import EVAL, METRICS, TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
 
 if TYPE_CHECKING:
-    from albert_tf.hosts.hosts import Hosts
+    from albert_tf.hosts import Hosts
     from albert_tf.training.pretraining import TrainResult
     from albert_tf.training.run import ResolvedRun
 
@@ -122,7 +122,7 @@ def pretrain_command(
     --cooldown-share if --schedule allows it.
     """
     take_jax(console)
-    from albert_tf.hosts.hosts import host_setting
+    from albert_tf.hosts import host_setting
 
     place = host_setting(coordinator=coordinator, num_hosts=num_hosts, host_index=host_index)
     named = values.pop("recipe")
@@ -175,7 +175,7 @@ def lead(
     None is returned where there was nothing to do.
     """
     with silent_stderr():
-        from albert_tf.hosts.hosts import shared_value
+        from albert_tf.hosts import shared_value
         from albert_tf.runs.checkpoints import newest_step
     goes_on = newest_step(asked.output) is not None and not overwrite
     if not (goes_on or overwrite) and (asked.output / METRICS).is_file():
@@ -213,7 +213,7 @@ def follow(asked: Asked, *, hosts: "Hosts", console: Console) -> "TrainResult | 
     """Train as another host than the first, with the first one's settings."""
     with silent_stderr():
         from albert_tf.data.data_check import check_data
-        from albert_tf.hosts.hosts import shared_value
+        from albert_tf.hosts import shared_value
         from albert_tf.training.run import ResolvedRun, check_run
     told = shared_value(None, hosts)
     manifest = read_manifest(asked.data)

@@ -31,7 +31,7 @@ from schemas.layout import (
 from schemas.manifest import read_manifest
 
 if TYPE_CHECKING:
-    from albert_tf.hosts.hosts import Hosts
+    from albert_tf.hosts import Hosts
     from albert_tf.training.run import ResolvedRun
 
 

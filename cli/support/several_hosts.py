@@ -14,7 +14,7 @@ from schemas.errors import SettingError
 from schemas.readable import in_a_line
 
 if TYPE_CHECKING:
-    from albert_tf.hosts.hosts import Hosts, HostSetting
+    from albert_tf.hosts import Hosts, HostSetting
 
 
 # The flags that say which of several hosts this is.
@@ -44,7 +44,7 @@ host_options = stacked(
 def together(place: "HostSetting | None", *, debug: bool) -> "Iterator[Hosts]":
     """Train together with other hosts while the block runs, or alone."""
     if place is None:
-        from albert_tf.hosts.hosts import ONE_HOST
+        from albert_tf.hosts import ONE_HOST
 
         yield ONE_HOST
         return
@@ -54,11 +54,9 @@ def together(place: "HostSetting | None", *, debug: bool) -> "Iterator[Hosts]":
             f"Several hosts train together on JAX only: set KERAS_BACKEND=jax on each "
             f"of the {place.num_hosts}, or give --num-hosts 1 to train alone."
         )
-    from albert_tf.hosts import jax_hosts
+    from albert_tf.hosts import joined
 
-    joining = jax_hosts.joined(
-        place, say_last=lambda sentence: tell(f"Error: {in_a_line(sentence)}")
-    )
+    joining = joined(place, say_last=lambda sentence: tell(f"Error: {in_a_line(sentence)}"))
     with contextlib.nullcontext() if debug else _native_silence(), joining as together:
         yield together
 
