@@ -7,7 +7,7 @@ checkpoint with the same bytes.
 import dataclasses
 import functools
 import signal
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,30 +46,24 @@ from schemas.layout import (
     HF_TOKENIZER_CONFIG,
     MODEL_CARD,
     MODEL_CONFIG,
-    TASK_EVALUATION,
     TASK_PREDICTIONS,
     WORDPIECE,
 )
 
 
 def finetune(
-    job: TuningJob,
-    *,
-    vocabulary: Path,
-    progress: Progress,
-    max_seconds: float | None = None,
-    before_end: Callable[[TrainedModel], None] = lambda tuned: None,
-) -> Result | None:
+    job: TuningJob, *, vocabulary: Path, progress: Progress, max_seconds: float | None = None
+) -> tuple[TrainedModel, Result] | None:
     """Fine-tune, or go on with it; then measure the best checkpoint.
 
     A signal to end takes effect once what is done is saved.
 
     Args:
         max_seconds: How long training may take from now on; None for no limit.
-        before_end: Done with the best checkpoint before the run counts as finished.
 
     Returns:
-        What `eval.json` says; None where the time was over before the last step.
+        The best checkpoint, and what `eval.json` is to say, which is written last: it says
+        that the run is finished. None where the time was over before the last step.
     """
     checkpoint = load_newest(job.run, progress.say)
     if checkpoint is None:
@@ -83,7 +77,7 @@ def finetune(
         return None
     if reason is not None:
         signal.raise_signal(SIGNALS[reason])
-    return finish(job, progress=progress, before_end=before_end)
+    return measure_best(job, progress=progress)
 
 
 def write_first_files(job: TuningJob, *, vocabulary: Path) -> None:
@@ -216,10 +210,8 @@ def step_counts(batch: Batch) -> Counts:
     return {"weight": float(np.sum(batch["weights"]))}
 
 
-def finish(
-    job: TuningJob, *, progress: Progress, before_end: Callable[[TrainedModel], None]
-) -> Result:
-    """Measure the best checkpoint and write predictions, record, card and result."""
+def measure_best(job: TuningJob, *, progress: Progress) -> tuple[TrainedModel, Result]:
+    """The best checkpoint and what it is worth; writes predictions, record and card."""
     tuned = read_tuned(job.run, say=progress.say)
     answered = with_chosen_threshold(Predictor(tuned).answers(job.held_out))
     progress.say("Measuring what guessing and words alone give.")
@@ -243,10 +235,7 @@ def finish(
     write_record(job.run, record)
     write_text(job.run / TASK_PREDICTIONS, prediction_lines(answered))
     write_text(job.run / MODEL_CARD, tuned_card(record, job, result))
-    before_end(dataclasses.replace(tuned, task=record))
-    # Last, because it says that the run is finished.
-    write_json(job.run / TASK_EVALUATION, result)
-    return result
+    return dataclasses.replace(tuned, task=record), result
 
 
 def is_improving(lines: Sequence[Metrics], metric: str, *, steps: int) -> bool:

@@ -29,7 +29,7 @@ from pipeline.storage.output_folder import Footprint, Identity
 from pipeline.tasks.named_tasks import NAMED_TASKS, submission_text, task_called
 from schemas.config import flag_name
 from schemas.errors import SettingError
-from schemas.files import Values, write_text
+from schemas.files import Values, write_json, write_text
 from schemas.finetune_config import OF_ANSWERS, TASK_RECIPES, FineTuneConfig
 from schemas.layout import (
     CHECKPOINT_DIRECTORIES,
@@ -340,30 +340,26 @@ def train_and_predict(
     from albert_tf.runs.task_record import measures_table, task_verdict
     from pipeline.encoding.encoding import encode_examples
 
-    def write_predictions(tuned: "TrainedModel") -> None:
-        """Write predictions as the site of a task takes them, else as JSON lines."""
+    with console:
+        done = finetune(
+            job, vocabulary=vocabulary_file(model), progress=console, max_seconds=max_seconds
+        )
+        if done is None:
+            return False
+        tuned, result = done
         record, spec, predictor = tuned.record, tuned.record.spec, Predictor(tuned)
         key = {"classify": "label", "regress": "score"}.get(spec.kind, "answer")
         for name, examples in tests.items():
-            given = encode_examples(examples, record, tokenizer=tokenizer)
-            answered = predictor.answers(given)
+            answered = predictor.answers(encode_examples(examples, record, tokenizer=tokenizer))
+            # As the site of a task takes them, else as JSON lines.
             if name in spec.submissions:
                 values = [shown[key] for shown in answered.shown()]
                 text = submission_text(spec, examples, values)
             else:
                 text = prediction_lines(answered)
             write_text(job.run / TEST_PREDICTIONS / name, text)
-
-    with console:
-        result = finetune(
-            job,
-            vocabulary=vocabulary_file(model),
-            progress=console,
-            max_seconds=max_seconds,
-            before_end=write_predictions,
-        )
-    if result is None:
-        return False
+        # Last, because it says that the run is finished.
+        write_json(job.run / TASK_EVALUATION, result)
     console.say(f"On {result['examples']:,} held-out examples:")
     console.say(*text_lines(measures_table(result)), *task_verdict(result))
     console.say(f"{job.run}: finished; its best checkpoint is of step {result['step']:,}")

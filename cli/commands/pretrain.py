@@ -1,7 +1,10 @@
 """`albert pretrain`: TFRecords to a trained ALBERT."""
 
+import contextlib
 import dataclasses
+import os
 import shlex
+import sys
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -9,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli import STARTED
-from cli.support import several_hosts
 from cli.support.asked import (
     BUDGET_RECIPE,
     RECIPES,
@@ -20,7 +22,7 @@ from cli.support.asked import (
     recipe_option,
     take_jax,
 )
-from cli.support.console import Console, is_debugging, silent_stderr
+from cli.support.console import Console, is_debugging, silent_stderr, tell
 from cli.support.inputs import data_here
 from cli.support.options import (
     FOLDER,
@@ -36,7 +38,6 @@ from cli.support.options import (
     take_config,
 )
 from cli.support.resolve import PRETRAIN, identity_of, resolve, settings_of
-from cli.support.several_hosts import host_options
 from cli.support.trained_model import plain_vocabulary
 from pipeline.storage import output_folder
 from schemas.architecture import ModelConfig
@@ -44,9 +45,10 @@ from schemas.config import TrainConfig, config_from_dict, flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import EVAL, METRICS, TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
+from schemas.readable import in_a_line
 
 if TYPE_CHECKING:
-    from albert_tf.hosts import Hosts
+    from albert_tf.hosts import Hosts, HostSetting
     from albert_tf.training.pretraining import TrainResult
     from albert_tf.training.run import ResolvedRun
 
@@ -104,7 +106,24 @@ TOPICS = {
 @click.option(
     "--yes", "may_be_long", is_flag=True, help="Start a run even if it would take more than a week."
 )
-@host_options
+@click.option(
+    "--coordinator",
+    metavar="HOST:PORT",
+    help="Where the first of several hosts listens, on any free port; give all hosts the same.",
+)
+@click.option(
+    "--num-hosts",
+    type=int,
+    metavar="N",
+    help="Train on this many hosts together; 1 for this one alone.  [default: what "
+    "JAX finds out from Slurm, Open MPI, a TPU pod or Kubernetes]",
+)
+@click.option(
+    "--host-index",
+    type=int,
+    metavar="I",
+    help="Which of several hosts this is, from 0; only host 0 writes --output.",
+)
 @common_options
 def pretrain_command(
     coordinator: str | None,
@@ -157,7 +176,7 @@ def pretrain_command(
         data_as_given=str(data),
         started=STARTED,
     )
-    with several_hosts.together(place, debug=is_debugging()) as hosts:
+    with together(place, debug=is_debugging()) as hosts:
         console = Console(quiet=console.is_quiet or hosts.index > 0)
         if hosts.index:
             result = follow(asked, hosts=hosts, console=console)
@@ -165,6 +184,51 @@ def pretrain_command(
             result = lead(asked, overwrite=overwrite, hosts=hosts, console=console)
     if result is not None:
         say_end(result, asked, console)
+
+
+@contextlib.contextmanager
+def together(place: "HostSetting | None", *, debug: bool) -> "Iterator[Hosts]":
+    """Train together with other hosts while the block runs, or alone."""
+    if place is None:
+        from albert_tf.hosts import ONE_HOST
+
+        yield ONE_HOST
+        return
+    # Set by albert_tf, which the place comes from.
+    if os.environ["KERAS_BACKEND"] != "jax":
+        raise SettingError(
+            f"Several hosts train together on JAX only: set KERAS_BACKEND=jax on each "
+            f"of the {place.num_hosts}, or give --num-hosts 1 to train alone."
+        )
+    from albert_tf.hosts import joined
+
+    joining = joined(place, say_last=lambda sentence: tell(f"Error: {in_a_line(sentence)}"))
+    with contextlib.nullcontext() if debug else _native_silence(), joining as together:
+        yield together
+
+
+@contextlib.contextmanager
+def _native_silence() -> Iterator[None]:
+    """Keep what native code writes about connections, made and broken, from people.
+
+    Python's stderr goes on; nothing here writes to stdout.
+    """
+    before, kept = sys.stderr, [os.dup(1), os.dup(2)]
+    with (
+        open(kept[1], "w", buffering=1, errors="backslashreplace") as ours,
+        open(os.devnull, "w") as nowhere,
+    ):
+        before.flush()
+        sys.stderr = ours
+        for descriptor in (1, 2):
+            os.dup2(nowhere.fileno(), descriptor)
+        try:
+            yield
+        finally:
+            sys.stderr = before
+            for descriptor, original in zip((1, 2), kept, strict=True):
+                os.dup2(original, descriptor)
+            os.close(kept[0])
 
 
 def lead(

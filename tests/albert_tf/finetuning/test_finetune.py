@@ -29,6 +29,7 @@ from albert_tf.runs.task_record import write_record
 from albert_tf.training import tensorflow_steps
 from albert_tf.training.loop import Training
 from schemas.config import Initializer
+from schemas.files import write_json
 from schemas.finetune_config import FineTuneConfig
 from schemas.task import KINDS, TaskRecord, TaskRows
 from tests.albert_tf.finetuning.task_rows import TINY, random_rows, spec_of
@@ -66,7 +67,9 @@ def measured_by(job, *metrics):
 def trained(job):
     vocabulary = job.run.parent / "spiece.model"
     vocabulary.write_bytes(b"a model")
-    return finetune(job, vocabulary=vocabulary, progress=QUIET)
+    _, result = finetune(job, vocabulary=vocabulary, progress=QUIET)
+    write_json(job.run / "eval.json", result)
+    return result
 
 
 def weights_of(run):

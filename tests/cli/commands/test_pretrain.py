@@ -1,5 +1,6 @@
 """`albert pretrain`: what it leaves when it fails, how long it takes, what it says."""
 
+import contextlib
 import json
 import os
 import re
@@ -11,6 +12,7 @@ from unittest.mock import Mock
 import click
 import pytest
 
+from albert_tf.hosts import HostSetting
 from albert_tf.planning import budget, cost
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 from albert_tf.training.pretraining import TrainResult
@@ -298,3 +300,18 @@ def test_a_recipe_leaves_out_what_has_no_use_here(command, small, tmp_path, untr
 
     said = refused(*start, "--overwrite", "--pmi-embeddings")
     assert said.startswith("Error: --pmi-embeddings sets first weights and --init-from")
+
+
+def test_what_is_said_last_does_nothing_to_a_terminal(monkeypatch, capsys):
+    pytest.importorskip("jax")
+    from albert_tf import hosts
+
+    def lost(place, *, say_last):
+        say_last(f"{place.coordinator} was lost.")
+        return contextlib.nullcontext()
+
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    monkeypatch.setattr(hosts, "joined", lost)
+    with pretrain.together(HostSetting("host\x1b[2J:1234", 2, 0), debug=True):
+        pass
+    assert capsys.readouterr().err == "Error: host\\u001b[2J:1234 was lost.\n"
