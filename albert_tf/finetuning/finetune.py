@@ -106,17 +106,17 @@ def tune(
     Returns:
         The step that it came to, and why it ended earlier, if it did.
     """
-    config = job.config.training().resolved()
-    state = TuningState.of(job) if checkpoint is None else TuningState(**checkpoint.state)
-    model = job.new_model(state)
-    # What the loss of a batch follows from.
-    vectors = Compiled(lambda of, batch: of(batch), model) if job.spec.kind == "embed" else None
-    loss = functools.partial(task_loss, smoothing=job.config.label_smoothing)
-    of_task = TrainingLoss(loss, step_counts)
-    steps = training_steps(model, config, loss=of_task, checkpoint=checkpoint)
-    if checkpoint is not None:
-        progress.say(f"Continuing {job.run} after step {state.step}.")
     with stop_requests(max_seconds) as stop:
+        config = job.config.training().resolved()
+        state = TuningState.of(job) if checkpoint is None else TuningState(**checkpoint.state)
+        model = job.new_model(state)
+        # What the loss of a batch follows from.
+        vectors = Compiled(lambda of, batch: of(batch), model) if job.spec.kind == "embed" else None
+        loss = functools.partial(task_loss, smoothing=job.config.label_smoothing)
+        of_task = TrainingLoss(loss, step_counts)
+        steps = training_steps(model, config, loss=of_task, checkpoint=checkpoint)
+        if checkpoint is not None:
+            progress.say(f"Continuing {job.run} after step {state.step}.")
         log = MetricsLog(job.run, step=state.step)
         # Without a number of steps every evaluation has a checkpoint, and that is all.
         saver = Saver(job.run, steps, state, every=job.config.checkpoint_every)
