@@ -113,7 +113,7 @@ def pretrain(
             batches: Iterator[StepParts] = read
             if not (training.has_ended or stop.reason):
                 first = next(read)
-                prepare(run, training, stream, first)
+                prepare(training, stream, first)
                 batches = itertools.chain([first], read)
             training.evaluate_when_due(has_bar=False)
             training.start_bar()
@@ -124,7 +124,7 @@ def pretrain(
                     state.landmark = stream.landmarks.before(state.examples)
                     if is_line_due(state, stream):
                         log_window(log, state, stream, newest)
-                    training.show(step_text(run, stream, state.step, newest.sums))
+                    training.show(step_text(stream, state.step, newest.sums))
                     if training.is_ahead:
                         continue
                     training.evaluate_when_due()
@@ -213,9 +213,9 @@ def start(run: ResolvedRun, model: AlbertPretrainer, *, say: Say) -> tuple[Train
     return steps, RunState(size, unpadded=True)
 
 
-def prepare(run: ResolvedRun, training: Training, stream: Stream, first: StepParts) -> None:
+def prepare(training: Training, stream: Stream, first: StepParts) -> None:
     """Compile and time the first step of a process, and say how long the run will take."""
-    steps, progress, config = training.steps, training.progress, training.config
+    run, steps, progress = stream.run, training.steps, training.progress
     step, size = training.state.step, training.state.micro_batch_size
     if accelerators_shown() and not steps.device():
         progress.say(
@@ -243,17 +243,17 @@ def prepare(run: ResolvedRun, training: Training, stream: Stream, first: StepPar
             first.counts,
             seconds,
             devices=devices,
-            config=config,
+            config=run.config,
             candidates=candidates,
             say=progress.say,
         )
     left = training.seconds_left()
-    ending = f"the {config.steps - step:,} steps left will take about {duration(left)}"
+    ending = f"the {run.config.steps - step:,} steps left will take about {duration(left)}"
     if training.ends_at is not None:
         ending = f"the steps are counted again during the run, so that it ends in {duration(left)}"
     progress.say(
-        f"A step of {config.batch_size} sequences ({len(parts) * devices} x {size}) takes about "
-        f"{duration(seconds)}{utilization}; {ending}."
+        f"A step of {run.config.batch_size} sequences ({len(parts) * devices} x {size}) takes "
+        f"about {duration(seconds)}{utilization}; {ending}."
     )
     if not (step or run.may_be_long):
         check_duration(left, is_alone=run.hosts.number == 1, say=progress.say)
@@ -261,7 +261,7 @@ def prepare(run: ResolvedRun, training: Training, stream: Stream, first: StepPar
 
 def is_line_due(state: RunState, stream: Stream) -> bool:
     """Whether a step is one that metrics are logged after: now and then, and after the last."""
-    step, steps = state.step, stream.config.steps
+    step, steps = state.step, stream.run.config.steps
     # A line has the losses of one kind of softmax.
     is_last_of_kind = stream.is_sampled(step - 1) != stream.is_sampled(step)
     return step % max(1, steps // NUM_LINES) == 0 or step == steps or is_last_of_kind
@@ -270,11 +270,11 @@ def is_line_due(state: RunState, stream: Stream) -> bool:
 def log_window(log: MetricsLog, state: RunState, stream: Stream, newest: StepDone) -> None:
     """Log the means of all steps since the last line."""
     is_sampled = stream.is_sampled(state.step - 1)
-    size = stream.config.batch_size
+    size = stream.run.config.batch_size
     log.write(state.take_line(newest, batch_size=size, is_sampled=is_sampled))
 
 
-def step_text(run: ResolvedRun, stream: Stream, step: int, sums: Array) -> str:
+def step_text(stream: Stream, step: int, sums: Array) -> str:
     """What to show of a step, by what it added up: its losses.
 
     Args:
@@ -282,7 +282,7 @@ def step_text(run: ResolvedRun, stream: Stream, step: int, sums: Array) -> str:
     """
     of_losses, consistency = np.split(sums, [len(Sums._fields)])
     values = means(Sums(*of_losses.tolist()))
-    text = [f"step {step}/{stream.config.steps}"]
+    run, text = stream.run, [f"step {step}/{stream.run.config.steps}"]
     task = run.model_config.sentence_task.upper()
     for name, loss in (("mlm", "masked LM"), ("sentence", task)):
         value = values[f"{name}_loss"]
@@ -333,7 +333,8 @@ def recount(run: ResolvedRun, training: Training, stream: Stream, deadline: floa
             every = max(every, evaluations_every(steps))
         config = dataclasses.replace(config, steps=steps, eval_every=every)
         record_training(run.folder, config)
-        training.config = training.evaluations.config = stream.config = config
+        training.config = training.evaluations.config = config
+        stream.run = dataclasses.replace(run, config=config)
     return is_late
 
 

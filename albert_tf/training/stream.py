@@ -13,7 +13,7 @@ from albert_tf.model.sampled_softmax import Candidates, Sampler, num_candidates
 from albert_tf.model.unpadding import Fill, Sizes, fill_of, unpadded
 from albert_tf.training.first_weights import label_log_shares
 from albert_tf.training.loop import StepParts
-from albert_tf.training.run import ResolvedRun, RunState, records_for
+from albert_tf.training.run import ResolvedRun, RunState
 from albert_tf.training.steps import pretraining_counts
 from schemas.phases import first_bound
 
@@ -25,14 +25,13 @@ class Stream:
         num_devices: N, of this host.
 
     Attributes:
-        config: The settings, which may get another number of steps between two of them.
+        run: It may get another number of steps between two of them.
         landmarks: Where reading can begin to reach an example.
         num_candidates: Tokens that a sampled softmax predicts among; None without one.
     """
 
     def __init__(self, run: ResolvedRun, state: RunState, *, num_devices: int) -> None:
-        self._run, self._state, self._devices = run, state, num_devices
-        self.config = run.config
+        self.run, self._state, self._devices = run, state, num_devices
         self.landmarks = Landmarks()
         self.num_candidates = num_candidates(run.model_config, run.config, run.manifest.config)
         # Once labels are counted.
@@ -40,12 +39,11 @@ class Stream:
 
     def is_sampled(self, step: int) -> bool:
         """Whether a step, from 0, predicts among candidates alone."""
-        return self.num_candidates is not None and step < self.config.sampled_steps
+        return self.num_candidates is not None and step < self.run.config.sampled_steps
 
     def sizes(self) -> Sizes:
         """The sizes that micro-batches have without padding."""
-        records = records_for(self._run.data, self._run.manifest, self.config)
-        return records.sizes(self._state.micro_batch_size)
+        return self.run.records().sizes(self._state.micro_batch_size)
 
     def steps(self) -> Generator[StepParts, None, None]:
         """Each step in turn.
@@ -53,23 +51,22 @@ class Stream:
         Another number of steps leaves the next ones as they are, so reading goes on up to
         the first that depends on it.
         """
-        run, state, seed, step = self._run, self._state, self.config.seed, self._state.step
+        state, step, config = self._state, self._state.step, self.run.config
+        seed, hosts = config.seed, self.run.hosts
         if self.num_candidates and self.is_sampled(step):
-            vocab_size = run.model_config.vocab_size
-            log_shares = label_log_shares(
-                records_for(run.data, run.manifest, self.config), vocab_size, seed=seed
-            )
+            vocab_size = self.run.model_config.vocab_size
+            log_shares = label_log_shares(self.run.records(), vocab_size, seed=seed)
             self._sampler = Sampler(number=self.num_candidates, log_shares=log_shares, seed=seed)
         shape = StepShape(
-            self.config.batch_size,
+            config.batch_size,
             state.micro_batch_size,
             devices=self._devices,
-            host=run.hosts.index,
-            num_hosts=run.hosts.number,
+            host=hosts.index,
+            num_hosts=hosts.number,
         )
         while True:
-            config, bound = self.config, first_bound(self.config).step
-            records = records_for(run.data, run.manifest, config)
+            run, bound = self.run, first_bound(self.run.config).step
+            records = run.records()
             self.landmarks = records.landmarks
             batches = training_batches(
                 records,
@@ -81,17 +78,17 @@ class Stream:
             )
             steps = self._without_padding(batches, first=step, sizes=self.sizes())
             # What hosts tell each other they have to tell in the same order.
-            with contextlib.closing(steps if run.hosts.number > 1 else in_advance(steps)) as found:
-                while self.config is config or step < bound:
+            with contextlib.closing(steps if hosts.number > 1 else in_advance(steps)) as found:
+                while self.run is run or step < bound:
                     yield next(found)
                     step += 1
-                    bound = min(bound, first_bound(self.config).step)
+                    bound = min(bound, first_bound(self.run.config).step)
 
     def _without_padding(
         self, batches: Generator[Batch, None, None], *, first: int, sizes: Sizes
     ) -> Generator[StepParts, None, None]:
         """Batches as steps; hosts and devices compute one in the same shapes."""
-        devices, hosts = self._devices, self._run.hosts
+        devices, hosts = self._devices, self.run.hosts
         with contextlib.closing(batches):
             for step, batch in enumerate(batches, first):
                 parts = [
@@ -117,7 +114,7 @@ class Stream:
         assert self._sampler is not None, "made before the examples are read"
 
         def of_all(ids: str, mask: str) -> npt.NDArray[np.int_]:
-            found = self._run.hosts.gather(np.where(batch[mask] > 0, batch[ids], -1).ravel())
+            found = self.run.hosts.gather(np.where(batch[mask] > 0, batch[ids], -1).ravel())
             return found[found >= 0].astype(int)
 
         labels = of_all("masked_lm_ids", "masked_lm_weights")

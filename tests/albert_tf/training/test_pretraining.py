@@ -370,14 +370,14 @@ SUMS = np.array([60.0, 1.0, 10.0, 2.0, 3.0, 4.0])
 
 @pytest.fixture
 def begun(data, tmp_path):
-    """Makes a run, where it stands after a step, and what it reads."""
+    """Makes a state of a run after a step, and what it reads."""
 
     def make(*, steps=4, step=1, **model):
         config = TrainConfig(steps=steps, batch_size=4)
         model_config = dataclasses.replace(TINY, **model)
         run, state = resolved_run(data, tmp_path, config, model_config=model_config), RunState(4)
         state.step = step
-        return run, state, Stream(run, state, num_devices=1)
+        return state, Stream(run, state, num_devices=1)
 
     return make
 
@@ -420,8 +420,8 @@ def test_longer_steps_are_expected_before_the_first_of_them(monkeypatch):
     ],
 )
 def test_a_step_is_told_in_one_short_line(begun, given, sums, text):
-    run, state, stream = begun(**given)
-    assert step_text(run, stream, 1, np.array(sums)) == text
+    state, stream = begun(**given)
+    assert step_text(stream, 1, np.array(sums)) == text
     state.add(done(np.array(sums)), 1.0, examples=4)
     line = state.take_line(done(sums), batch_size=4, is_sampled=False)
     assert not [name for name in line if "consistency" in name]
@@ -436,16 +436,16 @@ def test_a_step_is_told_in_one_short_line(begun, given, sums, text):
     ],
 )
 def test_a_line_fits_a_terminal(begun, steps, step, batch_size, seconds, waited, left, columns):
-    (run, _, stream), pace = begun(steps=steps), Pace(batch_size=batch_size)
+    (_, stream), pace = begun(steps=steps), Pace(batch_size=batch_size)
     pace.add(seconds, waited=waited)
-    line = f"{step_text(run, stream, step, SUMS)}, {pace.text()}, {left} left"
+    line = f"{step_text(stream, step, SUMS)}, {pace.text()}, {left} left"
     assert line.startswith(f"step {step}/{steps}, masked LM 6.000, SOP 0.500, ")
     assert (", 29.1 seq/s, 18% waiting for data, 1 h 44 min left" in line) == bool(waited)
     assert len(f"|#| {line}") <= columns
 
 
 def test_in_a_long_run_a_line_of_metrics_is_the_mean_of_several_steps(begun):
-    _, state, stream = begun(steps=2000)
+    state, stream = begun(steps=2000)
     state.add(done(SUMS), 1.0, examples=4)
     assert not is_line_due(state, stream)
     state.step = 2
