@@ -203,8 +203,8 @@ def together(place: "HostSetting | None", *, debug: bool) -> "Iterator[Hosts]":
     from albert_tf.hosts import joined
 
     joining = joined(place, say_last=lambda sentence: tell(f"Error: {in_a_line(sentence)}"))
-    with contextlib.nullcontext() if debug else _native_silence(), joining as together:
-        yield together
+    with contextlib.nullcontext() if debug else _native_silence(), joining as hosts:
+        yield hosts
 
 
 @contextlib.contextmanager
@@ -269,8 +269,7 @@ def lead(
             console.say(f"{asked.output} is finished already; nothing to do.")
             return None
         console.say(*notes_before(asked.config, run.manifest))
-        deadline = None if asked.budget is None else asked.started + asked.budget
-        return train(run, asked, deadline=deadline, console=console)
+        return train(run, asked, console=console)
 
 
 def follow(asked: Asked, *, hosts: "Hosts", console: Console) -> "TrainResult | None":
@@ -300,17 +299,11 @@ def follow(asked: Asked, *, hosts: "Hosts", console: Console) -> "TrainResult | 
     )
     check_data(manifest, data=asked.data)
     check_run(run)
-    return train(run, asked, deadline=None, console=console)
+    return train(run, asked, console=console)
 
 
-def train(
-    run: "ResolvedRun", asked: Asked, *, deadline: float | None, console: Console
-) -> "TrainResult":
-    """Train in a folder that is claimed, as long as the command may take.
-
-    Args:
-        deadline: When a budget is over, in seconds of `time.monotonic`.
-    """
+def train(run: "ResolvedRun", asked: Asked, *, console: Console) -> "TrainResult":
+    """Train in a folder that is claimed, as long as the command may take."""
     with silent_stderr():
         from albert_tf.training.pretraining import pretrain
     from pipeline.dataset.manifest import load_vocabulary
@@ -323,7 +316,7 @@ def train(
         return pretrain(
             dataclasses.replace(run, vocabulary=vocabulary),
             max_seconds=max_seconds,
-            deadline=deadline,
+            deadline=None if asked.budget is None else asked.started + asked.budget,
             progress=console,
         )
 

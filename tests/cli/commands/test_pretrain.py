@@ -199,7 +199,7 @@ def test_the_time_allowed_counts_from_when_the_command_was_entered(small, monkey
             max_time=max_time,
             started=100.0,
         )
-        pretrain.train(run, asked, deadline=None, console=Console(quiet=True))
+        pretrain.train(run, asked, console=Console(quiet=True))
         assert train.call_args.kwargs["max_seconds"] == left
 
 
