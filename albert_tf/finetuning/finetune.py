@@ -67,7 +67,14 @@ def finetune(
     """
     checkpoint = load_newest(job.run, progress.say)
     if checkpoint is None:
-        write_first_files(job, vocabulary=vocabulary)
+        # The files that never change.
+        remove_leftovers(job.run)
+        write_json(job.run / MODEL_CONFIG, dataclasses.asdict(job.source.config))
+        copy_whole(vocabulary, job.run / vocabulary.name)
+        rules = vocabulary.with_name(HF_TOKENIZER_CONFIG)
+        if vocabulary.name == WORDPIECE and rules.exists():
+            copy_whole(rules, job.run / rules.name)
+        write_record(job.run, job.record)
     step, reason = tune(job, checkpoint, max_seconds=max_seconds, progress=progress)
     if reason == "max-time":
         progress.say(
@@ -77,18 +84,30 @@ def finetune(
         return None
     if reason is not None:
         signal.raise_signal(SIGNALS[reason])
-    return measure_best(job, progress=progress)
-
-
-def write_first_files(job: TuningJob, *, vocabulary: Path) -> None:
-    """Write the files that never change."""
-    remove_leftovers(job.run)
-    write_json(job.run / MODEL_CONFIG, dataclasses.asdict(job.source.config))
-    copy_whole(vocabulary, job.run / vocabulary.name)
-    rules = vocabulary.with_name(HF_TOKENIZER_CONFIG)
-    if vocabulary.name == WORDPIECE and rules.exists():
-        copy_whole(rules, job.run / rules.name)
-    write_record(job.run, job.record)
+    tuned = read_tuned(job.run, say=progress.say)
+    answered = with_chosen_threshold(Predictor(tuned).answers(job.held_out))
+    progress.say("Measuring what guessing and words alone give.")
+    baselines = baselines_of(job.spec, job.train.examples, job.held_out.examples)
+    if job.spec.kind == "embed" and job.source.weights:
+        source = dataclasses.replace(as_embedder(job.source), task=job.record)
+        before = Predictor(source).answers(job.held_out).predictions
+        baselines = {"before": before, **baselines}
+    result: dict[str, Any] = {
+        "step": tuned.step,
+        "training_examples": len(job.train.examples),
+        **evaluated(answered, baselines=baselines),
+    }
+    lines = [line for line in read_metrics(job.run) if line["split"] == EVAL]
+    if is_improving(lines, job.spec.metrics[0], steps=job.config.steps):
+        steps_of_epoch = -(-len(job.train.rows) // job.config.batch_size)
+        epochs = -(-job.config.steps // steps_of_epoch)
+        result["still_improving_after_epochs"] = epochs
+        result["still_improving_after_steps"] = job.config.steps
+    record = dataclasses.replace(tuned.record, threshold=answered.task.threshold)
+    write_record(job.run, record)
+    write_text(job.run / TASK_PREDICTIONS, prediction_lines(answered))
+    write_text(job.run / MODEL_CARD, tuned_card(record, job, result))
+    return dataclasses.replace(tuned, task=record), result
 
 
 def tune(
@@ -208,34 +227,6 @@ def compile_widths(job: TuningJob, training: Training, vectors: Compiled | None)
 def step_counts(batch: Batch) -> Counts:
     """The weight of a whole step, which its losses are divided by."""
     return {"weight": float(np.sum(batch["weights"]))}
-
-
-def measure_best(job: TuningJob, *, progress: Progress) -> tuple[TrainedModel, Result]:
-    """The best checkpoint and what it is worth; writes predictions, record and card."""
-    tuned = read_tuned(job.run, say=progress.say)
-    answered = with_chosen_threshold(Predictor(tuned).answers(job.held_out))
-    progress.say("Measuring what guessing and words alone give.")
-    baselines = baselines_of(job.spec, job.train.examples, job.held_out.examples)
-    if job.spec.kind == "embed" and job.source.weights:
-        source = dataclasses.replace(as_embedder(job.source), task=job.record)
-        before = Predictor(source).answers(job.held_out).predictions
-        baselines = {"before": before, **baselines}
-    result: dict[str, Any] = {
-        "step": tuned.step,
-        "training_examples": len(job.train.examples),
-        **evaluated(answered, baselines=baselines),
-    }
-    lines = [line for line in read_metrics(job.run) if line["split"] == EVAL]
-    if is_improving(lines, job.spec.metrics[0], steps=job.config.steps):
-        steps_of_epoch = -(-len(job.train.rows) // job.config.batch_size)
-        epochs = -(-job.config.steps // steps_of_epoch)
-        result["still_improving_after_epochs"] = epochs
-        result["still_improving_after_steps"] = job.config.steps
-    record = dataclasses.replace(tuned.record, threshold=answered.task.threshold)
-    write_record(job.run, record)
-    write_text(job.run / TASK_PREDICTIONS, prediction_lines(answered))
-    write_text(job.run / MODEL_CARD, tuned_card(record, job, result))
-    return dataclasses.replace(tuned, task=record), result
 
 
 def is_improving(lines: Sequence[Metrics], metric: str, *, steps: int) -> bool:

@@ -182,7 +182,15 @@ class Training:
         ahead: Begun | None = None
         while not self.has_ended:
             step = self.state.step + (ahead is not None)
-            if ahead and self._is_to_end(ahead, step):
+            # Something comes next that needs the step, or it is done already. Several hosts
+            # have to exchange the losses of all steps in the same order.
+            if ahead and (
+                isinstance(ahead.norm, float)
+                or step in (self.config.steps, self.pause)
+                or self.hosts.number > 1
+                or self.evaluations.is_due(step)
+                or self.saver.is_due(step)
+            ):
                 yield self._ended(ahead)
                 ahead = None
                 continue
@@ -206,15 +214,6 @@ class Training:
             ahead = begun
         if ahead:
             yield self._ended(ahead)
-
-    def _is_to_end(self, begun: Begun, step: int) -> bool:
-        """Whether a step has to be done before anything else begins, or is done already.
-
-        Several hosts wait for each one: they have to exchange its losses in the same order.
-        """
-        is_used = self.evaluations.is_due(step) or self.saver.is_due(step) or step == self.pause
-        is_done = isinstance(begun.norm, float)
-        return is_done or is_used or step == self.config.steps or self.hosts.number > 1
 
     def begin(self, batches: Iterator[StepParts], step: int) -> Begun | None:
         """Begin a step; None, with nothing changed, when asked to stop.

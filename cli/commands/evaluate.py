@@ -136,11 +136,28 @@ def evaluate_command(run: Path, as_json: bool, console: Console, **values: Any) 
     A fine-tuned model is measured by the measures of its task.
     """
     take_jax(console)
-    from albert_tf.runs.run_record import is_tuned
+    from albert_tf.runs.run_record import is_tuned, recorded_settings
     from albert_tf.runs.task_record import labels_table, measures_table, task_verdict
 
     is_task = is_tuned(run)
-    check_flags(run, is_task=is_task)
+    # Flags that mean nothing for what is measured are refused.
+    if not is_given("data") and (is_task or not is_given("text")):
+        if is_task:
+            raise SettingError("--data: give a file of examples to measure on.")
+        data = recorded_settings(run).get("data")
+        known = f"; {run} was trained on {shlex.quote(data)}" if data else ""
+        raise SettingError(
+            f"--data: give a data set to measure on, or --text with text of yours{known}."
+        )
+    if not is_given("text"):
+        refuse_given("language", "input_format", why="reads --text; give it too.")
+    what = "a fine-tuned model" if is_task else "not a fine-tuned model"
+    columns = ("text_column", "pair_column", "label_column")
+    for name in _OF_RUNS if is_task else columns:
+        if is_given(name):
+            raise SettingError(f"{run} is {what}; leave {flag_name(name)} out.")
+    if not is_given("minimal_pairs"):
+        refuse_given("pairs_per_paradigm", why=f"limits {_PAIRS_FLAG}; give {_PAIRS_FLAG} too.")
     if is_task:
         measured = evaluate_task(run, values, console)
         heading = (
@@ -161,29 +178,6 @@ def run_section(measured: "Metrics") -> Section:
     said = "\n".join(sentences(measured))
     parts = (heading(measured), comparison(measured), said, minimal_pairs(measured))
     return Section(parts=parts)
-
-
-def check_flags(run: Path, *, is_task: bool) -> None:
-    """Refuse flags that mean nothing for what is measured."""
-    if not is_given("data") and (is_task or not is_given("text")):
-        if is_task:
-            raise SettingError("--data: give a file of examples to measure on.")
-        from albert_tf.runs.run_record import recorded_settings
-
-        data = recorded_settings(run).get("data")
-        known = f"; {run} was trained on {shlex.quote(data)}" if data else ""
-        raise SettingError(
-            f"--data: give a data set to measure on, or --text with text of yours{known}."
-        )
-    if not is_given("text"):
-        refuse_given("language", "input_format", why="reads --text; give it too.")
-    what = "a fine-tuned model" if is_task else "not a fine-tuned model"
-    columns = ("text_column", "pair_column", "label_column")
-    for name in _OF_RUNS if is_task else columns:
-        if is_given(name):
-            raise SettingError(f"{run} is {what}; leave {flag_name(name)} out.")
-    if not is_given("minimal_pairs"):
-        refuse_given("pairs_per_paradigm", why=f"limits {_PAIRS_FLAG}; give {_PAIRS_FLAG} too.")
 
 
 def evaluate_run(run: Path, values: Values, console: Console) -> "Metrics":
