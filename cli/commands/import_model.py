@@ -155,7 +155,7 @@ def take_vocabulary(source: Path, given: Path | None, rules: Rules) -> TakenVoca
     from pipeline.vocabulary.importing import (
         imported_model,
         is_complete,
-        read_other_model,
+        read_external,
         wordpiece_of,
     )
     from pipeline.vocabulary.normalization import Normalization, normalization_of_pieces
@@ -178,7 +178,7 @@ def take_vocabulary(source: Path, given: Path | None, rules: Rules) -> TakenVoca
         )
         check_agrees(rules, kept, path)
         return TakenVocabulary(path, data, data, kept, tokenizer)
-    found = read_other_model(source, given=given)
+    found = read_external(source, given=given)
     model, kept = found.model, normalization_of_pieces(load_tokenizer(found.model))
     if is_complete(model, found.asked):
         check_agrees(rules, kept, found.path)
