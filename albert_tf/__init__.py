@@ -57,7 +57,7 @@ if _backend == "jax":
 
 
 @contextlib.contextmanager
-def silent_stderr() -> Iterator[int]:
+def swallowed_stderr() -> Iterator[int]:
     """Swallow what native code writes while it is imported, but what goes to the descriptor.
 
     TensorFlow reports on the machine then, and no setting stops it; what goes wrong
@@ -90,6 +90,6 @@ def load(folder: str | Path, *, checkpoint: Literal["latest", "best"] | None = N
             f"Python finds {hiding} under the name pipeline, a package of albert-pretraining; "
             "rename your file, or run Python in another folder."
         )
-    with silent_stderr():
+    with swallowed_stderr():
         from albert_tf.inference import Model
     return Model(folder, checkpoint=checkpoint)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from keras import ops
 
 from albert_tf.convert.external import without_padding_rows
-from albert_tf.convert.reading import read_model
+from albert_tf.convert.reading import read_whole_model
 from albert_tf.finetuning.evaluate import Predictor
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import (
@@ -66,7 +66,7 @@ class Model:
         self.tokenizer: Tokenizer = tokenizer or read_vocabulary(path)
         for note in notes_on(path):
             say(note)
-        found = read_model(path, which=checkpoint, needs_head=needs_head, say=say)
+        found = read_whole_model(path, which=checkpoint, needs_head=needs_head, say=say)
         self.trained = fitted(found, self.tokenizer)
 
     @property

@@ -292,17 +292,21 @@ def cli() -> None:
 
 # In the order of a person's questions.
 TOPICS = {
-    "From text to a model": (vocab.vocab, make_data.make_data, pretrain.pretrain),
-    "How good it is": (
-        evaluate.evaluate,
-        fill_mask.fill_mask,
-        order.order,
-        report.report,
-        inspect.inspect,
+    "From text to a model": (
+        vocab.vocab_command,
+        make_data.make_data_command,
+        pretrain.pretrain_command,
     ),
-    "Use it for a task": (finetune.finetune, predict.predict, embed.embed),
-    "In and out of other programs": (export.export, import_model.import_model),
-    "Look closer": (plan.plan, analyze.analyze, worker.worker),
+    "How good it is": (
+        evaluate.evaluate_command,
+        fill_mask.fill_mask_command,
+        order.order_command,
+        report.report_command,
+        inspect.inspect_command,
+    ),
+    "Use it for a task": (finetune.finetune_command, predict.predict_command, embed.embed_command),
+    "In and out of other programs": (export.export_command, import_model.import_command),
+    "Look closer": (plan.plan_command, analyze.analyze_group, worker.worker_command),
 }
 # What people look for under other names.
 INSTEAD = {

@@ -4,12 +4,12 @@ import dataclasses
 import json
 import shutil
 
-from albert_tf.convert.reading import read_model
+from albert_tf.convert.reading import read_whole_model
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.task_model import TaskModel
 from albert_tf.model.trained_model import pretrainer_of
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
-from albert_tf.runs.run_record import write_record
+from albert_tf.runs.task_record import write_record
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig
 from schemas.files import write_json
@@ -45,7 +45,7 @@ TUNED_LENGTH, TUNED_LABELS = 48, ("dull", "fair", "fine")
 
 def load_pretrainer(folder) -> AlbertPretrainer:
     """The model of a folder with its weights and the heads of pretraining."""
-    return pretrainer_of(read_model(folder))
+    return pretrainer_of(read_whole_model(folder))
 
 
 def write_tuned(folder, kind, vocabulary, *, config=SMALL_RUN, **values):

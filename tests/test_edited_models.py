@@ -19,14 +19,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from albert_tf.convert.model_card import model_card
-from albert_tf.convert.reading import read_external
+from albert_tf.convert.reading import read_other_model
 from albert_tf.evaluation import evaluate as evaluation
 from albert_tf.evaluation.held_out import Measured
 from albert_tf.model.trained_model import read_trained
 from albert_tf.reporting.run_report import runs_section
 from albert_tf.runs.metrics import Sums
 from albert_tf.runs.run_record import finished_step, read_run
-from cli.commands.export import load
+from cli.commands.export import load_model
 from cli.commands.import_model import take_model
 from cli.support.console import Console
 from schemas.errors import AlbertError
@@ -42,7 +42,7 @@ VOCABULARY = SimpleNamespace(
 
 
 def export(run):
-    exported, _ = load(run, "latest", say=Console(quiet=True).say)
+    exported, _ = load_model(run, "latest", say=Console(quiet=True).say)
     model_card(run, exported.config, step=exported.step, normalize=str)
 
 
@@ -100,26 +100,31 @@ EDITS = [
     (export, f"run/{WEIGHTS}", header(shape=[2, -4]), "no checkpoint that can be"),
     (export, "run/model.json", values(num_hidden_layers=10**9), "at most 1024"),
     (export, "run/model.json", values(intermediate_size=200_000), "and (200000,) in"),
-    (read_external, "hf/config.json", values(num_hidden_layers=10**9), "at most 1024"),
+    (read_other_model, "hf/config.json", values(num_hidden_layers=10**9), "at most 1024"),
     (
-        read_external,
+        read_other_model,
         "hf/config.json",
         values(intermediate_size=10**5),
         "has shape (24, 16), but the configuration says (100000, 16)",
     ),
     (
-        read_external,
+        read_other_model,
         "hf/config.json",
         values(embedding_size=4096, hidden_size=4096),
         "has shape (400, 8), but the configuration says (400, 4096)",
     ),
-    (read_external, "hf/model.safetensors", length(2**40), "is not whole: Error while"),
-    (read_external, "hf/model.safetensors", header(shape=[0, 2**62]), "is not whole"),
-    (read_external, f"hf/{INDEX}", divided(3), "names 3, which is not the name of a"),
-    (read_external, f"hf/{INDEX}", divided("a.bin"), "names 'a.bin', which is not"),
-    (read_external, f"hf/{INDEX}", divided("/a.safetensors"), "hf/a.safetensors is missing, which"),
+    (read_other_model, "hf/model.safetensors", length(2**40), "is not whole: Error while"),
+    (read_other_model, "hf/model.safetensors", header(shape=[0, 2**62]), "is not whole"),
+    (read_other_model, f"hf/{INDEX}", divided(3), "names 3, which is not the name of a"),
+    (read_other_model, f"hf/{INDEX}", divided("a.bin"), "names 'a.bin', which is not"),
     (
-        read_external,
+        read_other_model,
+        f"hf/{INDEX}",
+        divided("/a.safetensors"),
+        "hf/a.safetensors is missing, which",
+    ),
+    (
+        read_other_model,
         "google/albert_config.json",
         values(intermediate_size=10**5),
         "has shape (16, 24), but the configuration says (16, 100000)",
@@ -228,7 +233,7 @@ def test_no_edit_ends_in_anything_but_a_sentence(models, small, tmp_path_factory
     is_tensors = rest.endswith(".safetensors")
     edit_file(folder / rest, edit_header(edit) if is_tensors else edit)
     readers = (
-        *(export, report, finished_step, load_pretrainer, read_external),
+        *(export, report, finished_step, load_pretrainer, read_other_model),
         lambda run: take_model(run, VOCABULARY),
         lambda run: measure(run, small / "data"),
     )

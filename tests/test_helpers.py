@@ -19,7 +19,7 @@ IDEAS = {
     "model_card._licence model_card._metrics "
     "page._bars_table page._curves_table plots._draw_bars plots._draw_ranking "
     "run_report.most_words",
-    "a step of a driver that is read by its name": "evaluate.evaluate_task job.take_line "
+    "a step of a driver that is read by its name": "evaluate.evaluate_task "
     "worker_processes._end_with_parent worker_processes._ended_early "
     "repeats.near_pairs files._remove_halves "
     "first_weights.label_log_shares first_weights.tokens_to_count "

@@ -217,8 +217,8 @@ def test_a_signal_to_one_stops_all_and_any_number_goes_on(whole, stopped, small,
 
 
 IMPATIENT = """
-from albert_tf.hosts import jax_hosts
-jax_hosts.JOIN_SECONDS = 5
+from albert_tf import hosts
+hosts.JOIN_SECONDS = 5
 from cli.main import cli
 cli()
 """

@@ -13,7 +13,7 @@ import tensorflow as tf
 from albert_tf.model.initial_weights import initialize_weights
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
-from albert_tf.training import pretraining
+from albert_tf.training.loop import Training
 from albert_tf.training.run import ResolvedRun
 from schemas.architecture import ModelConfig
 from schemas.config import DataConfig
@@ -149,15 +149,15 @@ def make_manifest(files, *, layout="compact", sentence_task="sop"):
 
 
 def signal_at_step(number, *, which=signal.SIGTERM):
-    """Have this process signalled at its n-th batch, of which one is no step yet."""
-    begun, counts_of = itertools.count(), pretraining.pretraining_counts
+    """Have this process signalled as it begins its n-th step."""
+    begun, begin = itertools.count(1), Training.begin
 
-    def signalled(batch):
+    def signalled(self, batches, step):
         if next(begun) == number:
             os.kill(os.getpid(), which)
-        return counts_of(batch)
+        return begin(self, batches, step)
 
-    pretraining.pretraining_counts = signalled
+    Training.begin = signalled
 
 
 def resolved_run(data, folder, config, **changes):

@@ -40,7 +40,7 @@ from albert_tf.runs.checkpoints import (
     read_tensors,
     tensor_shapes,
 )
-from albert_tf.runs.run_record import exported_record
+from albert_tf.runs.task_record import exported_record
 from schemas.architecture import Activation, ModelConfig
 from schemas.errors import AlbertError
 from schemas.example import CLS_ID, PAD_ID, SEP_ID

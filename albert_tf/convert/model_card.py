@@ -12,12 +12,8 @@ from albert_tf.model.sampled_softmax import num_candidates
 from albert_tf.planning.budget import tokens_of_example
 from albert_tf.runs.checkpoints import newest_state
 from albert_tf.runs.metrics import comparison, heading, read_evaluations, read_metrics, sentences
-from albert_tf.runs.run_record import (
-    recorded_manifest,
-    recorded_settings,
-    recorded_training,
-    threshold_sentence,
-)
+from albert_tf.runs.run_record import recorded_manifest, recorded_settings, recorded_training
+from albert_tf.runs.task_record import threshold_sentence
 from schemas import __version__
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig, deciding

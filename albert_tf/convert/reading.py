@@ -29,7 +29,7 @@ _PROJECTION = "encoder/embeddings/projection/kernel"
 _NEWEST = "checkpoint"
 
 
-def read_model(
+def read_whole_model(
     folder: Path,
     *,
     which: Which | None = None,
@@ -48,7 +48,7 @@ def read_model(
     """
     if is_tuned(folder) or (folder / MODEL_CONFIG).exists():
         return read_trained(folder, which=which, with_weights=with_weights, say=say)
-    model = read_external(folder, needs_head=needs_head)
+    model = read_other_model(folder, needs_head=needs_head)
     if model is None:
         raise AlbertError(
             f"{folder} is neither a run nor a model of Hugging Face or "
@@ -62,7 +62,7 @@ def read_model(
     return model
 
 
-def read_external(folder: Path, *, needs_head: bool = True) -> TrainedModel | None:
+def read_other_model(folder: Path, *, needs_head: bool = True) -> TrainedModel | None:
     """The model that another program keeps in a folder; None where there is none."""
     if is_huggingface(folder):
         return read_huggingface_task(folder) or read_huggingface(folder, needs_head=needs_head)

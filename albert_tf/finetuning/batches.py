@@ -33,7 +33,7 @@ SORTED_BATCHES = 64
 TOKENS = 4096
 
 
-def training_batches(job: TuningJob, state: TuningState) -> Generator[Batch, None, None]:
+def task_batches(job: TuningJob, state: TuningState) -> Generator[Batch, None, None]:
     """The rows from where a run stands, a step at a time `[B, ...]`.
 
     Scores are standardised: those of all rows have mean 0 and deviation 1.
@@ -81,7 +81,7 @@ def batches_to_predict(
     """Batches `[B, ...]` of all rows, the widest first, with the numbers of theirs."""
     alike: dict[tuple[int, int], list[int]] = defaultdict(list)
     for number, row in enumerate(rows):
-        width = width_of(row.length, longest=longest)
+        width = batch_width(row.length, longest=longest)
         alike[width, len(row.sequences)].append(number)
     for width, options in sorted(alike, key=lambda shape: (-shape[0], shape[1])):
         numbers = alike[width, options]
@@ -92,10 +92,10 @@ def batches_to_predict(
             yield some, inputs_of(asked, kind, size=size, longest=longest)
 
 
-def width_of(length: int, *, longest: int) -> int:
+def batch_width(length: int, *, longest: int) -> int:
     """The width of a batch whose longest row has this many tokens; here on TensorFlow.
 
-    >>> [width_of(length, longest=100) for length in (3, 17, 97)]
+    >>> [batch_width(length, longest=100) for length in (3, 17, 97)]
     [16, 32, 100]
     """
     widths = WIDTHS_OF_JAX if keras.backend.backend() == "jax" else WIDTHS
@@ -173,7 +173,7 @@ def inputs_of(
         `input_ids`, `input_mask`, `segment_ids`, `[B, S]` or of `choose` and `embed`
         `[B, O, S]` with `option_mask` `[B, O]`.
     """
-    width = width_of(max(row.length for row in rows), longest=longest)
+    width = batch_width(max(row.length for row in rows), longest=longest)
     most = max(options, *(len(row.sequences) for row in rows))
     shape = (size, most, width)
     ids, mask, segments = (np.full(shape, value, np.int32) for value in (PAD_ID, 0, 0))

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from albert_tf.finetuning.job import TuningJob
-from albert_tf.runs.run_record import (
+from albert_tf.runs.run_record import recorded_settings
+from albert_tf.runs.task_record import (
     labels_table,
     measures_table,
-    recorded_settings,
     shown,
+    task_verdict,
     threshold_sentence,
-    verdict,
 )
 from albert_tf.tasks.evaluation import task_of
 from schemas import __version__
@@ -47,7 +47,7 @@ def tuned_card(record: TaskRecord, job: TuningJob, result: dict[str, Any]) -> st
             f"{result['step']:,}.",
             f"On {result['examples']:,} held-out examples:",
             measures_table(result),
-            "\n".join((*verdict(result), *_threshold(record))),
+            "\n".join((*task_verdict(result), *_threshold(record))),
         ),
     )
     recipe = {n: v for n, v in deciding(job.config).items() if v is not None}

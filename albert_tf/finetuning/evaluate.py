@@ -14,7 +14,7 @@ import numpy.typing as npt
 from keras import ops
 
 from albert_tf.evaluation.held_out import Compiled, Program, Stop, compile_together, never
-from albert_tf.finetuning.batches import batches_to_predict, width_of
+from albert_tf.finetuning.batches import batch_width, batches_to_predict
 from albert_tf.finetuning.job import TuningJob, TuningState
 from albert_tf.model.task_model import Batch, TaskModel
 from albert_tf.model.trained_model import TrainedModel, task_model_of, with_scores_scaled
@@ -22,7 +22,7 @@ from albert_tf.runs.checkpoints import arrays_of, assign_arrays
 from albert_tf.runs.metrics import Metrics, Progress
 from albert_tf.tasks.evaluation import (
     Answered,
-    answers_of,
+    answers_from,
     evaluated,
     measured,
     task_of,
@@ -76,7 +76,7 @@ def programs_for(
     if keras.backend.backend() == "tensorflow":
         return []
     # One row of each shape: its batch is filled up to that of many.
-    some = {(width_of(row.length, longest=longest), len(row.sequences)): row for row in rows}
+    some = {(batch_width(row.length, longest=longest), len(row.sequences)): row for row in rows}
     batches = batches_to_predict([*some.values()], spec.kind, longest=longest)
     return [compute.program(batch) for _, batch in batches]
 
@@ -127,7 +127,7 @@ class Predictor:
         task = task_of(
             record.spec, threshold=record.threshold, max_answer_tokens=record.max_answer_tokens
         )
-        return answers_of(task, given.examples, given.rows, logits)
+        return answers_from(task, given.examples, given.rows, logits)
 
 
 def prediction_lines(answered: Answered) -> str:
@@ -175,8 +175,17 @@ class TaskEvaluations(Evaluations):
         self._measured = TaskModel(job.source.config, kind=job.spec.kind, labels=labels)
         self._compute = Compiled(lambda of, batch: of(batch), self._measured)
 
+    @property
+    def are_enough(self) -> bool:
+        """See `Evaluations.are_enough`: patience has run out, so many came after the best one."""
+        patience = self._job.config.patience
+        if patience is None:
+            return False
+        lines, best = self.log.evaluations(), self.best()
+        return best is not None and len(lines) - 1 - lines.index(best) >= patience
+
     def programs(self) -> list[Program]:
-        """What compiles all evaluations."""
+        """See `Evaluations.programs`."""
         rows, longest = self._job.held_out.rows, self._job.config.max_seq_length
         return programs_for(rows, self._compute, self._job.spec, longest=longest)
 
@@ -201,7 +210,7 @@ class TaskEvaluations(Evaluations):
         if logits is None:
             return None
         answered = with_chosen_threshold(
-            answers_of(self._task, held_out.examples, held_out.rows, logits)
+            answers_from(self._task, held_out.examples, held_out.rows, logits)
         )
         state.threshold = answered.task.threshold
         measures = measured(self._task, answered.targets, answered.predictions)

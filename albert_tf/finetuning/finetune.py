@@ -7,7 +7,7 @@ checkpoint with the same bytes.
 import dataclasses
 import functools
 import signal
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,10 @@ import numpy as np
 from albert_tf.evaluation.held_out import Compiled, compile_together
 from albert_tf.finetuning.batches import (
     batch_of,
+    batch_width,
     epoch_batches,
     micro_batches,
-    training_batches,
-    width_of,
+    task_batches,
 )
 from albert_tf.finetuning.card import tuned_card
 from albert_tf.finetuning.contrast import INPUTS, with_gradients
@@ -30,16 +30,15 @@ from albert_tf.model.task_model import Batch, task_loss
 from albert_tf.model.trained_model import TrainedModel, as_embedder, read_tuned
 from albert_tf.runs.checkpoints import Checkpoint, load_newest
 from albert_tf.runs.metrics import Metrics, Progress, read_metrics
-from albert_tf.runs.run_record import write_record
+from albert_tf.runs.task_record import write_record
 from albert_tf.tasks.baselines import baselines_of
 from albert_tf.tasks.evaluation import evaluated, with_chosen_threshold
 from albert_tf.tasks.task import Result
 from albert_tf.training.evaluate import MetricsLog
-from albert_tf.training.loop import Saver, Training
+from albert_tf.training.loop import OverflowedError, Saver, StepParts, Training
 from albert_tf.training.run import remove_leftovers, training_steps
-from albert_tf.training.signals import SIGNALS, StopRequest, stop_requests
-from albert_tf.training.steps import Counts, StepDone, TrainingLoss
-from albert_tf.training.timing import Pace
+from albert_tf.training.signals import SIGNALS, Reason, stop_requests
+from albert_tf.training.steps import Counts, TrainingLoss, TrainingSteps
 from schemas.errors import AlbertError
 from schemas.files import copy_whole, write_json, write_text
 from schemas.layout import (
@@ -47,172 +46,44 @@ from schemas.layout import (
     HF_TOKENIZER_CONFIG,
     MODEL_CARD,
     MODEL_CONFIG,
-    TASK_EVALUATION,
     TASK_PREDICTIONS,
     WORDPIECE,
 )
 
 
 def finetune(
-    job: TuningJob,
-    *,
-    vocabulary: Path,
-    progress: Progress,
-    max_seconds: float | None = None,
-    before_end: Callable[[TrainedModel], None] = lambda tuned: None,
-) -> Result | None:
+    job: TuningJob, *, vocabulary: Path, progress: Progress, max_seconds: float | None = None
+) -> tuple[TrainedModel, Result] | None:
     """Fine-tune, or go on with it; then measure the best checkpoint.
 
     A signal to end takes effect once what is done is saved.
 
     Args:
         max_seconds: How long training may take from now on; None for no limit.
-        before_end: Done with the best checkpoint before the run counts as finished.
 
     Returns:
-        What `eval.json` says; None where the time was over before the last step.
+        The best checkpoint, and what `eval.json` is to say, which is written last: it says
+        that the run is finished. None where the time was over before the last step.
     """
     checkpoint = load_newest(job.run, progress.say)
     if checkpoint is None:
-        begin(job, vocabulary=vocabulary)
-    with stop_requests(max_seconds) as stop:
-        work = FineTuning(job, checkpoint, stop=stop, progress=progress)
-        reason = work.train()
-        work.log.close()
+        # The files that never change.
+        remove_leftovers(job.run)
+        write_json(job.run / MODEL_CONFIG, dataclasses.asdict(job.source.config))
+        copy_whole(vocabulary, job.run / vocabulary.name)
+        rules = vocabulary.with_name(HF_TOKENIZER_CONFIG)
+        if vocabulary.name == WORDPIECE and rules.exists():
+            copy_whole(rules, job.run / rules.name)
+        write_record(job.run, job.record)
+    step, reason = tune(job, checkpoint, max_seconds=max_seconds, progress=progress)
     if reason == "max-time":
         progress.say(
-            f"{job.run}: stopped ({reason}) after {work.state.step:,} of {work.config.steps:,} "
+            f"{job.run}: stopped ({reason}) after {step:,} of {job.config.steps:,} "
             "steps; the same command continues."
         )
         return None
     if reason is not None:
         signal.raise_signal(SIGNALS[reason])
-    return finish(job, progress=progress, before_end=before_end)
-
-
-def begin(job: TuningJob, *, vocabulary: Path) -> None:
-    """Write the files that never change."""
-    remove_leftovers(job.run)
-    write_json(job.run / MODEL_CONFIG, dataclasses.asdict(job.source.config))
-    copy_whole(vocabulary, job.run / vocabulary.name)
-    rules = vocabulary.with_name(HF_TOKENIZER_CONFIG)
-    if vocabulary.name == WORDPIECE and rules.exists():
-        copy_whole(rules, job.run / rules.name)
-    write_record(job.run, job.record)
-
-
-class FineTuning(Training):
-    """What runs: a model of a task with its optimizer and its log.
-
-    Args:
-        checkpoint: Where it goes on; None to begin.
-    """
-
-    state: TuningState
-    evaluations: TaskEvaluations
-
-    def __init__(
-        self,
-        job: TuningJob,
-        checkpoint: Checkpoint | None,
-        *,
-        stop: StopRequest,
-        progress: Progress,
-    ) -> None:
-        self.job, self.stop, self.progress = job, stop, progress
-        self.config = job.config.training().resolved()
-        self.pace = Pace(self.config.batch_size)
-        self.state = TuningState.of(job)
-        # Of `embed`: what a batch's loss follows from.
-        self._vectors = None
-        if checkpoint is not None:
-            self.state = TuningState(**checkpoint.state)
-        model = job.new_model(self.state)
-        if job.spec.kind == "embed":
-            self._vectors = Compiled(lambda of, batch: of(batch), model)
-        loss = functools.partial(task_loss, smoothing=job.config.label_smoothing)
-        self.steps = training_steps(
-            model, self.config, loss=TrainingLoss(loss, step_counts), checkpoint=checkpoint
-        )
-        if checkpoint is not None:
-            progress.say(f"Continuing {job.run} after step {self.state.step}.")
-        every = job.config.checkpoint_every
-        # Without a number of steps every evaluation has a checkpoint, and that is all.
-        self.saver = Saver(job.run, self.steps, self.state, every=every)
-        self.log = MetricsLog(job.run, step=self.state.step)
-        self.evaluations = TaskEvaluations(
-            job, model, self.state, config=self.config, log=self.log, progress=progress
-        )
-
-    @property
-    def is_over(self) -> bool:
-        """Whether patience has run out: so many evaluations came after the best one."""
-        patience = self.job.config.patience
-        if patience is None:
-            return False
-        lines, best = self.log.evaluations(), self.evaluations.best()
-        return best is not None and len(lines) - 1 - lines.index(best) >= patience
-
-    def batches(self) -> Generator[Batch, None, None]:
-        """The rows from where the run stands, a step at a time `[B, ...]`."""
-        return training_batches(self.job, self.state)
-
-    def parts(self, batch: Batch) -> tuple[Counts, Iterator[Batch]]:
-        """What a step computes, a few micro-batches at a time."""
-        size, devices = self.job.config.micro_batch_size, self.steps.num_devices
-        if self._vectors is not None:
-            is_scored = self.job.spec.metrics[0] == "spearman"
-            self.steps.settle()
-            batch = with_gradients(batch, self._vectors, size=size, is_scored=is_scored)
-        return step_counts(batch), micro_batches(batch, size=size, devices=devices)
-
-    def prepare(self, batch: Batch) -> None:
-        """Compile for batches of all widths; on TensorFlow each is compiled as it comes."""
-        if keras.backend.backend() == "tensorflow":
-            return
-        job, programs, parts = self.job, self.evaluations.programs(), []
-        longest, rows, options = job.config.max_seq_length, job.config.batch_size, job.train.options
-        lengths = job.train.lengths
-        # Those of the first epoch: rows are sorted, so that others have hardly any other width.
-        chosen = epoch_batches(lengths, batch_size=rows, seed=job.config.seed, epoch=0)
-        fullest = (max(batch.tolist(), key=lengths.__getitem__) for batch in chosen)
-        for row in {width_of(lengths[row], longest=longest): row for row in fullest}.values():
-            example = job.train.rows[row]
-            wide = batch_of([example], job.spec, size=rows, longest=longest, options=options)
-            if self._vectors is not None:
-                hidden = job.source.config.hidden_size
-                wide["losses"] = np.zeros(rows, np.float32)
-                wide["gradients"] = np.zeros((rows, options, hidden), np.float32)
-            size, devices = job.config.micro_batch_size, self.steps.num_devices
-            parts.append(next(micro_batches(wide, size=size, devices=devices)))
-            if self._vectors is not None:
-                programs.append(self._vectors.program({n: parts[-1][n][0] for n in INPUTS}))
-        programs += self.steps.programs(parts)
-        compile_together(programs, say=self.progress.say)
-
-    def record(self, done: StepDone, seconds: float) -> str:
-        """Count the step that was just done; its mean loss."""
-        self.state.add(done, seconds)
-        loss, weight = self.state.losses
-        return f"step {self.state.step:,}, loss {loss / max(weight, 1e-9):.4f}"
-
-    def overflow(self, value: float, what: str) -> AlbertError:
-        """The error of a loss or gradient that is not finite."""
-        return AlbertError(
-            f"The {what} overflowed in step {self.state.step + 1}; start again with "
-            "--overwrite and a lower --learning-rate."
-        )
-
-
-def step_counts(batch: Batch) -> Counts:
-    """The weight of a whole step, which its losses are divided by."""
-    return {"weight": float(np.sum(batch["weights"]))}
-
-
-def finish(
-    job: TuningJob, *, progress: Progress, before_end: Callable[[TrainedModel], None]
-) -> Result:
-    """Measure the best checkpoint and write predictions, record, card and result."""
     tuned = read_tuned(job.run, say=progress.say)
     answered = with_chosen_threshold(Predictor(tuned).answers(job.held_out))
     progress.say("Measuring what guessing and words alone give.")
@@ -236,10 +107,126 @@ def finish(
     write_record(job.run, record)
     write_text(job.run / TASK_PREDICTIONS, prediction_lines(answered))
     write_text(job.run / MODEL_CARD, tuned_card(record, job, result))
-    before_end(dataclasses.replace(tuned, task=record))
-    # Last, because it says that the run is finished.
-    write_json(job.run / TASK_EVALUATION, result)
-    return result
+    return dataclasses.replace(tuned, task=record), result
+
+
+def tune(
+    job: TuningJob,
+    checkpoint: Checkpoint | None,
+    *,
+    max_seconds: float | None = None,
+    progress: Progress,
+) -> tuple[int, Reason | None]:
+    """Go on to the last step, or until patience has run out.
+
+    Args:
+        checkpoint: Where it goes on; None to begin.
+
+    Returns:
+        The step that it came to, and why it ended earlier, if it did.
+    """
+    with stop_requests(max_seconds) as stop:
+        config = job.config.training().resolved()
+        state = TuningState.of(job) if checkpoint is None else TuningState(**checkpoint.state)
+        model = job.new_model(state)
+        # What the loss of a batch follows from.
+        vectors = Compiled(lambda of, batch: of(batch), model) if job.spec.kind == "embed" else None
+        loss = functools.partial(task_loss, smoothing=job.config.label_smoothing)
+        of_task = TrainingLoss(loss, step_counts)
+        steps = training_steps(model, config, loss=of_task, checkpoint=checkpoint)
+        if checkpoint is not None:
+            progress.say(f"Continuing {job.run} after step {state.step}.")
+        log = MetricsLog(job.run, step=state.step)
+        # Without a number of steps every evaluation has a checkpoint, and that is all.
+        saver = Saver(job.run, steps, state, every=job.config.checkpoint_every)
+        training = Training(
+            config=config,
+            steps=steps,
+            state=state,
+            evaluations=TaskEvaluations(
+                job, model, state, config=config, log=log, progress=progress
+            ),
+            saver=saver,
+            stop=stop,
+            progress=progress,
+        )
+        if not (training.has_ended or stop.reason):
+            compile_widths(job, training, vectors)
+        training.evaluate_when_due(has_bar=False)
+        training.start_bar()
+        try:
+            for done, seconds in training.steps_done(steps_of(job, steps, state, vectors)):
+                state.add(done, seconds)
+                loss_sum, weight = state.losses
+                training.show(f"step {state.step:,}, loss {loss_sum / max(weight, 1e-9):.4f}")
+                if training.is_ahead:
+                    continue
+                training.evaluate_when_due()
+                if saver.is_due(state.step):
+                    saver.save_what_is_new()
+        except OverflowedError as error:
+            raise AlbertError(
+                f"The {error.what} overflowed in step {state.step + 1}; start again with "
+                "--overwrite and a lower --learning-rate."
+            ) from error
+        saver.save_what_is_new()
+        reason = training.unfinished
+        log.close()
+    return state.step, reason
+
+
+def steps_of(
+    job: TuningJob, steps: TrainingSteps, state: TuningState, vectors: Compiled | None
+) -> Generator[StepParts, None, None]:
+    """The steps from where a run stands, in order.
+
+    Args:
+        vectors: Of `embed`: what a batch's loss follows from.
+    """
+    for batch in task_batches(job, state):
+        yield StepParts(step_counts(batch), parts_of(batch, job, steps, vectors))
+
+
+def parts_of(
+    batch: Batch, job: TuningJob, steps: TrainingSteps, vectors: Compiled | None
+) -> Iterator[Batch]:
+    """A batch in micro-batches; of `embed` with what the weights of the moment make of it."""
+    size = job.config.micro_batch_size
+    if vectors is not None:
+        steps.settle()
+        is_scored = job.spec.metrics[0] == "spearman"
+        batch = with_gradients(batch, vectors, size=size, is_scored=is_scored)
+    yield from micro_batches(batch, size=size, devices=steps.num_devices)
+
+
+def compile_widths(job: TuningJob, training: Training, vectors: Compiled | None) -> None:
+    """Compile for batches of all widths; on TensorFlow each is compiled as it comes."""
+    if keras.backend.backend() == "tensorflow":
+        return
+    programs, parts = training.evaluations.programs(), []
+    longest, rows, options = job.config.max_seq_length, job.config.batch_size, job.train.options
+    lengths = job.train.lengths
+    # Those of the first epoch: rows are sorted, so that others have hardly any other width.
+    chosen = epoch_batches(lengths, batch_size=rows, seed=job.config.seed, epoch=0)
+    fullest = (max(batch.tolist(), key=lengths.__getitem__) for batch in chosen)
+    for row in {batch_width(lengths[row], longest=longest): row for row in fullest}.values():
+        example = job.train.rows[row]
+        wide = batch_of([example], job.spec, size=rows, longest=longest, options=options)
+        if vectors is not None:
+            hidden = job.source.config.hidden_size
+            wide["losses"] = np.zeros(rows, np.float32)
+            wide["gradients"] = np.zeros((rows, options, hidden), np.float32)
+        size, devices = job.config.micro_batch_size, training.steps.num_devices
+        parts.append(next(micro_batches(wide, size=size, devices=devices)))
+        if vectors is not None:
+            programs.append(vectors.program({n: parts[-1][n][0] for n in INPUTS}))
+    programs += training.steps.programs(parts)
+    compile_together(programs, say=training.progress.say)
+
+
+def step_counts(batch: Batch) -> Counts:
+    """The weight of a whole step, which its losses are divided by."""
+    return {"weight": float(np.sum(batch["weights"]))}
 
 
 def is_improving(lines: Sequence[Metrics], metric: str, *, steps: int) -> bool:

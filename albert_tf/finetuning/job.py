@@ -10,7 +10,7 @@ from albert_tf.model.initial_weights import draw_first_weights, initialize_weigh
 from albert_tf.model.parameters import TASK_HEAD
 from albert_tf.model.task_model import TaskModel
 from albert_tf.model.trained_model import TrainedModel, with_scores_scaled
-from albert_tf.runs.checkpoints import Arrays, check_shapes, shapes_of
+from albert_tf.runs.checkpoints import check_shapes, shapes_of
 from albert_tf.runs.metrics import Metrics
 from albert_tf.training.steps import StepDone
 from schemas.finetune_config import ResolvedFineTuneConfig
@@ -69,7 +69,19 @@ class TuningJob:
         weights = with_scores_scaled(
             self.source.weights, mean=-mean / deviation, deviation=1 / deviation
         )
-        start_from(model, weights)
+        if not weights:
+            return model
+        # A pooler that the other lacks keeps its random first weights, and so does the head.
+        ours, optional = model.weights_by_path, ("/pooler/", TASK_HEAD)
+        wanted = {
+            path: weight
+            for path, weight in ours.items()
+            if path in weights or not any(part in path for part in optional)
+        }
+        taken = {path: weights[path] for path in wanted if path in weights}
+        check_shapes(shapes_of(wanted), shapes_of(taken))
+        for path, array in taken.items():
+            ours[path].assign(array)
         return model
 
 
@@ -127,23 +139,3 @@ class TuningState:
         }
         self.losses, self.window_seconds = (0.0, 0.0), 0.0
         return line
-
-
-def start_from(model: TaskModel, source: Arrays) -> None:
-    """Give a model the weights that it shares with another.
-
-    A pooler that the other lacks keeps its random first weights, and so does the head.
-    """
-    if not source:
-        return
-    ours = model.weights_by_path
-    optional = ("/pooler/", TASK_HEAD)
-    wanted = {
-        path: weight
-        for path, weight in ours.items()
-        if path in source or not any(part in path for part in optional)
-    }
-    taken = {path: source[path] for path in wanted if path in source}
-    check_shapes(shapes_of(wanted), shapes_of(taken))
-    for path, array in taken.items():
-        ours[path].assign(array)

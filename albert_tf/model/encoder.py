@@ -57,7 +57,7 @@ class DropoutSeeds(keras.random.SeedGenerator):
         return DropoutSeeds(self._key + ops.cast([0, first], self._key.dtype))
 
 
-class Read(NamedTuple):
+class ReadPlaces(NamedTuple):
     """The rows of a batch that are read after the last layer.
 
     Attributes:
@@ -72,7 +72,7 @@ class Read(NamedTuple):
 
 
 def dropout(
-    x: Tensor, rate: float, seeds: DropoutSeeds | None, *, read: Read | None = None
+    x: Tensor, rate: float, seeds: DropoutSeeds | None, *, read: ReadPlaces | None = None
 ) -> Tensor:
     """Drop elements of `x` and scale the rest; the identity without seeds.
 
@@ -292,7 +292,7 @@ class SelfAttention(Layer):
         seeds: DropoutSeeds | None = None,
         weights: Weights | None = None,
         unpadding: Unpadding | None = None,
-        read: Read | None = None,
+        read: ReadPlaces | None = None,
     ) -> Tensor:
         """Attend over `rows` `[B*S, H]`, or `[T, H]` with an `unpadding`.
 
@@ -352,7 +352,7 @@ class FeedForward(Layer):
         rows: Tensor,
         seeds: DropoutSeeds | None = None,
         weights: Weights | None = None,
-        read: Read | None = None,
+        read: ReadPlaces | None = None,
     ) -> Tensor:
         """Transform each of `rows` `[B*S, H]` by itself, or of those that are read."""
         kernel, bias, output_kernel, output_bias, *norm = weights or self.shared_weights().copy()
@@ -415,7 +415,7 @@ class Encoder(Layer):
         read = None
         if places is not None:
             own = ops.take(unpadding.rows, places, axis=0) if unpadding else places
-            read = Read(places, own, rows)
+            read = ReadPlaces(places, own, rows)
         layer = functools.partial(
             self._layer,
             weights={n: part.shared_weights() for n, part in self.sublayers.items()},
@@ -449,7 +449,7 @@ class Encoder(Layer):
         weights: dict[str, SharedWeights],
         attended: dict[str, Any],
         seeds: DropoutSeeds | None,
-        read: Read | None = None,
+        read: ReadPlaces | None = None,
     ) -> Tensor:
         """Attention and FFN of these names in the place of a layer."""
         attention, ffn = (self.sublayers[name] for name in names)

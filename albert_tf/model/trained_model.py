@@ -25,13 +25,8 @@ from albert_tf.runs.checkpoints import (
     shapes_of,
 )
 from albert_tf.runs.metrics import QUIET, Say
-from albert_tf.runs.run_record import (
-    is_tuned,
-    read_record,
-    recorded_initializer,
-    run_config,
-    trained_length,
-)
+from albert_tf.runs.run_record import is_tuned, recorded_initializer, run_config, trained_length
+from albert_tf.runs.task_record import read_record
 from schemas.architecture import ModelConfig
 from schemas.config import Initializer, Precision
 from schemas.errors import AlbertError

@@ -10,17 +10,22 @@ weights changes none of this: every layer is computed, whichever weights it uses
 import dataclasses
 import glob
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from albert_tf.model.parameters import count_encoder_parameters, count_parameters
 from schemas.architecture import PRESETS, ModelConfig, same_shape_bert
 from schemas.config import Precision, ResolvedDataConfig, TrainConfig
+from schemas.errors import SettingError
 from schemas.files import Values
+from schemas.readable import duration
 
 # Bytes of a number of the computation, by `--precision`.
 NUMBER_BYTES: dict[Precision, int] = {"float32": 4, "bfloat16": 2}
+
+# A run of more than this is not begun without a word.
+LONG_SECONDS = 7 * 86_400
 
 # A weight, its two moments and its accumulated gradient, in float32 whatever the
 # precision.
@@ -282,6 +287,24 @@ def free_memory_bytes(cgroup: Path = CGROUP) -> int:
         return min(free, max(0, limit - used + int(cached)))
     except (OSError, ValueError, KeyError):  # No such file, or the limit is "max".
         return free
+
+
+def check_duration(seconds: float, *, is_alone: bool, say: Callable[[str], None]) -> None:
+    """Ask for --yes before a run of more than a week; where others train along, only say it.
+
+    Args:
+        seconds: What the run will take, or less than that.
+        is_alone: Whether no other host would be left waiting.
+    """
+    if seconds <= LONG_SECONDS:
+        return
+    long = f"this run would take {duration(seconds)} or more on this machine"
+    shorter = (
+        "with --budget 1h, and without --model, --recipe and --steps, it is what suits an hour"
+    )
+    if is_alone:
+        raise SettingError(f"{long}; give --yes to start it all the same; {shorter}.")
+    say(f"Note: {long}; {shorter}.")
 
 
 def plan(

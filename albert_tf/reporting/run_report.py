@@ -32,13 +32,13 @@ from albert_tf.runs.metrics import (
     value_text,
     with_interval,
 )
-from albert_tf.runs.run_record import (
-    Run,
+from albert_tf.runs.run_record import Run
+from albert_tf.runs.task_record import (
     labels_table,
     measures_table,
     read_record,
     read_worth,
-    verdict,
+    task_verdict,
 )
 from schemas.architecture import PRESETS
 from schemas.files import Values
@@ -413,7 +413,12 @@ def tuned_section(folder: Path, *, title: str) -> Section:
         ),
         runs=(title,),
         plots=tuple(_curves(lines, [*result["metrics"], "loss"])),
-        parts=(*verdict(result), measures_table(result), labels_table(result), *_confusion(result)),
+        parts=(
+            *task_verdict(result),
+            measures_table(result),
+            labels_table(result),
+            *_confusion(result),
+        ),
     )
 
 

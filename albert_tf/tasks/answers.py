@@ -154,7 +154,7 @@ BEST = 20
 
 
 @dataclasses.dataclass(frozen=True)
-class Span:
+class AnswerSpan:
     """A possible answer.
 
     Attributes:
@@ -179,7 +179,7 @@ class AnswerScores:
         null_score: That of no answer, the least of its windows.
     """
 
-    spans: tuple[Span, ...]
+    spans: tuple[AnswerSpan, ...]
     null_score: float
 
     @property
@@ -187,7 +187,7 @@ class AnswerScores:
         """By how much no answer scores more than the best one; 1e9 where there is none."""
         return min(self.null_score - self.spans[0].score, 1e9) if self.spans else 1e9
 
-    def best(self, threshold: float | None) -> Span | None:
+    def best(self, threshold: float | None) -> AnswerSpan | None:
         """The answer; None where no answer scores more than it by the threshold."""
         is_null = threshold is not None and self.null_margin > threshold
         return None if is_null or not self.spans else self.spans[0]
@@ -209,13 +209,13 @@ def answer_scores(
     null_score = min(float(scores[0].sum()) for scores in logits)
     # The earlier and shorter one of those that score alike.
     found.sort(key=lambda span: (-span[0], span[1], span[2]))
-    spans: dict[str, Span] = {}
+    spans: dict[str, AnswerSpan] = {}
     for score, first, last in found:
         text = passage[first:last]
         start = first + len(text) - len(text.lstrip())
         text = text.strip()
         if text and text not in spans:
-            spans[text] = Span(text, start, start + len(text), score)
+            spans[text] = AnswerSpan(text, start, start + len(text), score)
         if len(spans) == BEST:
             break
     return AnswerScores(tuple(spans.values()), null_score)
@@ -339,5 +339,5 @@ class AnswerInPassage(Task):
         return threshold
 
 
-def _text(span: Span | None) -> str:
+def _text(span: AnswerSpan | None) -> str:
     return span.text if span else ""

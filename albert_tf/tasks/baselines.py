@@ -56,10 +56,10 @@ def baselines_of(spec: TaskSpec, train: Examples, examples: Examples) -> dict[st
         guesses["words"] = []
         for example in examples:
             # The option with the largest share of words that its text and question have.
-            known = {*words_of(example.text), *words_of(example.text_pair or "")}
+            known = {*words_in(example.text), *words_in(example.text_pair or "")}
             shares = [
                 sum(word in known for word in words) / max(len(words), 1)
-                for words in map(words_of, example.options)
+                for words in map(words_in, example.options)
             ]
             guesses["words"].append(int(np.argmax(shares)))
     elif spec.kind != "answer":
@@ -79,7 +79,7 @@ def ranked_by_words(spec: TaskSpec, train: Examples, examples: Examples) -> dict
     partners = [example.text_pair or "" for example in examples]
     every = -(-len(train) // _MOST_EXAMPLES)
     known = [text for e in train[::every] for text in (e.text, e.text_pair or "")]
-    counter = CountVectorizer(analyzer=words_of)
+    counter = CountVectorizer(analyzer=words_in)
     counter.fit([*known, *texts, *partners])
     occurring = counter.transform([*known, *texts, *partners])
     weighing = TfidfTransformer().fit(occurring)
@@ -110,10 +110,10 @@ def _tags_of_words(train: Examples, targets: Sequence[Any], examples: Examples) 
     return [tuple(best.get(word, best[""]) for word in example.words) for example in examples]
 
 
-def words_of(text: str) -> list[str]:
+def words_in(text: str) -> list[str]:
     """The words of a text.
 
-    >>> words_of("It's 5 o'clock, 北京")
+    >>> words_in("It's 5 o'clock, 北京")
     ['it', 's', '5', 'o', 'clock', '北', '京']
     """
     return _WORD.findall(text.lower())
@@ -124,7 +124,7 @@ def features_of(example: TaskExample) -> dict[str, float]:
 
     Of a text without words only that it is a text.
     """
-    parts, names = [words_of(example.text), words_of(example.text_pair or "")], [""]
+    parts, names = [words_in(example.text), words_in(example.text_pair or "")], [""]
     for mark, words in zip(("", "2 "), parts, strict=True):
         names += [mark + name for name in (*words, *map(" ".join, itertools.pairwise(words)))]
     features = dict.fromkeys(names, 1.0 / len(set(names)) ** 0.5)

@@ -71,7 +71,7 @@ class Answered:
         return map(self.task.shown, self.examples, self.outputs)
 
 
-def answers_of(
+def answers_from(
     task: Task, examples: Examples, rows: Sequence[EncodedExample], logits: Sequence[Array]
 ) -> Answered:
     """What a model says of each example.

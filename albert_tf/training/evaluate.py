@@ -21,7 +21,7 @@ from albert_tf.evaluation.words import (
     sample_words,
     sum_by_word,
 )
-from albert_tf.hosts.hosts import ONE_HOST, Hosts, shared_value
+from albert_tf.hosts import ONE_HOST, Hosts, shared_value
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.metrics import (
     BitsPerCharacter,
@@ -123,6 +123,15 @@ class Evaluations(abc.ABC):
 
     def __init__(self, config: ResolvedTrainConfig, *, log: MetricsLog, progress: Progress) -> None:
         self.config, self.log, self.progress = config, log, progress
+
+    @property
+    def are_enough(self) -> bool:
+        """Whether they end the training before its last step."""
+        return False
+
+    def programs(self) -> list[Program]:
+        """What compiles all of them, if it takes long."""
+        return []
 
     def is_due(self, step: int) -> bool:
         """Whether there is an evaluation after a step that was not done yet."""
@@ -232,7 +241,7 @@ class HeldOutEvaluations(Evaluations):
             self.words = HeldOutWords(model, records, examples=examples, vocabulary=run.vocabulary)
 
     def programs(self) -> list[Program]:
-        """What compiles all evaluations, if it takes long."""
+        """See `Evaluations.programs`."""
         if self.held_out is None or not (programs := self.held_out.programs()):
             return []
         asks = self.words and self.words.number(is_last=True)

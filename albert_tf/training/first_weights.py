@@ -31,7 +31,7 @@ from albert_tf.model.parameters import weight_shapes
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.model.trained_model import TrainedModel, read_trained
 from albert_tf.planning.cost import CONTEXTS, COUNTED_EXAMPLES, EXTRA_COLUMNS
-from albert_tf.runs.checkpoints import Arrays, assign_arrays, check_shapes, shapes_of
+from albert_tf.runs.checkpoints import Arrays, check_shapes, shapes_of
 from albert_tf.runs.metrics import QUIET, Say
 from albert_tf.runs.run_record import is_tuned, run_config
 from schemas.architecture import ModelConfig
@@ -111,7 +111,7 @@ def tokens_to_count(
         if config.pmi_embeddings:
             texts.append(whole_texts(batch))
         if config.unigram_bias:
-            labels.append(labels_of(batch))
+            labels.append(masked_labels(batch))
     return texts, labels
 
 
@@ -124,7 +124,7 @@ def first_batches(records: Records, *, seed: int, examples: int) -> Iterator[Bat
     yield from itertools.islice(batches, -(-examples // size))
 
 
-def labels_of(batch: Batch) -> Integers:
+def masked_labels(batch: Batch) -> Integers:
     """The tokens that are to be predicted in a batch, `[N]`."""
     labels: Integers = batch["masked_lm_ids"][batch["masked_lm_weights"] > 0]
     return labels
@@ -159,7 +159,7 @@ def label_log_shares(records: Records, vocab_size: int, *, seed: int) -> Floats:
     """The logarithm of about the share that each token has in a run's labels, `[V]`."""
     examples = min(SHARED_EXAMPLES, records.manifest.num_examples(TRAIN))
     batches = first_batches(records, seed=seed, examples=examples)
-    return unigram_log_shares(map(labels_of, batches), vocab_size=vocab_size)
+    return unigram_log_shares(map(masked_labels, batches), vocab_size=vocab_size)
 
 
 def unigram_log_shares(labels: Iterable[Integers], *, vocab_size: int) -> Floats:
@@ -274,12 +274,6 @@ def source_path(path: str, config: ModelConfig, source: ModelConfig) -> str:
         return f"{kind}_{index}_inner"
 
     return _OWNER.sub(owner, path)
-
-
-def start_from(model: AlbertPretrainer, source: TrainedModel) -> None:
-    """Give a new model the weights of another run; see `starting_weights`."""
-    weights = starting_weights(model.config, source)
-    assign_arrays({path: model.weights_by_path[path] for path in weights}, weights)
 
 
 def starting_weights(config: ModelConfig, source: TrainedModel) -> Arrays:

@@ -1,20 +1,18 @@
-"""The training loop: steps, between them evaluations and checkpoints, and what ends it.
+"""The steps of a training, and what comes between them: evaluations and checkpoints.
 
 Pretraining and fine-tuning share it. Several hosts do all of it together.
 """
 
-import abc
-import contextlib
 import dataclasses
-import itertools
 import math
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from albert_tf.hosts.hosts import ONE_HOST, Hosts
+from albert_tf.hosts import ONE_HOST, Hosts
 from albert_tf.model.pretrainer import Batch
+from albert_tf.planning.budget import cost_ahead, cost_at
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from albert_tf.runs.metrics import Progress
 from albert_tf.training.evaluate import Evaluations
@@ -36,6 +34,47 @@ class State(Protocol):
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
     step: int
     micro_batch_size: int
+
+
+class StepParts(NamedTuple):
+    """What a step computes.
+
+    Attributes:
+        counts: What its losses are divided by.
+        parts: What this host computes of it at a time: N micro-batches `[N, M, ...]`.
+    """
+
+    counts: Counts
+    parts: Iterable[Batch]
+
+
+class Begun(NamedTuple):
+    """A step that is handed to the devices.
+
+    Attributes:
+        start: When that began, or the step before ended, by `time.perf_counter`.
+        waited: Seconds of it, for the batch.
+        accumulated: What its losses are added up from, see `TrainingSteps`.
+        norm: Of its gradients, perhaps still to be computed.
+    """
+
+    start: float
+    waited: float
+    accumulated: list[Any]
+    learning_rate: float
+    norm: Any
+
+
+class OverflowedError(AlbertError):
+    """A loss or gradient is not finite.
+
+    Attributes:
+        what: Which of them.
+    """
+
+    def __init__(self, what: str, value: float) -> None:
+        super().__init__(f"The {what} is {value}.")
+        self.what, self.value = what, value
 
 
 class Saver:
@@ -94,33 +133,17 @@ class Saver:
         return step % self._every == 0
 
 
-class Begun(NamedTuple):
-    """A step that is handed to the devices.
+@dataclasses.dataclass(kw_only=True)
+class Training:
+    """A training at the step where it stands.
 
     Attributes:
-        start: When that began, or the step before ended, by `time.perf_counter`.
-        waited: Seconds of it, for the batch.
-        accumulated: What its losses are added up from, see `TrainingSteps`.
-        norm: Of its gradients, perhaps still to be computed.
-    """
-
-    start: float
-    waited: float
-    accumulated: list[Any]
-    learning_rate: float
-    norm: Any
-
-
-class Training(abc.ABC):
-    """A training at the step where it stands, which `train` takes to its last one.
-
-    Pretraining and fine-tuning add what they do not share: batches, what a step computes
-    of one, what is kept and shown of it.
-
-    Attributes:
+        costs: What its steps cost beside each other, see `sample_flops`; empty if all
+            cost the same.
         hosts: Those that train together.
         ends_at: When it ends, on the monotonic clock, if its steps follow from that.
         pause: The step after which these are counted again, None for none.
+        is_ahead: Whether the devices compute a step already whose turn has not come.
     """
 
     config: ResolvedTrainConfig
@@ -130,129 +153,77 @@ class Training(abc.ABC):
     saver: Saver
     stop: StopRequest
     progress: Progress
-    pace: Pace
+    costs: Sequence[tuple[float, int]] = ()
     hosts: Hosts = ONE_HOST
     ends_at: float | None = None
     pause: int | None = None
+    is_ahead: bool = False
+
+    def __post_init__(self) -> None:
+        self.pace = Pace(self.config.batch_size)
 
     @property
-    def is_over(self) -> bool:
-        """Whether it ends before its last step."""
-        return False
+    def has_ended(self) -> bool:
+        """Whether no step is left."""
+        return self.evaluations.are_enough or self.state.step >= self.config.steps
 
-    @abc.abstractmethod
-    def batches(self) -> Generator[Any, None, None]:
-        """The examples from where it stands, a step at a time."""
-
-    @abc.abstractmethod
-    def parts(self, batch: Any) -> tuple[Counts, Iterable[Batch]]:
-        """What a step computes.
-
-        Returns:
-            What the losses of the step are divided by, and what this host computes of
-            it at a time: N micro-batches `[N, M, ...]`.
-        """
-
-    @abc.abstractmethod
-    def prepare(self, batch: Any) -> None:
-        """Done once in a process, with the batch of its first step."""
-
-    @abc.abstractmethod
-    def record(self, done: StepDone, seconds: float) -> str:
-        """Count the step that was just done; what to show of it."""
-
-    @abc.abstractmethod
-    def overflow(self, value: float, what: str) -> AlbertError:
-        """The error that ends a training whose loss or gradient is not finite."""
-
-    def recount(self) -> int | None:
-        """Count its steps again, on none of which those done depend; the next pause."""
-        return None
-
-    def steps_left(self) -> float:
-        """The steps to come, counted in such as are done at the moment."""
-        return self.config.steps - self.state.step
-
-    def train(self) -> Reason | None:
-        """Go on to the last step; why it ended earlier, if it did.
-
-        What is done by then is saved, in either case.
-        """
-        # Reading has threads, and Python at its end may wait for them for ever.
-        with contextlib.closing(self.batches()) as batches:
-            stream: Iterator[Any] = batches
-            if not (self._is_finished() or self.stop.reason):
-                with self._saving_first():
-                    first = next(batches)
-                self.prepare(first)
-                stream = itertools.chain([first], batches)
-            self._evaluate_when_due(has_bar=False)
-            self._start_bar()
-            # The device computes a step while the one before is recorded.
-            ahead: Begun | None = None
-            while not self._is_finished():
-                step = self.state.step + (ahead is not None)
-                if ahead and self._is_to_end(ahead, step):
-                    self._end(ahead)
-                    ahead = None
-                    self._evaluate_when_due(has_bar=True)
-                    if self.saver.is_due(step) or step == self.pause:
-                        self.saver.save_what_is_new()
-                    if step == self.pause and not self.stop.reason:
-                        self.pause = self.recount()
-                        # It may be the last one now, or one with an evaluation.
-                        self._evaluate_when_due(has_bar=True)
-                        self._start_bar()
-                    continue
-                self.stop.need(self.pace.step_seconds + self.saver.seconds)
-                if self.stop.agree():
-                    break
-                try:
-                    begun = self._begin(stream, step)
-                except AlbertError:
-                    if ahead:
-                        self._end(ahead)
-                    self.saver.save_what_is_new()
-                    raise
-                if begun is None:
-                    break
-                if ahead:
-                    self._end(ahead)
-                    begun = begun._replace(start=time.perf_counter())
-                ahead = begun
-            if ahead:
-                self._end(ahead)
-            self.saver.save_what_is_new()
+    @property
+    def unfinished(self) -> Reason | None:
+        """Why something is left to do, if it is."""
         is_evaluated = not self.evaluations.is_due(self.state.step)
-        return None if self._is_finished() and is_evaluated else self.stop.reason
+        return None if self.has_ended and is_evaluated else self.stop.reason
 
-    def _is_finished(self) -> bool:
-        return self.is_over or self.state.step >= self.config.steps
+    def steps_done(self, batches: Iterator[StepParts]) -> Iterator[tuple[StepDone, float]]:
+        """Each step once it is done, with its seconds, up to the last one or a stop.
 
-    def _start_bar(self) -> None:
-        if not self._is_finished():
-            size = self.config.batch_size
-            self.progress.start("", total=self.config.steps * size, done=self.state.step * size)
-
-    def _is_to_end(self, begun: Begun, step: int) -> bool:
-        """Whether a step has to be done before anything else begins, or is done already.
-
-        Several hosts wait for each one: they have to exchange its losses in the same order.
+        The devices compute a step while the one before is recorded, unless something has to
+        come between the two.
         """
-        is_used = self.evaluations.is_due(step) or self.saver.is_due(step) or step == self.pause
-        is_done = isinstance(begun.norm, float)
-        return is_done or is_used or step == self.config.steps or self.hosts.number > 1
+        ahead: Begun | None = None
+        while not self.has_ended:
+            step = self.state.step + (ahead is not None)
+            # Something comes next that needs the step, or it is done already. Several hosts
+            # have to exchange the losses of all steps in the same order.
+            if ahead and (
+                isinstance(ahead.norm, float)
+                or step in (self.config.steps, self.pause)
+                or self.hosts.number > 1
+                or self.evaluations.is_due(step)
+                or self.saver.is_due(step)
+            ):
+                yield self._ended(ahead)
+                ahead = None
+                continue
+            self.stop.need(self.pace.step_seconds + self.saver.seconds)
+            if self.stop.agree():
+                break
+            try:
+                begun = self.begin(batches, step)
+            except AlbertError:
+                if ahead:
+                    yield self._ended(ahead)
+                self.saver.save_what_is_new()
+                raise
+            if begun is None:
+                break
+            if ahead:
+                self.is_ahead = True
+                yield self._ended(ahead)
+                self.is_ahead = False
+                begun = begun._replace(start=time.perf_counter())
+            ahead = begun
+        if ahead:
+            yield self._ended(ahead)
 
-    def _begin(self, batches: Iterator[Any], step: int) -> Begun | None:
+    def begin(self, batches: Iterator[StepParts], step: int) -> Begun | None:
         """Begin a step; None, with nothing changed, when asked to stop.
 
         Add up the gradients of its micro-batches, clip them, apply them.
         """
         start = time.perf_counter()
-        batch = next(batches)
+        counts, parts = next(batches)
         waited = time.perf_counter() - start
         steps = self.steps
-        counts, parts = self.parts(batch)
         rows_left = self.config.batch_size
         for number, part in enumerate(parts):
             if self.stop.reason is not None:
@@ -269,21 +240,36 @@ class Training(abc.ABC):
         self.stop.has_progress = True
         return Begun(start, waited, accumulated, rate, norm)
 
-    def _end(self, begun: Begun) -> None:
-        """Wait for a step, and record it."""
+    def _ended(self, begun: Begun) -> tuple[StepDone, float]:
+        """Wait for a step, and count it."""
         sums, norm = self.steps.sums(begun.accumulated), float(begun.norm)
         for value, what in ((float(sums.sum()), "loss"), (norm, "gradient")):
             if not math.isfinite(value):
-                raise self.overflow(value, what)
+                raise OverflowedError(what, value)
         self.state.step += 1
         seconds = time.perf_counter() - begun.start
         self.pace.add(seconds, waited=begun.waited)
-        text = self.record(StepDone(sums, begun.learning_rate, norm), seconds)
+        if self.costs:
+            numbers = self.state.step - 1, self.state.step
+            before, after = (cost_at(self.costs, done=n / self.config.steps) for n in numbers)
+            if before != after:  # steps take longer, or shorter, from here on
+                self.pace.estimate = self.pace.step_seconds * after / before
+                self.pace.newest.clear()
+        return StepDone(sums, begun.learning_rate, norm), seconds
+
+    def start_bar(self) -> None:
+        """Show how far it is, from here on."""
+        if not self.has_ended:
+            size = self.config.batch_size
+            self.progress.start("", total=self.config.steps * size, done=self.state.step * size)
+
+    def show(self, text: str) -> None:
+        """Show what a step came to, and how fast it goes on."""
         text += f", {self.pace.text()}, {duration(self.seconds_left())} left"
-        is_last = self._is_finished() or self.state.step == self.pause
+        is_last = self.has_ended or self.state.step == self.pause
         self.progress.show(text, is_last=is_last)
 
-    def _evaluate_when_due(self, *, has_bar: bool) -> None:
+    def evaluate_when_due(self, *, has_bar: bool = True) -> None:
         """Evaluate if there is time for it, save if that is the best, and log it.
 
         In this order, so that a run that is killed in between evaluates again.
@@ -294,14 +280,22 @@ class Training(abc.ABC):
         seconds = evaluations.seconds(step, step_seconds=self.pace.step_seconds)
         self.stop.need(seconds + self.saver.seconds)
         self.steps.settle()
-        with self._saving_first():
+        try:
             line = evaluations.measure(step, self.stop, has_bar=has_bar)
+        except AlbertError:
+            self.saver.save_what_is_new()
+            raise
         if line is None:
             return
         is_best = evaluations.is_best(line)
         if is_best or evaluations.are_all_saved:
             self.saver.save(is_best=is_best)
         evaluations.record(line)
+
+    def steps_left(self) -> float:
+        """The steps to come, counted in such as are done at the moment."""
+        left = self.config.steps - self.state.step
+        return left * cost_ahead(self.costs, done=self.state.step / self.config.steps)
 
     def seconds_left(self) -> float:
         """What is left of its time, or what the steps and evaluations left take."""
@@ -310,12 +304,3 @@ class Training(abc.ABC):
         step_seconds = self.pace.step_seconds
         evaluating = self.evaluations.seconds_left(self.state.step, step_seconds=step_seconds)
         return self.steps_left() * step_seconds + evaluating
-
-    @contextlib.contextmanager
-    def _saving_first(self) -> Iterator[None]:
-        """Save the steps that are done before an error ends the run."""
-        try:
-            yield
-        except AlbertError:
-            self.saver.save_what_is_new()
-            raise

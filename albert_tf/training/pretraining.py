@@ -1,46 +1,46 @@
-"""Pretraining from end to end: what runs, and how it is trained to its last step."""
+"""Pretraining from end to end: a run is taken up, and trained to its last step."""
 
 import contextlib
 import dataclasses
+import itertools
 import os
 import shlex
 import time
-from collections.abc import Callable, Generator
-from typing import Literal, NamedTuple
+from collections.abc import Iterator
+from typing import Literal
 
 import keras
 import numpy as np
-import numpy.typing as npt
 
 from albert_tf.data.data_check import check_same_data
-from albert_tf.data.input_pipeline import StepShape, in_advance, training_batches
-from albert_tf.data.on_the_fly import Landmark, Landmarks
 from albert_tf.evaluation.held_out import compile_together
-from albert_tf.model.pretrainer import Batch
-from albert_tf.model.sampled_softmax import Candidates, Sampler, among_any, num_candidates
-from albert_tf.model.unpadding import Fill, Sizes, batches_of_each_size, fill_of, unpadded
-from albert_tf.planning.budget import (
-    PAUSES,
-    cost_ahead,
-    cost_at,
-    pause_after,
-    refilled,
-    sample_flops,
-)
-from albert_tf.planning.cost import accelerators_shown
-from albert_tf.runs.checkpoints import newest_step
-from albert_tf.runs.metrics import QUIET, Progress, Sums, means
+from albert_tf.hosts import shared_arrays, shared_checkpoint
+from albert_tf.model.pretrainer import AlbertPretrainer
+from albert_tf.model.sampled_softmax import among_any
+from albert_tf.model.unpadding import batches_of_each_size
+from albert_tf.planning.budget import PAUSES, pause_after, refilled, sample_flops
+from albert_tf.planning.cost import accelerators_shown, check_duration
+from albert_tf.runs.checkpoints import arrays_of, assign_arrays, load_newest, newest_step
+from albert_tf.runs.metrics import QUIET, Progress, Say, Sums, means
+from albert_tf.runs.run_record import record_training
 from albert_tf.training.evaluate import HeldOutEvaluations, MetricsLog
-from albert_tf.training.first_weights import label_log_shares
-from albert_tf.training.loop import Saver, Training
-from albert_tf.training.run import NOTHING, ResolvedRun, RunState, begin
-from albert_tf.training.signals import Reason, StopRequest, stop_requests
-from albert_tf.training.steps import Counts, StepDone, TrainingSteps, pretraining_counts
-from albert_tf.training.timing import Pace, utilization_text
-from schemas.config import ResolvedTrainConfig, evaluations_every
+from albert_tf.training.first_weights import (
+    give_first_weights,
+    missing_heads,
+    read_source,
+    starting_weights,
+)
+from albert_tf.training.loop import OverflowedError, Saver, StepParts, Training
+from albert_tf.training.run import ResolvedRun, RunState, remove_leftovers, training_steps
+from albert_tf.training.signals import Reason, stop_requests
+from albert_tf.training.steps import Array, StepDone, TrainingSteps, micro_batch_size
+from albert_tf.training.stream import Stream
+from albert_tf.training.timing import utilization_text
+from schemas.config import evaluations_every
 from schemas.errors import AlbertError
-from schemas.layout import METRICS, TRAIN
-from schemas.phases import first_bound
+from schemas.files import copy_whole, write_json
+from schemas.layout import DATA_MANIFEST, MANIFEST, METRICS, MODEL_CONFIG, SPM_MODEL
+from schemas.phases import phases_of
 from schemas.readable import duration
 
 # About this many lines of training metrics in a run.
@@ -61,25 +61,11 @@ class TrainResult:
         return self.reason == "finished"
 
 
-@dataclasses.dataclass(frozen=True)
-class Deadline:
-    """When the last step of a run is to be done.
-
-    Attributes:
-        at: In seconds of `time.monotonic`.
-        tell: Told the settings with the steps that fit, before the first of them.
-    """
-
-    at: float
-    tell: Callable[[ResolvedTrainConfig], None]
-
-
 def pretrain(
     run: ResolvedRun,
     *,
     max_seconds: float | None = None,
-    deadline: Deadline | None = None,
-    before_first: Callable[[float], None] = lambda seconds: None,
+    deadline: float | None = None,
     progress: Progress = QUIET,
 ) -> TrainResult:
     """Train a checked run, from the start or from its newest checkpoint.
@@ -87,331 +73,284 @@ def pretrain(
     Args:
         max_seconds: Stop when this much time has passed, saving as after Ctrl-C; the
             first step is done in any case.
-        deadline: When the last step is to be done, for which the steps of a new run
-            are counted again once its pace is known; None to leave them.
-        before_first: Called before the first step of a run with the seconds that the
-            run will take; it may raise to end it.
+        deadline: When the last step is to be done, in seconds of `time.monotonic`: the
+            steps of a new run are counted again once its pace is known, and its settings
+            say so. None to leave them.
     """
     if run.is_writer and newest_step(run.folder) is not None:
         check_same_data(run.folder, data=run.data)
         deadline = None
     # There is nothing to save yet, so a signal may end this at once.
     start = time.monotonic()
-    steps, state = begin(run, say=progress.say)
+    model = AlbertPretrainer(
+        run.model_config, precision=run.config.precision, recompute=run.config.recompute
+    )
+    steps, state = take_up(run, model, say=progress.say)
+    if max_seconds is not None:
+        max_seconds -= time.monotonic() - start
+    with stop_requests(max_seconds, run.hosts) as stop:
+        log = MetricsLog(run.folder, step=state.step, hosts=run.hosts)
+        evaluations = HeldOutEvaluations(run, model, state, log=log, progress=progress)
+        every = run.config.checkpoint_every
+        saver = Saver(run.folder, steps, state, every=every, is_writer=run.is_writer)
+        stream = Stream(run, state, num_devices=steps.num_devices)
+        training = Training(
+            config=run.config,
+            steps=steps,
+            state=state,
+            evaluations=evaluations,
+            saver=saver,
+            stop=stop,
+            progress=progress,
+            costs=sample_flops(run.model_config, run.config, run.manifest),
+            hosts=run.hosts,
+        )
+        pauses = iter(PAUSES if deadline is not None else ())
+        set_pause(training, pauses, deadline)
+        newest: StepDone | None = None
+        # Reading has threads, and Python at its end may wait for them for ever.
+        with contextlib.closing(stream.steps()) as read:
+            batches: Iterator[StepParts] = read
+            if not (training.has_ended or stop.reason):
+                first = next(read)
+                prepare(training, stream, first)
+                batches = itertools.chain([first], read)
+            training.evaluate_when_due(has_bar=False)
+            training.start_bar()
+            try:
+                for newest, seconds in training.steps_done(batches):
+                    state.add(newest, seconds, examples=run.config.batch_size)
+                    # Reading is ahead of the training.
+                    state.landmark = stream.landmarks.before(state.examples)
+                    if is_line_due(state, stream):
+                        log_window(log, state, stream, newest)
+                    training.show(step_text(stream, state.step, newest.sums))
+                    if training.is_ahead:
+                        continue
+                    training.evaluate_when_due()
+                    if saver.is_due(state.step) or state.step == training.pause:
+                        saver.save_what_is_new()
+                    if state.step == training.pause and not stop.reason:
+                        is_late = recount(run, training, stream, deadline)
+                        set_pause(training, pauses, None if is_late else deadline)
+                        # It may be the last one now, or one with an evaluation.
+                        training.evaluate_when_due()
+                        training.start_bar()
+            except OverflowedError as error:
+                if newest and state.window_steps:
+                    log_window(log, state, stream, newest)
+                raise overflow(
+                    run, error, step=state.step + 1, saved_step=saver.saved_step
+                ) from error
+            saver.save_what_is_new()
+        reason = training.unfinished
+        log.close()
+    return TrainResult(state.step, training.config.steps, reason or "finished")
+
+
+def take_up(
+    run: ResolvedRun, model: AlbertPretrainer, *, say: Say
+) -> tuple[TrainingSteps, RunState]:
+    """A run at its newest checkpoint, or before its first step.
+
+    It is as the checkpoint has it, but for the micro-batch asked for.
+    """
+    newest = load_newest(run.folder, say) if run.is_writer else None
+    checkpoint = shared_checkpoint(newest, run.hosts)
+    if checkpoint is None:
+        steps, state = start(run, model, say=say)
+    else:
+        try:
+            state = RunState(**checkpoint.state)
+        except TypeError as error:
+            raise AlbertError(
+                f"{run.folder}: the newest checkpoint is of no pretraining ({error}); "
+                "start the run again with --overwrite."
+            ) from error
+        if not state.unpadded:
+            raise AlbertError(
+                f"{run.folder} was begun with padding, which is no longer computed; start "
+                f"a new run with --init-from {shlex.quote(str(run.folder))} --output NEW."
+            )
+        size = run.config.micro_batch_size or state.micro_batch_size
+        steps = training_steps(model, run.config, checkpoint=checkpoint)
+        say(f"Continuing {run.folder} after step {state.step}.")
+        if size != state.micro_batch_size:
+            say(
+                f"Micro-batches of {size} instead of {state.micro_batch_size}: this "
+                "changes only rounding, and what dropout leaves out."
+            )
+            state.micro_batch_size = size
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     state.machine = f"{run.hosts.number} x " * (run.hosts.number > 1) + f"{cores} CPU cores"
     if device := steps.device():
         state.machine = f"{steps.num_devices * run.hosts.number} x {device}"
-    if max_seconds is not None:
-        max_seconds -= time.monotonic() - start
-    with stop_requests(max_seconds, run.hosts) as stop:
-        work = Pretraining(
-            run,
-            steps,
-            state,
-            stop=stop,
-            progress=progress,
-            deadline=deadline,
-            before_first=before_first,
+    return steps, state
+
+
+def start(run: ResolvedRun, model: AlbertPretrainer, *, say: Say) -> tuple[TrainingSteps, RunState]:
+    """A run before its first step, with the files that never change."""
+    if run.is_writer:
+        give_first_weights(model, run.config, run.records(), say=say)
+        if run.init_from is not None:
+            source = read_source(run.init_from, manifest=run.manifest, data=run.data, say=say)
+            weights = starting_weights(model.config, source)
+            assign_arrays({path: model.weights_by_path[path] for path in weights}, weights)
+            say(f"Starting from the weights of {run.init_from}, step {source.step}.")
+            for note in missing_heads(run.model_config, source):
+                say(note)
+        remove_leftovers(run.folder)
+        write_json(run.folder / MODEL_CONFIG, dataclasses.asdict(run.model_config))
+        for name, target in ((SPM_MODEL, SPM_MODEL), (MANIFEST, DATA_MANIFEST)):
+            copy_whole(run.data / name, run.folder / target)
+    if run.hosts.number > 1:
+        weights = shared_arrays(arrays_of(model.weights_by_path), run.hosts)
+        assign_arrays(model.weights_by_path, weights)
+    steps = training_steps(model, run.config)
+    phases = phases_of(run.manifest.config, run.config)
+    examples = [phase.config for phase in phases]
+    size = micro_batch_size(steps, run.config, examples, hosts=run.hosts)
+    return steps, RunState(size, unpadded=True)
+
+
+def prepare(training: Training, stream: Stream, first: StepParts) -> None:
+    """Compile and time the first step of a process, and say how long the run will take."""
+    run, steps, progress = stream.run, training.steps, training.progress
+    step, size = training.state.step, training.state.micro_batch_size
+    if accelerators_shown() and not steps.device():
+        progress.say(
+            "Note: the CPU trains: this machine has a GPU or TPU that "
+            f"{keras.backend.backend()} does not see, most likely for want of its "
+            "CUDA libraries (README, On GPUs)."
         )
-        reason = work.train()
-        work.log.close()
-    return TrainResult(state.step, work.config.steps, reason or "finished")
+    progress.say("Compiling the step ...")
+    parts = [*first.parts]
+    kinds = batches_of_each_size(stream.sizes(), number=steps.num_devices, rows=size)
+    candidates = stream.num_candidates if stream.is_sampled(step) else None
+    if candidates:
+        kinds += [among_any(kind, number=candidates) for kind in kinds]
+    programs = [*steps.programs(kinds), *training.evaluations.programs()]
+    compile_together(programs, say=progress.say)
+    seconds = steps.compile(parts, should_stop=training.stop.agree)
+    if seconds is None:
+        return
+    training.pace.estimate = seconds
+    utilization = ""
+    devices = steps.num_devices * run.hosts.number
+    if not progress.is_quiet:
+        utilization = utilization_text(
+            steps,
+            first.counts,
+            seconds,
+            devices=devices,
+            config=run.config,
+            candidates=candidates,
+            say=progress.say,
+        )
+    left = training.seconds_left()
+    ending = f"the {run.config.steps - step:,} steps left will take about {duration(left)}"
+    if training.ends_at is not None:
+        ending = f"the steps are counted again during the run, so that it ends in {duration(left)}"
+    progress.say(
+        f"A step of {run.config.batch_size} sequences ({len(parts) * devices} x {size}) takes "
+        f"about {duration(seconds)}{utilization}; {ending}."
+    )
+    if not (step or run.may_be_long):
+        check_duration(left, is_alone=run.hosts.number == 1, say=progress.say)
 
 
-class Step(NamedTuple):
-    """The examples `[K, M, ...]` of a step, and what is computed of them at a time."""
+def is_line_due(state: RunState, stream: Stream) -> bool:
+    """Whether a step is one that metrics are logged after: now and then, and after the last."""
+    step, steps = state.step, stream.run.config.steps
+    # A line has the losses of one kind of softmax.
+    is_last_of_kind = stream.is_sampled(step - 1) != stream.is_sampled(step)
+    return step % max(1, steps // NUM_LINES) == 0 or step == steps or is_last_of_kind
 
-    examples: Batch
-    parts: list[Batch]
+
+def log_window(log: MetricsLog, state: RunState, stream: Stream, newest: StepDone) -> None:
+    """Log the means of all steps since the last line."""
+    is_sampled = stream.is_sampled(state.step - 1)
+    size = stream.run.config.batch_size
+    log.write(state.take_line(newest, batch_size=size, is_sampled=is_sampled))
 
 
-class Pretraining(Training):
-    """What runs: a model with its optimizer, its data and its log.
+def step_text(stream: Stream, step: int, sums: Array) -> str:
+    """What to show of a step, by what it added up: its losses.
 
     Args:
-        deadline: See `pretrain`, as `before_first`.
+        step: From 1.
     """
+    of_losses, consistency = np.split(sums, [len(Sums._fields)])
+    values = means(Sums(*of_losses.tolist()))
+    run, text = stream.run, [f"step {step}/{stream.run.config.steps}"]
+    task = run.model_config.sentence_task.upper()
+    for name, loss in (("mlm", "masked LM"), ("sentence", task)):
+        value = values[f"{name}_loss"]
+        if value is not None:
+            text.append(f"{loss} {value:.3f}")
+            if name == "mlm" and stream.is_sampled(step - 1):
+                text[-1] += f" (among {stream.num_candidates:,} pieces)"
+    text += [f"layer consistency {mean:.4f}" for mean in consistency.tolist()]
+    return ", ".join(text)
 
-    state: RunState
-    evaluations: HeldOutEvaluations
 
-    def __init__(
-        self,
-        run: ResolvedRun,
-        steps: TrainingSteps,
-        state: RunState,
-        *,
-        stop: StopRequest,
-        progress: Progress,
-        deadline: Deadline | None = None,
-        before_first: Callable[[float], None] = lambda seconds: None,
-    ) -> None:
-        self._before_first = before_first
-        self.run, self.config, self.hosts = run, run.config, run.hosts
-        self.steps, self.state = steps, state
-        self.stop, self.progress = stop, progress
-        self.pace = Pace(run.config.batch_size)
-        self.log = MetricsLog(run.folder, step=state.step, hosts=run.hosts)
-        self.evaluations = HeldOutEvaluations(
-            run, steps.model, state, log=self.log, progress=progress
+def set_pause(training: Training, shares: Iterator[float], deadline: float | None) -> None:
+    """Find the step after which steps are counted again, by the next share that is not over.
+
+    Up to the last such step what is left is the time to the deadline, if there is one: the
+    steps of the moment say little of it.
+    """
+    steps = (pause_after(share, training.config) for share in shares)
+    training.pause = next((step for step in steps if step > training.state.step), None)
+    training.ends_at = deadline if training.pause else None
+
+
+def recount(run: ResolvedRun, training: Training, stream: Stream, deadline: float | None) -> bool:
+    """Have a run as many steps as fit in what is left; whether it ends late with the fewest.
+
+    On their number none of the steps done depends.
+    """
+    assert deadline is not None, "else there is no pause"
+    step, config, step_seconds = training.state.step, training.config, training.pace.mean_seconds
+    steps, fitting = refilled(
+        config,
+        run.model_config,
+        run.manifest,
+        step=step,
+        pace=step_seconds,
+        evaluating=training.evaluations.seconds(step, step_seconds=step_seconds),
+        seconds=deadline - time.monotonic(),
+    )
+    is_late = steps > fitting
+    if steps != config.steps:
+        note = f"; at least {steps:,} are needed now, so it will end late" if is_late else ""
+        training.progress.say(
+            f"At the pace so far {fitting:,} steps fit in the budget, not {config.steps:,}{note}."
         )
-        self.saver = Saver(
-            run.folder, steps, state, every=run.config.checkpoint_every, is_writer=run.is_writer
-        )
-        self._parts = sample_flops(run.model_config, run.config, run.manifest)
-        self._landmarks = Landmarks()
-        self._newest: StepDone | None = None
-        self._num_candidates = num_candidates(run.model_config, run.config, run.manifest.config)
-        # Once labels are counted.
-        self._sampler: Sampler | None = None
-        self._deadline, self._pauses = deadline, iter(PAUSES if deadline else ())
+        every = config.eval_every
         # Unless somebody asked for a number.
-        self._follows_steps = run.config.eval_every == evaluations_every(run.config.steps)
-        self.pause = self._next_pause()
+        if run.config.eval_every == evaluations_every(run.config.steps):
+            every = max(every, evaluations_every(steps))
+        config = dataclasses.replace(config, steps=steps, eval_every=every)
+        record_training(run.folder, config)
+        training.config = training.evaluations.config = config
+        stream.run = dataclasses.replace(run, config=config)
+    return is_late
 
-    def _next_pause(self, *, is_late: bool = False) -> int | None:
-        """The next pause, up to which what is left is the time to the deadline.
 
-        The steps of the moment say little of it.
-        """
-        steps = (pause_after(share, self.config) for share in self._pauses)
-        pause = next((step for step in steps if step > self.state.step), None)
-        self.ends_at = self._deadline.at if self._deadline and pause and not is_late else None
-        return pause
-
-    def recount(self) -> int | None:
-        """See `Training.recount`."""
-        assert self._deadline is not None, "else there is no pause"
-        step, config, step_seconds = self.state.step, self.config, self.pace.mean_seconds
-        steps, fitting = refilled(
-            config,
-            self.run.model_config,
-            self.run.manifest,
-            step=step,
-            pace=step_seconds,
-            evaluating=self.evaluations.seconds(step, step_seconds=step_seconds),
-            seconds=self._deadline.at - time.monotonic(),
-        )
-        is_late = steps > fitting
-        if steps != config.steps:
-            note = f"; at least {steps:,} are needed now, so it will end late" if is_late else ""
-            self.progress.say(
-                f"At the pace so far {fitting:,} steps fit in the budget, not "
-                f"{config.steps:,}{note}."
-            )
-            every = config.eval_every
-            if self._follows_steps:
-                every = max(every, evaluations_every(steps))
-            config = dataclasses.replace(config, steps=steps, eval_every=every)
-            self._deadline.tell(config)
-            self.run = dataclasses.replace(self.run, config=config)
-            self.config = self.evaluations.config = config
-        return self._next_pause(is_late=is_late)
-
-    def steps_left(self) -> float:
-        """See `Training.steps_left`: other examples, or the whole vocabulary, may come last."""
-        done = self.state.step / self.config.steps
-        return super().steps_left() * cost_ahead(self._parts, done=done)
-
-    def batches(self) -> Generator[Step, None, None]:
-        """The examples from where the run stands, a step at a time.
-
-        A recount leaves the next ones as they are, so reading goes on up to the first that
-        depends on the number of steps.
-        """
-        seed, step = self.config.seed, self.state.step
-        if self._num_candidates and self._sampler is None and self.is_sampled(step):
-            vocab_size = self.run.model_config.vocab_size
-            log_shares = label_log_shares(self.run.records(), vocab_size, seed=seed)
-            self._sampler = Sampler(number=self._num_candidates, log_shares=log_shares, seed=seed)
-        shape = StepShape(
-            self.config.batch_size,
-            self.state.micro_batch_size,
-            devices=self.steps.num_devices,
-            host=self.hosts.index,
-            num_hosts=self.hosts.number,
-        )
-        while True:
-            config, bound = self.config, first_bound(self.config).step
-            records = self.run.records()
-            self._landmarks = records.landmarks
-            batches = training_batches(
-                records,
-                shape,
-                seed=seed,
-                # A step may be on its way.
-                start=self.state.examples + (step - self.state.step) * shape.batch_size,
-                landmark=Landmark(*self.state.landmark),
-            )
-            sizes = records.sizes(shape.micro_batch_size)
-            steps = self._without_padding(batches, first=step, sizes=sizes)
-            # What hosts tell each other they have to tell in the same order.
-            with contextlib.closing(steps if self.hosts.number > 1 else in_advance(steps)) as found:
-                while self.config is config or step < bound:
-                    yield next(found)
-                    step += 1
-                    bound = min(bound, first_bound(self.config).step)
-
-    def _without_padding(
-        self, batches: Generator[Batch, None, None], *, first: int, sizes: Sizes
-    ) -> Generator[Step, None, None]:
-        """Batches with their parts; hosts and devices compute one in the same shapes."""
-        devices = self.steps.num_devices
-        with contextlib.closing(batches):
-            for step, batch in enumerate(batches, first):
-                parts = [
-                    {name: v[micro : micro + devices] for name, v in batch.items()}
-                    for micro in range(0, len(batch["input_ids"]), devices)
-                ]
-                fills = self.hosts.gather(np.ravel([fill_of(part) for part in parts]))
-                agreed = fills.max(axis=0).astype(int).reshape(-1, 2).tolist()
-                made = [
-                    unpadded(part, Fill(*fill), sizes=sizes)
-                    for part, fill in zip(parts, agreed, strict=True)
-                ]
-                if candidates := self._candidates(batch, step):
-                    made = [candidates.batch(part) for part in made]
-                yield Step(batch, made)
-
-    def is_sampled(self, step: int) -> bool:
-        """Whether a step, from 0, predicts among candidates alone."""
-        return self._num_candidates is not None and step < self.config.sampled_steps
-
-    def _candidates(self, batch: Batch, step: int) -> Candidates | None:
-        """Those of a step on all hosts; None for the whole vocabulary."""
-        if not self.is_sampled(step):
-            return None
-        assert self._sampler is not None, "made before the examples are read"
-
-        def of_all(ids: str, mask: str) -> npt.NDArray[np.int_]:
-            found = self.hosts.gather(np.where(batch[mask] > 0, batch[ids], -1).ravel())
-            return found[found >= 0].astype(int)
-
-        labels = of_all("masked_lm_ids", "masked_lm_weights")
-        return self._sampler.draw(labels, shown=of_all("input_ids", "input_mask"), step=step)
-
-    def parts(self, batch: Step) -> tuple[Counts, list[Batch]]:
-        """What this host computes of a step, without padding."""
-        own = pretraining_counts(batch.examples)
-        counts = self.hosts.gather(np.array([*own.values()])).sum(axis=0)
-        return dict(zip(own, counts.tolist(), strict=True)), batch.parts
-
-    def prepare(self, batch: Step) -> None:
-        """Compile and time the step, and say how long the run will take."""
-        if accelerators_shown() and not self.steps.device():
-            self.progress.say(
-                "Note: the CPU trains: this machine has a GPU or TPU that "
-                f"{keras.backend.backend()} does not see, most likely for want of its "
-                "CUDA libraries (README, On GPUs)."
-            )
-        self.progress.say("Compiling the step ...")
-        counts, parts = self.parts(batch)
-        sizes = self.run.records().sizes(self.state.micro_batch_size)
-        kinds = batches_of_each_size(
-            sizes, number=self.steps.num_devices, rows=self.state.micro_batch_size
-        )
-        candidates = self._num_candidates if self.is_sampled(self.state.step) else None
-        if candidates:
-            kinds += [among_any(kind, number=candidates) for kind in kinds]
-        programs = [*self.steps.programs(kinds), *self.evaluations.programs()]
-        compile_together(programs, say=self.progress.say)
-        seconds = self.steps.compile(parts, should_stop=self.stop.agree)
-        if seconds is None:
-            return
-        self.pace.estimate = seconds
-        utilization = ""
-        if not self.progress.is_quiet:
-            devices = self.steps.num_devices * self.hosts.number
-            utilization = utilization_text(
-                self.steps,
-                counts,
-                seconds,
-                devices=devices,
-                config=self.config,
-                candidates=candidates,
-                say=self.progress.say,
-            )
-        rows, size = self.config.batch_size, self.state.micro_batch_size
-        number = len(batch.examples["input_ids"]) * self.hosts.number
-        left, steps = self.seconds_left(), self.config.steps - self.state.step
-        ending = f"the {steps:,} steps left will take about {duration(left)}"
-        if self.ends_at is not None:
-            ending = (
-                f"the steps are counted again during the run, so that it ends in {duration(left)}"
-            )
-        self.progress.say(
-            f"A step of {rows} sequences ({number} x {size}) takes about "
-            f"{duration(seconds)}{utilization}; {ending}."
-        )
-        if not self.state.step:
-            self._before_first(left)
-
-    def record(self, done: StepDone, seconds: float) -> str:
-        """Count the step that was just done, and log the means now and then."""
-        sums, consistency = np.split(done.sums, [len(Sums._fields)])
-        state, steps = self.state, self.config.steps
-        state.examples += self.config.batch_size
-        # Reading is ahead of the training.
-        state.landmark = self._landmarks.before(state.examples)
-        state.seconds += seconds
-        state.window = tuple((np.array(state.window) + sums).tolist())
-        state.window_seconds += seconds
-        state.window_steps += 1
-        self._newest = done
-        # A line has the losses of one kind of softmax.
-        is_last = self.is_sampled(state.step - 1) != self.is_sampled(state.step)
-        if state.step % max(1, steps // NUM_LINES) == 0 or state.step == steps or is_last:
-            self._log_window()
-        before, after = (cost_at(self._parts, done=n / steps) for n in (state.step - 1, state.step))
-        if before != after:  # steps take longer, or shorter, from here on
-            self.pace.estimate = self.pace.step_seconds * after / before
-            self.pace.newest.clear()
-        values = means(Sums(*sums.tolist()))
-        text = [f"step {state.step}/{steps}"]
-        task = self.run.model_config.sentence_task.upper()
-        for name, loss in (("mlm", "masked LM"), ("sentence", task)):
-            value = values[f"{name}_loss"]
-            if value is not None:
-                text.append(f"{loss} {value:.3f}")
-                if name == "mlm" and self.is_sampled(state.step - 1):
-                    text[-1] += f" (among {self._num_candidates:,} pieces)"
-        text += [f"layer consistency {mean:.4f}" for mean in consistency.tolist()]
-        return ", ".join(text)
-
-    def _log_window(self) -> None:
-        """Log the means of all steps since the last line."""
-        state, newest = self.state, self._newest
-        if not (state.window_steps and newest):
-            return
-        examples, values = state.window_steps * self.config.batch_size, means(Sums(*state.window))
-        if self.is_sampled(state.step - 1):
-            values |= {f"sampled_{name}": values.pop(name) for name in ("mlm_loss", "mlm_accuracy")}
-        self.log.write(
-            {
-                "step": state.step,
-                "split": TRAIN,
-                **values,
-                "learning_rate": newest.learning_rate,
-                "gradient_norm": newest.norm,
-                "sequences_per_second": examples / state.window_seconds,
-                "seconds": state.seconds,
-            }
-        )
-        state.window, state.window_seconds, state.window_steps = NOTHING, 0.0, 0
-
-    def overflow(self, value: float, what: str) -> AlbertError:
-        """Log what was measured; the error names the likely cause and what to do."""
-        self._log_window()
-        folder = self.run.folder
-        remedy = "a lower --learning-rate or more --warmup-steps"
-        advice = (
-            f"the checkpoints in {folder} are kept; start a run with another --output, "
-            f"{remedy} and --init-from {shlex.quote(str(folder))}."
-            if self.saver.saved_step > 0
-            else f"start again with {remedy}; what was measured is in {folder / METRICS}."
-        )
-        return AlbertError(
-            f"the {what} of step {self.state.step + 1} is {value}: the learning rate "
-            f"is most likely too high for this batch size; {advice}"
-        )
+def overflow(
+    run: ResolvedRun, error: OverflowedError, *, step: int, saved_step: int
+) -> AlbertError:
+    """The error that names the likely cause of a loss that is not finite, and what to do."""
+    folder = run.folder
+    remedy = "a lower --learning-rate or more --warmup-steps"
+    advice = (
+        f"the checkpoints in {folder} are kept; start a run with another --output, "
+        f"{remedy} and --init-from {shlex.quote(str(folder))}."
+        if saved_step > 0
+        else f"start again with {remedy}; what was measured is in {folder / METRICS}."
+    )
+    return AlbertError(
+        f"the {error.what} of step {step} is {error.value}: the learning rate "
+        f"is most likely too high for this batch size; {advice}"
+    )

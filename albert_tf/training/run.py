@@ -1,42 +1,35 @@
-"""A run of pretraining: what it resolves to, what it may not be, how it begins."""
+"""A run of pretraining: what it resolves to, what it may not be, where it stands."""
 
 import dataclasses
-import shlex
 from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 
 from albert_tf.data.data_check import check_settings_fit
 from albert_tf.data.input_pipeline import Records
 from albert_tf.data.on_the_fly import BEGINNING
 from albert_tf.evaluation.words import Vocabulary
-from albert_tf.hosts.hosts import ONE_HOST, Hosts, shared_arrays, shared_checkpoint
-from albert_tf.model.pretrainer import AlbertPretrainer, Model
-from albert_tf.runs.checkpoints import Checkpoint, arrays_of, assign_arrays, load_newest
-from albert_tf.runs.metrics import Say, Sums
-from albert_tf.training.first_weights import (
-    give_first_weights,
-    missing_heads,
-    read_source,
-    start_from,
-    starting_weights,
-)
+from albert_tf.hosts import ONE_HOST, Hosts
+from albert_tf.model.pretrainer import Model
+from albert_tf.runs.checkpoints import Checkpoint, assign_arrays
+from albert_tf.runs.metrics import Metrics, Sums, means
+from albert_tf.training.first_weights import read_source, starting_weights
 from albert_tf.training.optimizers import optimizer_of
-from albert_tf.training.steps import PRETRAINING, TrainingLoss, TrainingSteps, micro_batch_size
+from albert_tf.training.steps import PRETRAINING, StepDone, TrainingLoss, TrainingSteps
 from schemas.architecture import ModelConfig
 from schemas.config import OF_FIRST_WEIGHTS, ResolvedTrainConfig, TrainConfig, flag_name
 from schemas.errors import AlbertError, SettingError
-from schemas.files import copy_whole, write_json
 from schemas.layout import (
     DATA_MANIFEST,
     EVALUATION,
     EVALUATIONS,
-    MANIFEST,
     METRICS,
     MODEL_CONFIG,
     SPM_MODEL,
     TENSORBOARD,
+    TRAIN,
 )
 from schemas.manifest import DatasetManifest
 from schemas.phases import phases_of
@@ -53,6 +46,7 @@ class ResolvedRun:
             of its own, and for a run that goes on.
         starts_trained: Whether the run began with the weights of another.
         vocabulary: That of the data, to ask about words in evaluations; None not to.
+        may_be_long: Whether it needs no question if it would take more than a week.
     """
 
     folder: Path
@@ -63,6 +57,7 @@ class ResolvedRun:
     init_from: Path | None = None
     starts_trained: bool = False
     vocabulary: Vocabulary | None = None
+    may_be_long: bool = True
     hosts: Hosts = ONE_HOST
 
     @property
@@ -72,10 +67,10 @@ class ResolvedRun:
 
     def records(self) -> Records:
         """The records of its data."""
-        return records_of(self.data, self.manifest, self.config)
+        return records_for(self.data, self.manifest, self.config)
 
 
-def records_of(data: Path, manifest: DatasetManifest, config: TrainConfig) -> Records:
+def records_for(data: Path, manifest: DatasetManifest, config: TrainConfig) -> Records:
     """The records of a data set for a training with these settings."""
     phases = phases_of(manifest.config, config) if manifest.has_documents else ()
     return Records(data, manifest, phases=phases)
@@ -145,6 +140,36 @@ class RunState:
     window_steps: int = 0
     machine: str = ""
 
+    def add(self, done: StepDone, seconds: float, *, examples: int) -> None:
+        """Count what a step adds up and takes."""
+        self.examples += examples
+        self.seconds += seconds
+        sums = done.sums[: len(Sums._fields)]
+        self.window = tuple((np.array(self.window) + sums).tolist())
+        self.window_seconds += seconds
+        self.window_steps += 1
+
+    def take_line(self, newest: StepDone, *, batch_size: int, is_sampled: bool) -> Metrics:
+        """The means of all steps since the last such line; the next ones begin anew.
+
+        Args:
+            is_sampled: Whether they predicted among candidates alone.
+        """
+        examples, values = self.window_steps * batch_size, means(Sums(*self.window))
+        if is_sampled:
+            values |= {f"sampled_{name}": values.pop(name) for name in ("mlm_loss", "mlm_accuracy")}
+        line = {
+            "step": self.step,
+            "split": TRAIN,
+            **values,
+            "learning_rate": newest.learning_rate,
+            "gradient_norm": newest.norm,
+            "sequences_per_second": examples / self.window_seconds,
+            "seconds": self.seconds,
+        }
+        self.window, self.window_seconds, self.window_steps = NOTHING, 0.0, 0
+        return line
+
 
 def training_steps(
     model: Model,
@@ -173,66 +198,6 @@ def training_steps(
     if checkpoint is not None:
         assign_arrays(steps.optimizer_state, checkpoint.optimizer_state)
     return steps
-
-
-def begin(run: ResolvedRun, *, say: Say) -> tuple[TrainingSteps, RunState]:
-    """A run at its newest checkpoint, or before its first step.
-
-    It is as the checkpoint has it, but for the micro-batch asked for.
-    """
-    newest = load_newest(run.folder, say) if run.is_writer else None
-    checkpoint = shared_checkpoint(newest, run.hosts)
-    model = AlbertPretrainer(
-        run.model_config, precision=run.config.precision, recompute=run.config.recompute
-    )
-    if checkpoint is None:
-        return start(run, model, say=say)
-    try:
-        state = RunState(**checkpoint.state)
-    except TypeError as error:
-        raise AlbertError(
-            f"{run.folder}: the newest checkpoint is of no pretraining ({error}); "
-            "start the run again with --overwrite."
-        ) from error
-    if not state.unpadded:
-        raise AlbertError(
-            f"{run.folder} was begun with padding, which is no longer computed; start "
-            f"a new run with --init-from {shlex.quote(str(run.folder))} --output NEW."
-        )
-    size = run.config.micro_batch_size or state.micro_batch_size
-    steps = training_steps(model, run.config, checkpoint=checkpoint)
-    say(f"Continuing {run.folder} after step {state.step}.")
-    if size != state.micro_batch_size:
-        say(
-            f"Micro-batches of {size} instead of {state.micro_batch_size}: this "
-            "changes only rounding, and what dropout leaves out."
-        )
-        state.micro_batch_size = size
-    return steps, state
-
-
-def start(run: ResolvedRun, model: AlbertPretrainer, *, say: Say) -> tuple[TrainingSteps, RunState]:
-    """A run before its first step, with the files that never change."""
-    if run.is_writer:
-        give_first_weights(model, run.config, run.records(), say=say)
-        if run.init_from is not None:
-            source = read_source(run.init_from, manifest=run.manifest, data=run.data, say=say)
-            start_from(model, source)
-            say(f"Starting from the weights of {run.init_from}, step {source.step}.")
-            for note in missing_heads(run.model_config, source):
-                say(note)
-        remove_leftovers(run.folder)
-        write_json(run.folder / MODEL_CONFIG, dataclasses.asdict(run.model_config))
-        for name, target in ((SPM_MODEL, SPM_MODEL), (MANIFEST, DATA_MANIFEST)):
-            copy_whole(run.data / name, run.folder / target)
-    if run.hosts.number > 1:
-        weights = shared_arrays(arrays_of(model.weights_by_path), run.hosts)
-        assign_arrays(model.weights_by_path, weights)
-    steps = training_steps(model, run.config)
-    phases = phases_of(run.manifest.config, run.config)
-    examples = [phase.config for phase in phases]
-    size = micro_batch_size(steps, run.config, examples, hosts=run.hosts)
-    return steps, RunState(size, unpadded=True)
 
 
 def remove_leftovers(run: Path) -> None:

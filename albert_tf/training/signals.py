@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from albert_tf.hosts.hosts import ONE_HOST, Hosts
+from albert_tf.hosts import ONE_HOST, Hosts
 from schemas.errors import ENDING
 
 Reason = Literal["interrupted", "terminated", "max-time"]

@@ -24,11 +24,11 @@ Measured = dict[Path, "list[LayerSimilarity]"]
 
 
 @click.group(epilog="Example:  albert analyze layers run --data data")
-def analyze() -> None:
+def analyze_group() -> None:
     """Look inside a trained model."""
 
 
-@analyze.command(
+@analyze_group.command(
     epilog="Example:  albert analyze layers run other-run --data data --plot layers.svg"
 )
 @click.argument("model", type=PATH)
@@ -110,10 +110,10 @@ def layers(
         click.echo(json.dumps({"examples": examples, "models": found}))
     else:
         of_data = f"{examples:,} held-out examples of {data}"
-        click.echo(f"{table(measured)}\n{without_secrets(of_data)}")
+        click.echo(f"{layers_table(measured)}\n{without_secrets(of_data)}")
 
 
-def table(measured: Measured) -> str:
+def layers_table(measured: Measured) -> str:
     """What was measured, for a person: a line a layer, the models side by side."""
     heading = f"{'L2 distance':>14}{'cosine':>9}{'degrees':>10}"
     names = [name if len(name) <= 30 else f"...{name[-27:]}" for name in map(str, measured)]

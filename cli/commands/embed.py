@@ -60,7 +60,7 @@ _ENDINGS = (".npy", ".parquet", ".jsonl")
 @checkpoint_option
 @quiet_option("Print the results and errors only.")
 @debug_option
-def embed(model: Path, source: str, console: Console, **values: Any) -> None:
+def embed_command(model: Path, source: str, console: Console, **values: Any) -> None:
     """Turn texts into vectors of length 1, a row for each, in their order.
 
     MODEL is best one of finetune --task embed; of any other run, export or fine-tuned model
@@ -88,7 +88,7 @@ def embed(model: Path, source: str, console: Console, **values: Any) -> None:
         refuse_given("top", why="is for --similar; give that too.")
     check_output(output, source)
     # Before libraries are loaded for some seconds.
-    examples = read_texts(source, say=console.say, flags=values)
+    examples = texts_of(source, say=console.say, flags=values)
     found = open_model(model, which=values["checkpoint"], say=console.say)
     texts = [example.text for example in examples]
     given = found.rows_of(texts if similar is None else [similar, *texts])
@@ -113,7 +113,7 @@ def embed(model: Path, source: str, console: Console, **values: Any) -> None:
         console.say(f"{output}: {len(matrix):,} vectors of {matrix.shape[1]} numbers")
 
 
-def read_texts(source: str, *, say: Say, flags: dict[str, Any]) -> list[TaskExample]:
+def texts_of(source: str, *, say: Say, flags: dict[str, Any]) -> list[TaskExample]:
     """The texts of a file, or the lines of standard input; empty ones too."""
     from cli.support.task_data import decoded, read_unlabelled, typed_lines
     from pipeline.core.documents import list_reasons

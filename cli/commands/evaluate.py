@@ -125,7 +125,7 @@ _OF_RUNS = (
 @json_option()
 @quiet_option("Show no progress.")
 @debug_option
-def evaluate(run: Path, as_json: bool, console: Console, **values: Any) -> None:
+def evaluate_command(run: Path, as_json: bool, console: Console, **values: Any) -> None:
     """Measure a run on held-out text, or on any text of yours.
 
     The masks of a held-out split are fixed, so that results on the same data set are
@@ -136,39 +136,14 @@ def evaluate(run: Path, as_json: bool, console: Console, **values: Any) -> None:
     A fine-tuned model is measured by the measures of its task.
     """
     take_jax(console)
-    from albert_tf.runs.run_record import is_tuned, labels_table, measures_table, verdict
+    from albert_tf.runs.run_record import is_tuned, recorded_settings
+    from albert_tf.runs.task_record import labels_table, measures_table, task_verdict
 
     is_task = is_tuned(run)
-    check_flags(run, is_task=is_task)
-    if is_task:
-        measured = evaluate_task(run, values, console)
-        heading = (
-            f"Step {measured['step']:,}, {measured['examples']:,} examples of {values['data']}"
-        )
-        said = "\n".join(verdict(measured))
-        section = Section(parts=(heading, measures_table(measured), said, labels_table(measured)))
-    else:
-        measured = evaluate_run(run, values, console)
-        section = run_section(measured)
-    click.echo(json.dumps(measured) if as_json else as_text(section))
-
-
-def run_section(measured: "Metrics") -> Section:
-    """An evaluation of a run."""
-    from albert_tf.runs.metrics import comparison, heading, minimal_pairs, sentences
-
-    said = "\n".join(sentences(measured))
-    parts = (heading(measured), comparison(measured), said, minimal_pairs(measured))
-    return Section(parts=parts)
-
-
-def check_flags(run: Path, *, is_task: bool) -> None:
-    """Refuse flags that mean nothing for what is measured."""
+    # Flags that mean nothing for what is measured are refused.
     if not is_given("data") and (is_task or not is_given("text")):
         if is_task:
             raise SettingError("--data: give a file of examples to measure on.")
-        from albert_tf.runs.run_record import recorded_settings
-
         data = recorded_settings(run).get("data")
         known = f"; {run} was trained on {shlex.quote(data)}" if data else ""
         raise SettingError(
@@ -183,6 +158,26 @@ def check_flags(run: Path, *, is_task: bool) -> None:
             raise SettingError(f"{run} is {what}; leave {flag_name(name)} out.")
     if not is_given("minimal_pairs"):
         refuse_given("pairs_per_paradigm", why=f"limits {_PAIRS_FLAG}; give {_PAIRS_FLAG} too.")
+    if is_task:
+        measured = evaluate_task(run, values, console)
+        heading = (
+            f"Step {measured['step']:,}, {measured['examples']:,} examples of {values['data']}"
+        )
+        said = "\n".join(task_verdict(measured))
+        section = Section(parts=(heading, measures_table(measured), said, labels_table(measured)))
+    else:
+        measured = evaluate_run(run, values, console)
+        section = run_section(measured)
+    click.echo(json.dumps(measured) if as_json else as_text(section))
+
+
+def run_section(measured: "Metrics") -> Section:
+    """An evaluation of a run."""
+    from albert_tf.runs.metrics import comparison, heading, minimal_pairs, sentences
+
+    said = "\n".join(sentences(measured))
+    parts = (heading(measured), comparison(measured), said, minimal_pairs(measured))
+    return Section(parts=parts)
 
 
 def evaluate_run(run: Path, values: Values, console: Console) -> "Metrics":

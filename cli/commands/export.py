@@ -199,7 +199,7 @@ def write_graphs(
 @click.option("--overwrite", is_flag=True, help="Replace an earlier export.")
 @quiet_option()
 @debug_option
-def export(
+def export_command(
     run: Path,
     target: str,
     output: Path | None,
@@ -219,7 +219,7 @@ def export(
     """
     from albert_tf.runs.checkpoints import arrays_sha256
     from albert_tf.runs.metrics import read_evaluations
-    from albert_tf.runs.run_record import EXPORTED_TASK, record_values
+    from albert_tf.runs.task_record import EXPORTED_TASK, record_values
 
     output = output or Path(f"{run.resolve()}-{target}")
     found = earlier_export(output, overwrite=overwrite)
@@ -244,7 +244,7 @@ def export(
         )
     elif data and not int8:
         raise SettingError("--data measures what --int8 costs; give that too.")
-    origin, tokenizer = load(run, checkpoint, say=console.say)
+    origin, tokenizer = load_model(run, checkpoint, say=console.say)
     model = origin
     if target == SENTENCES:
         from albert_tf.model.trained_model import as_embedder
@@ -440,7 +440,9 @@ def card(
     )
 
 
-def load(run: Path, checkpoint: "Which | None", *, say: Say) -> "tuple[TrainedModel, Tokenizer]":
+def load_model(
+    run: Path, checkpoint: "Which | None", *, say: Say
+) -> "tuple[TrainedModel, Tokenizer]":
     """A model and its vocabulary; the weights are in the order of its file."""
     from pipeline.vocabulary.importing import read_vocabulary
 

@@ -38,7 +38,7 @@ _NO_TEXT = f"Give a text with {MASK} in it, or send texts on standard input, one
 @checkpoint_option
 @json_option("Print one JSON object per text, or per word.")
 @debug_option
-def fill_mask(
+def fill_mask_command(
     model: Path,
     texts: tuple[str, ...],
     top: int,
@@ -75,7 +75,7 @@ def fill_mask(
             has_failed = True
             tell(answer)
         else:
-            click.echo(json.dumps(answer, ensure_ascii=False) if as_json else shown(answer))
+            click.echo(json.dumps(answer, ensure_ascii=False) if as_json else answer_line(answer))
     if has_failed:
         raise click.exceptions.Exit(1)
 
@@ -154,10 +154,10 @@ def scored(texts: list[str], model: "Model", *, as_json: bool) -> Iterator[str]:
         yield json.dumps(answer, ensure_ascii=False) if as_json else shown
 
 
-def shown(answer: Values) -> str:
+def answer_line(answer: Values) -> str:
     """An answer for a person.
 
-    >>> print(shown({"text": "A [MASK].", "filled": "a tree.", "masks": [[
+    >>> print(answer_line({"text": "A [MASK].", "filled": "a tree.", "masks": [[
     ...     {"piece": "▁tree", "probability": 0.5},
     ...     {"piece": "▁cat", "probability": 0.125}]]}))
     A [MASK].

@@ -29,7 +29,7 @@ from pipeline.storage.output_folder import Footprint, Identity
 from pipeline.tasks.named_tasks import NAMED_TASKS, submission_text, task_called
 from schemas.config import flag_name
 from schemas.errors import SettingError
-from schemas.files import Values, write_text
+from schemas.files import Values, write_json, write_text
 from schemas.finetune_config import OF_ANSWERS, TASK_RECIPES, FineTuneConfig
 from schemas.layout import (
     CHECKPOINT_DIRECTORIES,
@@ -139,7 +139,9 @@ WEIGHED: tuple[Kind, ...] = ("classify", "tag")
 @recipe_option(TASK_RECIPES, help="those of ALBERT's paper for a task (Table 14), for wide models.")
 @config_options(FineTuneConfig)
 @common_options
-def finetune(model: Path, output: Path, overwrite: bool, console: Console, **values: Any) -> None:
+def finetune_command(
+    model: Path, output: Path, overwrite: bool, console: Console, **values: Any
+) -> None:
     """Teach a trained encoder a task.
 
     MODEL is a run, an import, an export or another fine-tuned model. Files are TSV,
@@ -168,7 +170,7 @@ def finetune(model: Path, output: Path, overwrite: bool, console: Console, **val
     settings = take_config(FineTuneConfig, values)
     output_folder.check_is_not(output, model, what="the model to start from")
     spec = with_columns(task, values)
-    check_settings_fit(settings, spec.kind)
+    check_fits_task(settings, spec.kind)
     paths = task_paths(values, spec)
     tokenizer = read_vocabulary(model)
     say(*notes_on(model))
@@ -218,7 +220,7 @@ def finetune(model: Path, output: Path, overwrite: bool, console: Console, **val
     )
 
 
-def check_settings_fit(settings: FineTuneConfig, kind: Kind) -> None:
+def check_fits_task(settings: FineTuneConfig, kind: Kind) -> None:
     """Refuse settings that a kind of task has no use for."""
     for name in OF_ANSWERS:
         value = getattr(settings, name)
@@ -335,34 +337,30 @@ def train_and_predict(
     with silent_stderr():
         from albert_tf.finetuning.evaluate import Predictor, prediction_lines
         from albert_tf.finetuning.finetune import finetune
-    from albert_tf.runs.run_record import measures_table, verdict
+    from albert_tf.runs.task_record import measures_table, task_verdict
     from pipeline.encoding.encoding import encode_examples
 
-    def write_predictions(tuned: "TrainedModel") -> None:
-        """Write predictions as the site of a task takes them, else as JSON lines."""
+    with console:
+        done = finetune(
+            job, vocabulary=vocabulary_file(model), progress=console, max_seconds=max_seconds
+        )
+        if done is None:
+            return False
+        tuned, result = done
         record, spec, predictor = tuned.record, tuned.record.spec, Predictor(tuned)
         key = {"classify": "label", "regress": "score"}.get(spec.kind, "answer")
         for name, examples in tests.items():
-            given = encode_examples(examples, record, tokenizer=tokenizer)
-            answered = predictor.answers(given)
+            answered = predictor.answers(encode_examples(examples, record, tokenizer=tokenizer))
+            # As the site of a task takes them, else as JSON lines.
             if name in spec.submissions:
                 values = [shown[key] for shown in answered.shown()]
                 text = submission_text(spec, examples, values)
             else:
                 text = prediction_lines(answered)
             write_text(job.run / TEST_PREDICTIONS / name, text)
-
-    with console:
-        result = finetune(
-            job,
-            vocabulary=vocabulary_file(model),
-            progress=console,
-            max_seconds=max_seconds,
-            before_end=write_predictions,
-        )
-    if result is None:
-        return False
+        # Last, because it says that the run is finished.
+        write_json(job.run / TASK_EVALUATION, result)
     console.say(f"On {result['examples']:,} held-out examples:")
-    console.say(*text_lines(measures_table(result)), *verdict(result))
+    console.say(*text_lines(measures_table(result)), *task_verdict(result))
     console.say(f"{job.run}: finished; its best checkpoint is of step {result['step']:,}")
     return True

@@ -52,7 +52,7 @@ IMPORT = Footprint(
 )
 
 
-@click.command("import", epilog="Example:  albert import ./albert-base-v2 --output imported")
+@click.command(epilog="Example:  albert import ./albert-base-v2 --output imported")
 @click.argument("source", type=PATH)
 @click.option(
     "--vocab",
@@ -72,7 +72,7 @@ IMPORT = Footprint(
     help="Whether the vocabulary keeps accents  [default: likewise]",
 )
 @common_options
-def import_model(
+def import_command(
     source: Path,
     vocab: Path | None,
     output: Path,
@@ -97,7 +97,7 @@ def import_model(
     identity: Values = {"vocabulary": taken.tokenizer.sha256}
     if model is not None:
         from albert_tf.runs.checkpoints import Checkpoint, arrays_sha256, save_checkpoint
-        from albert_tf.runs.run_record import write_record
+        from albert_tf.runs.task_record import write_record
 
         identity |= {
             "model": dataclasses.asdict(model.config),
@@ -131,7 +131,7 @@ def import_model(
             output=output,
             max_length=length,
         )
-    console.say(*summary(output, taken, model=model))
+    console.say(*import_lines(output, taken, model=model))
 
 
 class TakenVocabulary(NamedTuple):
@@ -221,8 +221,8 @@ def take_model(source: Path, taken: TakenVocabulary) -> "TrainedModel | None":
         return None
     with silent_stderr():
         from albert_tf.convert.external import with_rows, without_padding_rows
-        from albert_tf.convert.reading import read_external
-    model = read_external(source, needs_head=False)
+        from albert_tf.convert.reading import read_other_model
+    model = read_other_model(source, needs_head=False)
     if model is None:
         left = sorted(path for glob in _WEIGHTS for path in source.glob(glob))
         if left:
@@ -250,7 +250,9 @@ def take_model(source: Path, taken: TakenVocabulary) -> "TrainedModel | None":
     return model if order is None else with_rows(model, order)
 
 
-def summary(output: Path, taken: TakenVocabulary, *, model: "TrainedModel | None") -> Iterator[str]:
+def import_lines(
+    output: Path, taken: TakenVocabulary, *, model: "TrainedModel | None"
+) -> Iterator[str]:
     """What was made, and what to type next."""
     size, typed = taken.tokenizer.vocab_size, shlex.quote(str(output))
     yield from model.notes if model else ()

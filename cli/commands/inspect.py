@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.support.console import Console
-from cli.support.inputs import data_here, find_given_inputs, input_options, kind_of
+from cli.support.inputs import data_here, find_given_inputs, input_options, kind_of_input
 from cli.support.options import ANYWHERE, column_options, debug_option, json_option, refuse_given
 from pipeline.reading.formats import KINDS
 from schemas.errors import AlbertError, SettingError
@@ -72,7 +72,7 @@ _FLAGS = {
 )
 @json_option()
 @debug_option
-def inspect(
+def inspect_command(
     paths: tuple[str, ...],
     task: str | None,
     examples: int,
@@ -109,7 +109,7 @@ def inspect(
 
         if not paths:
             raise SettingError(f"Give the files of the task {task}, or its folder.")
-        check_flags("a task")
+        check_flags_of_kind("a task")
         spec = with_columns(task_called(task), values | {"text_column": values["text_key"]})
         said: list[str] = []
         files = [os.path.expanduser(path) for path in paths]
@@ -120,7 +120,7 @@ def inspect(
 
         if data is not None:
             raise SettingError(f"Give the data set {data} or raw text, not both.")
-        check_flags("raw text")
+        check_flags_of_kind("raw text")
         inputs, _ = find_given_inputs(values, console)
         shown = (show_sentences(file, documents=documents) for file in inputs)
         kind, lines = "text", itertools.chain.from_iterable(shown)
@@ -129,9 +129,9 @@ def inspect(
             "Give a data set, a run, or raw text with --wikipedia, --books or --text."
         )
     elif paths[1:]:
-        check_flags("a vocabulary")
+        check_flags_of_kind("a vocabulary")
         kind = "text"
-        facts = divided(data_here(data, console, choose=lambda _: ()), paths[1])
+        facts = divided_text(data_here(data, console, choose=lambda _: ()), paths[1])
         words = [" ".join(word["pieces"]) for word in facts["words"]]
         lines = [
             f"read as: {facts['read_as']}",
@@ -139,8 +139,8 @@ def inspect(
             "Each line is masked as a whole, alone or with its neighbours (--max-ngram).",
         ]
     else:
-        kind = kind_of(data) if isinstance(data, Path) else "data"
-        check_flags("a data set" if kind == "data" else kind)
+        kind = kind_of_input(data) if isinstance(data, Path) else "data"
+        check_flags_of_kind("a data set" if kind == "data" else kind)
         if kind == "data":
             lines = data_lines(
                 data, facts, examples=examples, split=split, epoch=epoch, is_verified=verify
@@ -155,14 +155,14 @@ def inspect(
             click.echo(line)
 
 
-def check_flags(kind: str) -> None:
+def check_flags_of_kind(kind: str) -> None:
     """Refuse flags that are for something else than what is inspected."""
     for kinds, names in _FLAGS.items():
         if kind not in kinds:
             refuse_given(*names, why=f"is for {' and '.join(kinds)}; leave it out.")
 
 
-def divided(path: Path, text: str) -> Values:
+def divided_text(path: Path, text: str) -> Values:
     """How a vocabulary divides a text: what it reads, and the pieces of each word."""
     import numpy as np
 
@@ -194,13 +194,13 @@ def folder_lines(folder: Path, kind: str, facts: Values) -> Iterator[str]:
     """
     quoted = shlex.quote(str(folder))
     if kind == "tuned":
-        from albert_tf.runs.run_record import unmeasured
+        from albert_tf.runs.task_record import unmeasured
 
         measured = f"{folder}: a fine-tuned model; albert report {quoted} shows its measures."
         yield unmeasured(folder) or measured
     elif kind == "run":
         from albert_tf.runs.metrics import read_metrics
-        from albert_tf.runs.run_record import standing
+        from albert_tf.runs.standing import standing
 
         facts["newest"] = {line["split"]: line for line in read_metrics(folder)}
         yield from standing(folder)

@@ -119,7 +119,7 @@ TOPICS = {
         help="Folder to write, here or on storage such as gs://bucket/folder.",
     ),
 )
-def make_data(
+def make_data_command(
     output: Path | str | None, plan: bool, overwrite: bool, console: Console, **values: Any
 ) -> None:
     """Make masked sentence pairs from raw text.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @json_option()
 @quiet_option("Print the answer and errors only.")
 @debug_option
-def order(
+def order_command(
     model: Path,
     first: str,
     second: str,
@@ -64,13 +64,13 @@ def order(
         "pieces": pair.tokens,
         "pieces_read": pair.tokens_read,
     }
-    click.echo(json.dumps(answer) if as_json else shown(probability))
+    click.echo(json.dumps(answer) if as_json else probability_text(probability))
 
 
-def shown(probability: float) -> str:
+def probability_text(probability: float) -> str:
     """The answer for a person.
 
-    >>> shown(0.25)
+    >>> probability_text(0.25)
     'SECOND comes first: 75.0% sure.'
     """
     name = "FIRST" if probability >= 0.5 else "SECOND"

@@ -20,7 +20,7 @@ from cli.support.asked import (
     take_jax,
     useful,
 )
-from cli.support.budget import budget_lines, budget_table, choose
+from cli.support.budget import budget_lines, budget_table, choose_model, models_to_choose_from
 from cli.support.console import Console, silent_stderr
 from cli.support.inputs import data_here
 from cli.support.options import (
@@ -74,7 +74,7 @@ Show = Callable[[float], str]
 )
 @json_option()
 @debug_option
-def plan(data: Path | str | None, measure: bool, as_json: bool, **values: Any) -> None:
+def plan_command(data: Path | str | None, measure: bool, as_json: bool, **values: Any) -> None:
     """Estimate what training takes: parameters, operations, memory, time.
 
     Beside each figure is that of the BERT of the same shape, which shares no weights
@@ -88,7 +88,7 @@ def plan(data: Path | str | None, measure: bool, as_json: bool, **values: Any) -
         data = data_here(data, Console(quiet=True), choose=wanted)
     if values["budget"] is None:
         figures = figures_of(data, values, is_measured=measure)
-        click.echo(json.dumps(figures) if as_json else table(figures))
+        click.echo(json.dumps(figures) if as_json else figures_table(figures))
         return
     if data is None:
         raise SettingError("--budget plans for a data set; name it with --data.")
@@ -113,14 +113,10 @@ def plan(data: Path | str | None, measure: bool, as_json: bool, **values: Any) -
         started=STARTED,
     )
     check_data(manifest, data=data)
-    chosen, choice = choose(
-        asked,
-        manifest,
-        check=lambda asked, model: check_settings_fit(
-            asked.config, model, manifest, data=asked.data
-        ),
-        console=Console(quiet=as_json),
-    )
+    models = models_to_choose_from(asked, manifest)
+    # In the fields that are checked all of them are equal.
+    check_settings_fit(asked.config, next(iter(models)), manifest, data=data)
+    chosen, choice = choose_model(asked, manifest, models, console=Console(quiet=as_json))
     if as_json:
         click.echo(json.dumps(chosen.record))
         return
@@ -182,7 +178,7 @@ def figures_of(data: Path | None, values: Values, *, is_measured: bool) -> Value
     return figures
 
 
-def table(figures: Values) -> str:
+def figures_table(figures: Values) -> str:
     """A plan for a person."""
     costs = figures["models"]
     rows = [

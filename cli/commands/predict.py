@@ -69,7 +69,7 @@ _WRITTEN = (".csv", ".jsonl", ".json", ".txt", "")
 @json_option("Print one JSON object per line.")
 @quiet_option("Print the predictions and errors only.")
 @debug_option
-def predict(
+def predict_command(
     model: Path, first: str | None, second: str | None, console: Console, **values: Any
 ) -> None:
     """Show what a fine-tuned model predicts for texts.

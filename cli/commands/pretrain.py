@@ -1,7 +1,10 @@
 """`albert pretrain`: TFRecords to a trained ALBERT."""
 
+import contextlib
 import dataclasses
+import os
 import shlex
+import sys
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -9,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli import STARTED
-from cli.support import several_hosts
 from cli.support.asked import (
     BUDGET_RECIPE,
     RECIPES,
@@ -20,7 +22,7 @@ from cli.support.asked import (
     recipe_option,
     take_jax,
 )
-from cli.support.console import Console, is_debugging, silent_stderr
+from cli.support.console import Console, is_debugging, silent_stderr, tell
 from cli.support.inputs import data_here
 from cli.support.options import (
     FOLDER,
@@ -35,19 +37,19 @@ from cli.support.options import (
     max_time_option,
     take_config,
 )
-from cli.support.resolve import PRETRAIN, check_duration, identity_of, resolve, settings_of
-from cli.support.several_hosts import host_options
+from cli.support.resolve import PRETRAIN, identity_of, resolve, settings_of
 from cli.support.trained_model import plain_vocabulary
 from pipeline.storage import output_folder
 from schemas.architecture import ModelConfig
-from schemas.config import ResolvedTrainConfig, TrainConfig, config_from_dict, flag_name
+from schemas.config import TrainConfig, config_from_dict, flag_name
 from schemas.errors import AlbertError, SettingError
 from schemas.layout import EVAL, METRICS, TRAIN
 from schemas.manifest import DatasetManifest, read_manifest
+from schemas.readable import in_a_line
 
 if TYPE_CHECKING:
-    from albert_tf.hosts.hosts import Hosts
-    from albert_tf.training.pretraining import Deadline, TrainResult
+    from albert_tf.hosts import Hosts, HostSetting
+    from albert_tf.training.pretraining import TrainResult
     from albert_tf.training.run import ResolvedRun
 
 # The flags by topic, in the order of a person's questions.
@@ -104,9 +106,26 @@ TOPICS = {
 @click.option(
     "--yes", "may_be_long", is_flag=True, help="Start a run even if it would take more than a week."
 )
-@host_options
+@click.option(
+    "--coordinator",
+    metavar="HOST:PORT",
+    help="Where the first of several hosts listens, on any free port; give all hosts the same.",
+)
+@click.option(
+    "--num-hosts",
+    type=int,
+    metavar="N",
+    help="Train on this many hosts together; 1 for this one alone.  [default: what "
+    "JAX finds out from Slurm, Open MPI, a TPU pod or Kubernetes]",
+)
+@click.option(
+    "--host-index",
+    type=int,
+    metavar="I",
+    help="Which of several hosts this is, from 0; only host 0 writes --output.",
+)
 @common_options
-def pretrain(
+def pretrain_command(
     coordinator: str | None,
     num_hosts: int | None,
     host_index: int | None,
@@ -122,13 +141,14 @@ def pretrain(
     --cooldown-share if --schedule allows it.
     """
     take_jax(console)
-    from albert_tf.hosts.hosts import host_setting
+    from albert_tf.hosts import host_setting
 
     place = host_setting(coordinator=coordinator, num_hosts=num_hosts, host_index=host_index)
     named = values.pop("recipe")
     if values["budget"] is not None:
         check_beside_budget(named, is_several_hosts=place is not None)
         named = BUDGET_RECIPE
+    values["may_be_long"] |= values["budget"] is not None or values["max_time"] is not None
     recipe = RECIPES[named]
     given = apply_recipe(TrainConfig, values, recipe=recipe)
     config = take_config(TrainConfig, values)
@@ -156,7 +176,7 @@ def pretrain(
         data_as_given=str(data),
         started=STARTED,
     )
-    with several_hosts.joined(place, debug=is_debugging()) as hosts:
+    with together(place, debug=is_debugging()) as hosts:
         console = Console(quiet=console.is_quiet or hosts.index > 0)
         if hosts.index:
             result = follow(asked, hosts=hosts, console=console)
@@ -164,6 +184,51 @@ def pretrain(
             result = lead(asked, overwrite=overwrite, hosts=hosts, console=console)
     if result is not None:
         say_end(result, asked, console)
+
+
+@contextlib.contextmanager
+def together(place: "HostSetting | None", *, debug: bool) -> "Iterator[Hosts]":
+    """Train together with other hosts while the block runs, or alone."""
+    if place is None:
+        from albert_tf.hosts import ONE_HOST
+
+        yield ONE_HOST
+        return
+    # Set by albert_tf, which the place comes from.
+    if os.environ["KERAS_BACKEND"] != "jax":
+        raise SettingError(
+            f"Several hosts train together on JAX only: set KERAS_BACKEND=jax on each "
+            f"of the {place.num_hosts}, or give --num-hosts 1 to train alone."
+        )
+    from albert_tf.hosts import joined
+
+    joining = joined(place, say_last=lambda sentence: tell(f"Error: {in_a_line(sentence)}"))
+    with contextlib.nullcontext() if debug else _native_silence(), joining as hosts:
+        yield hosts
+
+
+@contextlib.contextmanager
+def _native_silence() -> Iterator[None]:
+    """Keep what native code writes about connections, made and broken, from people.
+
+    Python's stderr goes on; nothing here writes to stdout.
+    """
+    before, kept = sys.stderr, [os.dup(1), os.dup(2)]
+    with (
+        open(kept[1], "w", buffering=1, errors="backslashreplace") as ours,
+        open(os.devnull, "w") as nowhere,
+    ):
+        before.flush()
+        sys.stderr = ours
+        for descriptor in (1, 2):
+            os.dup2(nowhere.fileno(), descriptor)
+        try:
+            yield
+        finally:
+            sys.stderr = before
+            for descriptor, original in zip((1, 2), kept, strict=True):
+                os.dup2(original, descriptor)
+            os.close(kept[0])
 
 
 def lead(
@@ -174,7 +239,7 @@ def lead(
     None is returned where there was nothing to do.
     """
     with silent_stderr():
-        from albert_tf.hosts.hosts import shared_value
+        from albert_tf.hosts import shared_value
         from albert_tf.runs.checkpoints import newest_step
     goes_on = newest_step(asked.output) is not None and not overwrite
     if not (goes_on or overwrite) and (asked.output / METRICS).is_file():
@@ -203,37 +268,15 @@ def lead(
         if finished:
             console.say(f"{asked.output} is finished already; nothing to do.")
             return None
-        console.say(*notes(asked.config, run.manifest))
-        return train(run, asked, deadline=deadline_of(asked, run), console=console)
-
-
-def deadline_of(asked: Asked, run: "ResolvedRun") -> "Deadline | None":
-    """When a budget is over, if there is one.
-
-    Other steps that fill it better are kept in `config.json`.
-    """
-    if asked.budget is None:
-        return None
-    with silent_stderr():
-        from albert_tf.training.pretraining import Deadline
-
-    def rewrite(config: ResolvedTrainConfig) -> None:
-        now = dataclasses.replace(asked, config=config)
-        output_folder.write_config(
-            asked.output,
-            PRETRAIN,
-            settings=settings_of(now),
-            identity=identity_of(now, dataclasses.replace(run, config=config)),
-        )
-
-    return Deadline(asked.started + asked.budget, rewrite)
+        console.say(*notes_before(asked.config, run.manifest))
+        return train(run, asked, console=console)
 
 
 def follow(asked: Asked, *, hosts: "Hosts", console: Console) -> "TrainResult | None":
     """Train as another host than the first, with the first one's settings."""
     with silent_stderr():
         from albert_tf.data.data_check import check_data
-        from albert_tf.hosts.hosts import shared_value
+        from albert_tf.hosts import shared_value
         from albert_tf.training.run import ResolvedRun, check_run
     told = shared_value(None, hosts)
     manifest = read_manifest(asked.data)
@@ -251,16 +294,15 @@ def follow(asked: Asked, *, hosts: "Hosts", console: Console) -> "TrainResult | 
         data=asked.data,
         manifest=manifest,
         starts_trained=told["starts_trained"],
+        may_be_long=asked.may_be_long,
         hosts=hosts,
     )
     check_data(manifest, data=asked.data)
     check_run(run)
-    return train(run, asked, deadline=None, console=console)
+    return train(run, asked, console=console)
 
 
-def train(
-    run: "ResolvedRun", asked: Asked, *, deadline: "Deadline | None", console: Console
-) -> "TrainResult":
+def train(run: "ResolvedRun", asked: Asked, *, console: Console) -> "TrainResult":
     """Train in a folder that is claimed, as long as the command may take."""
     with silent_stderr():
         from albert_tf.training.pretraining import pretrain
@@ -274,15 +316,12 @@ def train(
         return pretrain(
             dataclasses.replace(run, vocabulary=vocabulary),
             max_seconds=max_seconds,
-            deadline=deadline,
-            before_first=lambda seconds: check_duration(
-                seconds, asked, is_alone=run.hosts.number == 1, console=console
-            ),
+            deadline=None if asked.budget is None else asked.started + asked.budget,
             progress=console,
         )
 
 
-def notes(config: TrainConfig, manifest: DatasetManifest) -> Iterator[str]:
+def notes_before(config: TrainConfig, manifest: DatasetManifest) -> Iterator[str]:
     """What to say before training.
 
     Settings that were derived, a rate that does not fit, and how often documents are

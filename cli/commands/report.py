@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from cli.support.console import Console
-from cli.support.inputs import data_here, kind_of
+from cli.support.inputs import data_here, kind_of_input
 from cli.support.options import ANYWHERE, PATH, debug_option
 from schemas.errors import AlbertError, SettingError
 from schemas.files import write_text
@@ -30,7 +30,7 @@ from schemas.readable import prefixed
     help="Examples to show of each data set.",
 )
 @debug_option
-def report(paths: tuple[Path | str, ...], output: Path, examples: int) -> None:
+def report_command(paths: tuple[Path | str, ...], output: Path, examples: int) -> None:
     """Write one HTML page about data and runs.
 
     PATH is the folder of a data set, a fine-tuned model or a run, which may still be
@@ -49,7 +49,7 @@ def report(paths: tuple[Path | str, ...], output: Path, examples: int) -> None:
     wanted = first_files(TRAIN, copy=0, examples=max(SAMPLE, examples))
     folders = [data_here(path, Console(quiet=False), choose=wanted) for path in paths]
     titles = titles_of(list({os.path.abspath(path): path for path in folders}.values()))
-    kinds = {path: kind_of(path) for path in titles}
+    kinds = {path: kind_of_input(path) for path in titles}
     # A section for each data set and fine-tuned model, then one for all runs.
     sections, runs = [], []
     for path, title in titles.items():

@@ -94,7 +94,9 @@ FOR_A_SMALL_MODEL = "--max-seq-length 128 --examples on-the-fly"
     help="Worker processes; never changes the result.",
 )
 @common_options
-def vocab(output: Path, workers: int, overwrite: bool, console: Console, **values: Any) -> None:
+def vocab_command(
+    output: Path, workers: int, overwrite: bool, console: Console, **values: Any
+) -> None:
     """Train a SentencePiece vocabulary on raw text.
 
     Writes spiece.model, which includes the text normalization, and the files that
@@ -171,12 +173,12 @@ def vocab(output: Path, workers: int, overwrite: bool, console: Console, **value
         manifest = vocabulary_manifest(model, text, config, files)
         write_vocabulary(model, manifest, tokenizer=tokenizer, output=output)
     console.say(
-        *closing_lines(manifest, output, time.monotonic() - start),
+        *vocabulary_lines(manifest, output, time.monotonic() - start),
         *next_lines(values, output, text=text, files=files),
     )
 
 
-def closing_lines(manifest: Values, output: Path, seconds: float) -> Iterator[str]:
+def vocabulary_lines(manifest: Values, output: Path, seconds: float) -> Iterator[str]:
     """What was made, and what to know of its text."""
     from pipeline.core.documents import describe_counts
     from pipeline.noise.look import look_lines

@@ -27,7 +27,9 @@ from cli.support.options import debug_option, quiet_option
 @quiet_option()
 @debug_option
 @click.argument("boot_options", nargs=-1, metavar="[BOOT OPTIONS]")
-def worker(address: str, is_open: bool, console: Console, boot_options: tuple[str, ...]) -> None:
+def worker_command(
+    address: str, is_open: bool, console: Console, boot_options: tuple[str, ...]
+) -> None:
     """Start workers of make-data when an engine asks for them.
 
     Run one on every machine of a cluster that is to work, and give make-data

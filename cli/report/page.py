@@ -4,7 +4,7 @@ import html
 from collections.abc import Sequence
 from importlib import resources
 
-from cli.report.plots import draw, number, style_of
+from cli.report.plots import draw_plot, number, style_of
 from schemas import __version__
 from schemas.example import MASK, SPACE
 from schemas.readable import printable
@@ -122,8 +122,8 @@ def _swatch(
 
 def _figure(plot: Plot, *, name: str, runs: Sequence[str]) -> str:
     """A plot, what it says in words, and its values as a table."""
-    drawing = draw(plot, salt=name).replace(
-        "<svg ", f'<svg role="img" aria-label="{_escaped(in_words(plot, runs))}" ', 1
+    drawing = draw_plot(plot, salt=name).replace(
+        "<svg ", f'<svg role="img" aria-label="{_escaped(described(plot, runs))}" ', 1
     )
     table = _bars_table(plot) if isinstance(plot, Bars) else _curves_table(plot, runs)
     return (
@@ -133,7 +133,7 @@ def _figure(plot: Plot, *, name: str, runs: Sequence[str]) -> str:
     )
 
 
-def in_words(plot: Plot, runs: Sequence[str]) -> str:
+def described(plot: Plot, runs: Sequence[str]) -> str:
     """What a plot shows, for people who cannot see it."""
     if isinstance(plot, Bars):
         pairs = sorted(zip(plot.values, plot.labels, strict=True), reverse=True)[:5]

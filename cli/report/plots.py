@@ -69,7 +69,7 @@ def style_of(run: int) -> tuple[str, tuple[float, ...]]:
     return f"run-{run % NUM_COLOURS}", DASHES[run // NUM_COLOURS % len(DASHES)]
 
 
-def draw(plot: Plot, *, salt: str) -> str:
+def draw_plot(plot: Plot, *, salt: str) -> str:
     """A plot as an `<svg>` element whose text is text.
 
     Args:

@@ -65,7 +65,8 @@ class Asked:
         budget: In seconds, if the model is to be chosen for it.
         max_time: How long the command may take, in seconds.
         started: When the command was entered, in seconds of `time.monotonic`.
-        may_be_long: Whether a run of more than a week needs no question: --yes.
+        may_be_long: Whether a run of more than a week needs no question: with --yes, or where
+            its time is said.
         record: What config.json keeps of a choice; None where nothing was chosen.
         length_before: Tokens in the longest sequences that the first weights were
             trained on, if they were.

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cli.support.asked import Asked, parse_override, resolve_model
@@ -30,35 +30,28 @@ MUCH = 1.5
 PUBLISHED_TOKENS = 125_000 * 4096 * 512
 
 
-def choose(
-    asked: Asked,
-    manifest: DatasetManifest,
-    *,
-    check: Callable[[Asked, ModelConfig], object],
-    console: Console,
+def choose_model(
+    asked: Asked, manifest: DatasetManifest, models: dict[ModelConfig, Asked], *, console: Console
 ) -> tuple[Asked, "Choice"]:
     """What the run is to be, by timing steps on this machine; what else there was.
 
     Args:
-        check: Refuses what cannot be trained by one candidate, for in the fields that
-            it checks all are equal.
+        models: Those to choose from, see `models_to_choose_from`.
     """
     with silent_stderr():
         from albert_tf.evaluation.counting import loss_of_counting
         from albert_tf.planning import budget
-        from albert_tf.training.run import records_of
+        from albert_tf.training.run import records_for
         from albert_tf.training.timing import ThisMachine
         from pipeline.dataset.manifest import load_vocabulary
     assert asked.budget is not None, "else nothing is chosen"
-    models = models_to_choose_from(asked, manifest)
-    check(asked, next(iter(models)))
     until, begun = asked.started + asked.budget, time.monotonic()
     budget.check_is_enough(until - begun)
     console.say("Counting neighbouring tokens ...")
     counting = loss_of_counting(asked.data, manifest)
     train = asked.config
     machine = ThisMachine(
-        records_of(asked.data, manifest, train),
+        records_for(asked.data, manifest, train),
         precision=train.precision if "precision" in asked.given else None,
     )
     has_larger_batch = machine.is_accelerator and not asked.given & {"batch_size", "learning_rate"}

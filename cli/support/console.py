@@ -32,7 +32,7 @@ def silent_stderr() -> Iterator[None]:
     """Swallow what native code writes while it is imported; a person hears that it is."""
     import albert_tf
 
-    with albert_tf.silent_stderr() as kept:
+    with albert_tf.swallowed_stderr() as kept:
         # Within a second.
         word = threading.Timer(DELAY_SECONDS / 2, os.write, (kept, b"Loading libraries ...\n"))
         if os.isatty(kept) and "--quiet" not in sys.argv:

@@ -193,7 +193,7 @@ def refuse_stray(arguments: Sequence[str], *, takes_options: bool = True) -> Non
         )
 
 
-def kind_of(path: Path) -> Literal["tuned", "run", "export", "vocabulary", "data"]:
+def kind_of_input(path: Path) -> Literal["tuned", "run", "export", "vocabulary", "data"]:
     """What a folder is, or the file of a vocabulary."""
     if not os.path.exists(path):
         raise SettingError(f"{path} does not exist; give the folder of a data set or of a run.")

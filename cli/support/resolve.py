@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.support.asked import Asked, resolve_model, useful
-from cli.support.budget import budget_lines, choose
+from cli.support.budget import budget_lines, choose_model, models_to_choose_from
 from cli.support.console import Console, silent_stderr
 from cli.support.options import flag_time, from_anywhere
 from pipeline.storage.output_folder import Footprint, Identity
@@ -29,14 +29,10 @@ from schemas.layout import (
     TENSORBOARD,
 )
 from schemas.manifest import read_manifest
-from schemas.readable import duration
 
 if TYPE_CHECKING:
-    from albert_tf.hosts.hosts import Hosts
+    from albert_tf.hosts import Hosts
     from albert_tf.training.run import ResolvedRun
-
-# A run of more than this is not begun without a word.
-LONG_SECONDS = 7 * 86_400
 
 
 def resolve(
@@ -53,6 +49,7 @@ def resolve(
     """
     from albert_tf.data.data_check import check_data, manifests_of
     from albert_tf.planning.budget import least_seconds
+    from albert_tf.planning.cost import check_duration
     from albert_tf.runs.run_record import run_config, trained_length
 
     manifest = read_manifest(asked.data)
@@ -73,7 +70,7 @@ def resolve(
         model = str(folder / MODEL_CONFIG)
         asked = dataclasses.replace(asked, model=model, is_model_given=True)
 
-    def check(asked: Asked, architecture: ModelConfig) -> "ResolvedRun":
+    def run_of(asked: Asked, architecture: ModelConfig) -> "ResolvedRun":
         """The run of an architecture, refused if it cannot be trained."""
         with silent_stderr():
             from albert_tf.training.run import ResolvedRun, check_run
@@ -87,6 +84,7 @@ def resolve(
             # A run that goes on has its weights; where they came from may be gone.
             init_from=None if goes_on else asked.init_from,
             starts_trained=asked.init_from is not None,
+            may_be_long=asked.may_be_long,
             hosts=hosts,
         )
         check_run(run)
@@ -96,7 +94,10 @@ def resolve(
     if goes_on:
         asked = as_begun(asked)
     elif asked.budget is not None:
-        asked, choice = choose(asked, manifest, check=check, console=console)
+        models = models_to_choose_from(asked, manifest)
+        # In the fields that are checked all of them are equal.
+        run_of(asked, next(iter(models)))
+        asked, choice = choose_model(asked, manifest, models, console=console)
         console.say(*budget_lines(choice, begins_anew=source is None))
     if source is not None and not goes_on:
         length = trained_length(source, run_config(source))
@@ -104,30 +105,11 @@ def resolve(
     # The data decide a part of the architecture.
     made_first, *_ = manifests_of(asked.config, manifest)
     architecture = resolve_model(asked.model, asked.overrides, made_first)
-    if not goes_on and hosts.number == 1:
+    if not (goes_on or asked.may_be_long) and hosts.number == 1:
         # Before anything that takes long is imported or timed.
         least = least_seconds(architecture, asked.config, manifest)
-        check_duration(least, asked, is_alone=True, console=console)
-    return asked, check(asked, architecture)
-
-
-def check_duration(seconds: float, asked: Asked, *, is_alone: bool, console: Console) -> None:
-    """Ask for --yes before a run of more than a week; where others train along, only say it.
-
-    Args:
-        seconds: What the run will take, or less than that.
-        is_alone: Whether no other host would be left waiting.
-    """
-    is_meant = asked.may_be_long or asked.budget is not None or asked.max_time is not None
-    if seconds <= LONG_SECONDS or is_meant:
-        return
-    long = f"this run would take {duration(seconds)} or more on this machine"
-    shorter = (
-        "with --budget 1h, and without --model, --recipe and --steps, it is what suits an hour"
-    )
-    if is_alone:
-        raise SettingError(f"{long}; give --yes to start it all the same; {shorter}.")
-    console.say(f"Note: {long}; {shorter}.")
+        check_duration(least, is_alone=True, say=console.say)
+    return asked, run_of(asked, architecture)
 
 
 def as_begun(asked: Asked) -> Asked:

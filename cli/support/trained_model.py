@@ -92,10 +92,10 @@ class Start:
 def read_start(path: Path, spec: TaskSpec, *, start: Start, say: Say) -> "TrainedModel":
     """The model that fine-tuning starts from, with those weights that are taken."""
     with silent_stderr():
-        from albert_tf.convert.reading import read_model
+        from albert_tf.convert.reading import read_whole_model
         from albert_tf.model.parameters import is_of_encoder
 
-    model = read_model(
+    model = read_whole_model(
         path, which=start.checkpoint, needs_head=False, with_weights=not start.from_scratch, say=say
     )
     if not start.keep_head:

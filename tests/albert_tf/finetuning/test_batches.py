@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from albert_tf.finetuning.batches import batch_of, epoch_batches, micro_batches, width_of
+from albert_tf.finetuning.batches import batch_of, batch_width, epoch_batches, micro_batches
 from tests.albert_tf.finetuning.task_rows import random_rows, spec_of
 
 LENGTHS = np.random.default_rng(0).integers(5, 100, 1000).tolist()
@@ -46,5 +46,5 @@ def test_weights_of_labels_are_those_of_the_rows_in_the_loss():
 def test_few_widths_are_compiled_under_jax(monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
     lengths = (3, 64, 65, 130, 300, 512)
-    assert [width_of(n, longest=512) for n in lengths] == [64, 64, 128, 256, 512, 512]
-    assert [width_of(n, longest=100) for n in lengths[:3]] == [64, 64, 100]
+    assert [batch_width(n, longest=512) for n in lengths] == [64, 64, 128, 256, 512, 512]
+    assert [batch_width(n, longest=100) for n in lengths[:3]] == [64, 64, 100]

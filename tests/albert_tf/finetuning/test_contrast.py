@@ -1,19 +1,23 @@
 """The loss of vectors: its gradient, and micro-batches that change nothing."""
 
 import dataclasses
+import functools
 import itertools
 from array import array
 
 import numpy as np
 import pytest
 
-from albert_tf.finetuning.batches import training_batches
+from albert_tf.evaluation.held_out import Compiled
+from albert_tf.finetuning.batches import task_batches
 from albert_tf.finetuning.contrast import cosine_losses, ranking_losses, with_gradients
-from albert_tf.finetuning.finetune import FineTuning, finetune
+from albert_tf.finetuning.finetune import finetune, step_counts, steps_of
 from albert_tf.finetuning.job import TuningState
+from albert_tf.model.task_model import task_loss
 from albert_tf.runs.checkpoints import load_newest
 from albert_tf.runs.metrics import QUIET
-from albert_tf.training.signals import StopRequest
+from albert_tf.training.run import training_steps
+from albert_tf.training.steps import TrainingLoss
 from schemas.task import EncodedExample, TokenSequence
 from tests.albert_tf.finetuning.test_finetune import QUICK, job_of, trained
 from tests.runs import take_light_steps
@@ -89,20 +93,22 @@ def test_scored_pairs_are_regressed_on_their_cosine():
 
 def test_a_step_does_not_depend_on_the_size_of_micro_batches(tmp_path):
     job = job_of("embed", tmp_path / "run", epochs=1, **QUICK)
-    run = FineTuning(job, None, stop=StopRequest(), progress=QUIET)
-    batch, steps = next(run.batches()), []
+    state, found = TuningState.of(job), []
+    model = job.new_model(state)
+    vectors = Compiled(lambda of, batch: of(batch), model)
+    loss = TrainingLoss(functools.partial(task_loss, smoothing=0.0), step_counts)
+    steps = training_steps(model, job.config.training(), loss=loss)
     for size in (16, 4):
         config = dataclasses.replace(job.config, micro_batch_size=size)
-        run.job = dataclasses.replace(job, config=config)
-        counts, parts = run.parts(batch)
+        of_size = dataclasses.replace(job, config=config)
+        counts, parts = next(steps_of(of_size, steps, state, vectors))
         for number, part in enumerate(parts):
-            run.steps.accumulate(part, counts=counts, step=0, micro=number)
-        sums = run.steps.sums()
+            steps.accumulate(part, counts=counts, step=0, micro=number)
+        sums = steps.sums()
         # Of the gradients of all weights, none of which changes.
-        norm = run.steps.apply(0.0, step=0)
-        steps.append([*sums, norm])
-    run.log.close()
-    np.testing.assert_allclose(*steps, rtol=1e-5)
+        norm = steps.apply(0.0, step=0)
+        found.append([*sums, norm])
+    np.testing.assert_allclose(*found, rtol=1e-5)
 
 
 def test_rows_are_drawn_anew_in_each_epoch_and_the_same_after_a_stop(tmp_path):
@@ -116,13 +122,13 @@ def test_rows_are_drawn_anew_in_each_epoch_and_the_same_after_a_stop(tmp_path):
     job = dataclasses.replace(job, redraw=redraw)
     state = TuningState.of(job)
     steps = len(job.train.rows) // job.config.batch_size
-    batches = list(itertools.islice(training_batches(job, state), 2 * steps + 1))
+    batches = list(itertools.islice(task_batches(job, state), 2 * steps + 1))
     drawn = [set(batch["input_ids"][:, 0, 1].tolist()) for batch in batches[steps:]]
     assert drawn == [{11}] * steps + [{12}]
     numbers = np.concatenate([each["input_ids"][:, 0, 2] for each in batches[steps:-1]])
     assert sorted(numbers) == [20 + number for number in range(len(job.train.rows))]
     state.step = steps + 1
-    again = next(training_batches(job, state))
+    again = next(task_batches(job, state))
     np.testing.assert_array_equal(again["input_ids"], batches[steps + 1]["input_ids"])
 
 

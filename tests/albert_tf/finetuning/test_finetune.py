@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from albert_tf.finetuning import evaluate
-from albert_tf.finetuning.batches import training_batches
+from albert_tf.finetuning.batches import task_batches
 from albert_tf.finetuning.card import tuned_card
 from albert_tf.finetuning.evaluate import Predictor, evaluate_tuned
-from albert_tf.finetuning.finetune import FineTuning, finetune
+from albert_tf.finetuning.finetune import finetune
 from albert_tf.finetuning.job import TuningJob, TuningState
 from albert_tf.model.initial_weights import draw_first_weights
 from albert_tf.model.parameters import is_of_encoder
@@ -25,9 +25,11 @@ from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import TrainedModel, read_tuned, with_scores_scaled
 from albert_tf.runs.checkpoints import arrays_of, newest_step
 from albert_tf.runs.metrics import QUIET
-from albert_tf.runs.run_record import write_record
+from albert_tf.runs.task_record import write_record
 from albert_tf.training import tensorflow_steps
+from albert_tf.training.loop import Training
 from schemas.config import Initializer
+from schemas.files import write_json
 from schemas.finetune_config import FineTuneConfig
 from schemas.task import KINDS, TaskRecord, TaskRows
 from tests.albert_tf.finetuning.task_rows import TINY, random_rows, spec_of
@@ -65,7 +67,9 @@ def measured_by(job, *metrics):
 def trained(job):
     vocabulary = job.run.parent / "spiece.model"
     vocabulary.write_bytes(b"a model")
-    return finetune(job, vocabulary=vocabulary, progress=QUIET)
+    _, result = finetune(job, vocabulary=vocabulary, progress=QUIET)
+    write_json(job.run / "eval.json", result)
+    return result
 
 
 def weights_of(run):
@@ -89,15 +93,15 @@ def test_a_signal_saves_the_steps_that_are_done_by_two_devices(tmp_path, monkeyp
     result = trained(whole)
     parts = dataclasses.replace(whole, run=tmp_path / "parts")
     parts.run.mkdir()
-    record = FineTuning.record
+    add = TuningState.add
 
     def interrupted(self, done, seconds):
-        if self.state.step == 3:
+        if self.step == 3:
             signal.raise_signal(signal.SIGINT)
-        return record(self, done, seconds)
+        add(self, done, seconds)
 
     with monkeypatch.context() as patch:
-        patch.setattr(FineTuning, "record", interrupted)
+        patch.setattr(TuningState, "add", interrupted)
         with pytest.raises(KeyboardInterrupt):
             trained(parts)
     assert newest_step(parts.run) == 3
@@ -173,12 +177,12 @@ def regressed(tmp_path_factory):
     ran = []
 
     def noted(*given, **settings):
-        work = FineTuning(*given, **settings)
-        ran.append(weakref.ref(work))
-        return work
+        training = Training(*given, **settings)
+        ran.append(weakref.ref(training.steps.model))
+        return training
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("albert_tf.finetuning.finetune.FineTuning", noted)
+        patch.setattr("albert_tf.finetuning.finetune.Training", noted)
         return job, trained(job), ran
 
 
@@ -230,7 +234,7 @@ def test_scores_of_any_scale_are_learned_alike(regressed):
     job, *_ = regressed
     learned = []
     for other in (scored(job, 0.001), scored(job, 100.0)):
-        batches = itertools.islice(training_batches(other, TuningState.of(other)), 4)
+        batches = itertools.islice(task_batches(other, TuningState.of(other)), 4)
         learned.append([batch["targets"] for batch in batches])
     np.testing.assert_allclose(*learned, atol=1e-4)
     assert np.mean(learned) == pytest.approx(0, abs=1e-4)

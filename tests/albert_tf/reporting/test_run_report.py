@@ -7,7 +7,8 @@ import pytest
 
 from albert_tf.reporting.run_report import runs_section, tuned_section
 from albert_tf.runs.metrics import write_evaluation
-from albert_tf.runs.run_record import read_run, write_record
+from albert_tf.runs.run_record import read_run
+from albert_tf.runs.task_record import write_record
 from schemas.files import read_json, write_json
 from schemas.layout import CONFIG, DATA_MANIFEST
 from schemas.report import Curve

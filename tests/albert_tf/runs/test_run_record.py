@@ -7,8 +7,13 @@ import numpy as np
 import pytest
 
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
-from albert_tf.runs.run_record import finished_step, read_run, standing, trained_length
-from pipeline.storage.output_folder import lock
+from albert_tf.runs.run_record import (
+    finished_step,
+    read_run,
+    record_training,
+    recorded_settings,
+    trained_length,
+)
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig
 from schemas.files import write_json
@@ -138,24 +143,14 @@ def test_damaged_files_are_left_to_training(tmp_path):
         assert finished_step(tmp_path) is None
 
 
-def test_a_run_that_was_stopped_stands_at_its_checkpoint_not_at_its_last_line(tmp_path):
+def test_a_run_with_other_steps_keeps_those_that_it_began_with(tmp_path):
     run = write_records(tmp_path / "run")
-    arrays = {"kernel": np.zeros(2, "float32")}
-    state = {"step": 5, "micro_batch_size": 1}
-    save_checkpoint(run, Checkpoint(arrays, arrays, state), is_best=False)
-    first, *_, last = standing(run)
-    assert first.startswith(f"{run}: step 5 of 10, in batches of ")
-    assert last == "The same command would go on from step 5."
-
-
-def test_a_run_that_runs_stands_at_its_last_line_and_says_so(tmp_path):
-    run = write_records(tmp_path / "run")
-    with lock(run):
-        first, *_, last = standing(run)
-    assert first.startswith(f"{run}: running, step ")
-    assert last == (
-        "No checkpoint is whole: the same command would begin at the first step if it were killed."
-    )
-    first, *_, last = standing(run)
-    assert "running" not in first
-    assert last == "No checkpoint is whole: the same command would begin at the first step."
+    before = recorded_settings(run)
+    for steps in (20, 30):
+        record_training(run, TrainConfig(steps=steps, eval_every=7).resolved())
+    config = dataclasses.asdict(TrainConfig(steps=30, eval_every=7).resolved())
+    now = recorded_settings(run)
+    assert now.pop("began") == {"steps": 10}
+    changed = {name: config[name] for name in ("steps", "warmup_steps")}
+    assert now.pop("identity") == before.pop("identity") | changed
+    assert now == before | config

@@ -2,7 +2,7 @@
 
 import pytest
 
-from albert_tf.runs.run_record import read_record, write_record
+from albert_tf.runs.task_record import read_record, write_record
 from schemas.files import read_json, write_json
 from schemas.layout import TASK
 from schemas.task import Columns, TaskRecord, TaskSpec

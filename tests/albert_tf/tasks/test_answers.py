@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from albert_tf.tasks import answers
-from albert_tf.tasks.answers import AnswerScores, Span, answer_scores
+from albert_tf.tasks.answers import AnswerScores, AnswerSpan, answer_scores
 from schemas.task import EncodedExample, TokenSequence, Window
 
 PASSAGE = "ab cd  ef gh"
@@ -33,7 +33,7 @@ def logits(first=(), last=(), null=0.0):
 
 def test_an_answer_is_the_text_of_the_passage_from_its_first_to_its_last_token():
     found = answer_scores(PASSAGE, [row(0)], [logits([4], [5])], max_tokens=30)
-    assert found.spans[0] == Span("cd  ef", 3, 9, 2.0)
+    assert found.spans[0] == AnswerSpan("cd  ef", 3, 9, 2.0)
     assert found.best(None) == found.spans[0]
 
 
@@ -52,9 +52,9 @@ def test_an_answer_neither_ends_before_it_begins_nor_is_too_long():
 
 
 def test_a_question_has_no_answer_where_none_scores_more_than_all_by_the_threshold():
-    scores = AnswerScores((Span("ab", 0, 2, 1.0),), null_score=1.5)
+    scores = AnswerScores((AnswerSpan("ab", 0, 2, 1.0),), null_score=1.5)
     assert scores.best(0.4) is None
-    assert scores.best(0.5) == Span("ab", 0, 2, 1.0)
+    assert scores.best(0.5) == AnswerSpan("ab", 0, 2, 1.0)
     assert AnswerScores((), 0.0).best(None) is None
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from albert_tf.runs.run_record import verdict
+from albert_tf.runs.task_record import task_verdict
 from albert_tf.tasks.evaluation import Answered, evaluated, interval_of, measured, task_of
 from schemas.errors import SettingError
 from schemas.task import TaskExample, TaskSpec
@@ -129,4 +129,4 @@ IMPROVING = {"still_improving_after_epochs": 10, "still_improving_after_steps": 
 def test_a_verdict_tells_the_measures_and_what_to_change(metric, value, guesses, more, sentences):
     baselines = {name: {metric: worth} for name, worth in guesses.items()}
     result = {"metric": metric, "metrics": {metric: value}, "baselines": baselines, **more}
-    assert list(verdict(result)) == sentences
+    assert list(task_verdict(result)) == sentences

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from albert_tf.runs.run_record import measures_table
+from albert_tf.runs.task_record import measures_table
 from albert_tf.tasks.baselines import baselines_of
-from albert_tf.tasks.evaluation import answers_of, evaluated, task_of
+from albert_tf.tasks.evaluation import answers_from, evaluated, task_of
 from schemas.task import EncodedExample, TaskExample, TaskSpec
 
 PAIRS = [
@@ -26,7 +26,7 @@ def examples(scores=(1.0, 1.0, 1.0)):
 
 def answered(spec, vectors, given):
     rows = [EncodedExample(example=n, sequences=()) for n in range(len(given))]
-    return answers_of(task_of(spec), given, rows, vectors)
+    return answers_from(task_of(spec), given, rows, vectors)
 
 
 def test_recall_is_the_share_of_partners_that_are_the_nearest():
@@ -69,10 +69,10 @@ def test_words_find_partners_that_share_them(name):
 def test_tf_idf_is_that_of_scikit_learn():
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    from albert_tf.tasks.baselines import words_of
+    from albert_tf.tasks.baselines import words_in
 
     known = [text for pair in PAIRS for text in pair]
-    vectorizer = TfidfVectorizer(analyzer=words_of).fit([*known, *known])
+    vectorizer = TfidfVectorizer(analyzer=words_in).fit([*known, *known])
     first, second = (vectorizer.transform([pair[n] for pair in PAIRS]) for n in (0, 1))
     expected = np.asarray(first.multiply(second).sum(axis=1)).ravel()
     # The texts are both trained on and measured.

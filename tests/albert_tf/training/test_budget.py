@@ -1,14 +1,14 @@
 """Runs whose steps become more or fewer: by a budget while they go, or by the next command."""
 
 import dataclasses
+import json
 import re
 import time
 from unittest.mock import Mock
 
 import pytest
 
-from albert_tf.training import pretraining
-from albert_tf.training.pretraining import Deadline
+from albert_tf.training import pretraining, stream
 from cli.support.console import Console
 from tests.runs import OF_DOCUMENTS, SETTINGS, final, take_light_steps, train
 from tests.training_data import TINY
@@ -50,14 +50,14 @@ def test_a_run_with_other_steps_is_as_if_it_was_begun_with_them(
     if kind == "documents":
         model, config = OF_DOCUMENTS, dataclasses.replace(BEGUN, **RECIPE)
     monkeypatch.setattr(pretraining, "refilled", lambda *_, **__: (steps, steps))
-    told, reading = [], Mock(wraps=pretraining.training_batches)
-    monkeypatch.setattr(pretraining, "training_batches", reading)
-    deadline = Deadline(time.monotonic() + 7.5 * 3600, told.append)
-    given = {"deadline": deadline, "progress": Console(quiet=False)}
+    reading = Mock(wraps=stream.training_batches)
+    monkeypatch.setattr(stream, "training_batches", reading)
+    given = {"deadline": time.monotonic() + 7.5 * 3600, "progress": Console(quiet=False)}
     result = train(data, tmp_path / "revised", model=model, config=config, **given)
     assert (result.step, result.steps, result.finished) == (steps, steps, True)
     asked = dataclasses.replace(config, steps=steps)
-    assert told == [asked.resolved()]
+    kept = json.loads((tmp_path / "revised/config.json").read_bytes())
+    assert kept == {**dataclasses.asdict(asked.resolved()), "identity": {}}
     begun_at = [given.kwargs["start"] for given in reading.call_args_list]
     assert begun_at == [0, config.batch_size * min(32, asked.cooldown_start)]
     said = capfd.readouterr().err
@@ -77,16 +77,14 @@ def test_a_run_with_other_steps_is_as_if_it_was_begun_with_them(
 def test_a_run_killed_before_new_steps_are_kept_goes_on_with_the_old(data, tmp_path, monkeypatch):
     monkeypatch.setattr(pretraining, "refilled", lambda *_, **__: (30, 30))
 
-    def killed(config):
-        raise KeyboardInterrupt
-
-    output = tmp_path / "run"
-    deadline = Deadline(time.monotonic() + 60, killed)
-    with pytest.raises(KeyboardInterrupt):
-        train(data, output, config=BEGUN, deadline=deadline)
+    output, killed = tmp_path / "run", Mock(side_effect=KeyboardInterrupt)
+    with monkeypatch.context() as patch:
+        patch.setattr(pretraining, "record_training", killed)
+        with pytest.raises(KeyboardInterrupt):
+            train(data, output, config=BEGUN, deadline=time.monotonic() + 60)
     # A run that goes on keeps the steps it has.
-    deadline = Deadline(time.monotonic() - 60, pytest.fail)
-    result = train(data, output, config=BEGUN, deadline=deadline)
+    result = train(data, output, config=BEGUN, deadline=time.monotonic() - 60)
+    assert not (output / "config.json").exists()
     assert (result.step, result.steps, result.finished) == (40, 40, True)
     train(data, tmp_path / "whole", config=BEGUN)
     assert final(output) == final(tmp_path / "whole")
@@ -95,17 +93,15 @@ def test_a_run_killed_before_new_steps_are_kept_goes_on_with_the_old(data, tmp_p
 def test_a_run_that_a_pause_makes_the_last_step_of_is_evaluated_there(data, tmp_path, monkeypatch):
     monkeypatch.setattr(pretraining, "refilled", lambda *_, step, **__: (step, step))
     config = dataclasses.replace(BEGUN, cooldown_share=0.0)
-    deadline = Deadline(time.monotonic() + 60, lambda config: None)
-    result = train(data, tmp_path, config=config, deadline=deadline)
+    result = train(data, tmp_path, config=config, deadline=time.monotonic() + 60)
     assert (result.step, result.steps, result.finished) == (8, 8, True)
     assert [line["step"] for line in final(tmp_path)[1] if line["split"] == "eval"] == [0, 8]
 
 
 def test_there_is_no_pause_where_the_first_step_depends_on_how_many_there_are(data, tmp_path):
     config = dataclasses.replace(SETTINGS, steps=40, warmup_steps=0, eval_every=40)
-    deadline = Deadline(time.monotonic() - 60, pytest.fail)
-    result = train(data, tmp_path / "run", config=config, deadline=deadline)
-    assert (result.step, result.finished) == (40, True)
+    result = train(data, tmp_path / "run", config=config, deadline=time.monotonic() - 60)
+    assert (result.step, result.steps, result.finished) == (40, 40, True)
 
 
 @pytest.fixture(scope="module")

@@ -22,9 +22,9 @@ from albert_tf.training.first_weights import (
     positive_information,
     read_source,
     source_path,
-    start_from,
+    starting_weights,
 )
-from albert_tf.training.run import begin
+from albert_tf.training.pretraining import take_up
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, PAD_ID, SEP_ID
 from tests.refusals import refusal
 from tests.runs import SETTINGS
@@ -77,11 +77,12 @@ def test_first_weights_by_width_and_the_tokens_frequencies_are_those_asked_for(d
 
 def test_a_run_begins_with_the_positional_heads_asked_for(data, tmp_path):
     config = dataclasses.replace(SETTINGS, initializer="positional-heads")
-    steps, _ = begin(resolved_run(data, tmp_path, config), say=print)
+    begun = AlbertPretrainer(TINY)
+    take_up(resolved_run(data, tmp_path, config), begun, say=print)
     model = AlbertPretrainer(TINY)
     initialize_weights(model, standard_deviation=np.sqrt(2 / (5 * 16)), seed=config.seed)
     begin_with_positional_heads(model.encoder)
-    for path, values in arrays_of(steps.model.weights_by_path).items():
+    for path, values in arrays_of(begun.weights_by_path).items():
         expected = model.weights_by_path[path].numpy()
         np.testing.assert_allclose(values, expected, rtol=1e-6, err_msg=path)
 
@@ -91,8 +92,8 @@ MANIFEST = make_manifest([])
 
 def started(run, config, *, manifest=MANIFEST):
     model = AlbertPretrainer(config)
-    start_from(model, read_source(run, manifest=manifest, data=run / "data"))
-    return arrays_of(model.weights_by_path)
+    source = read_source(run, manifest=manifest, data=run / "data")
+    return arrays_of(model.weights_by_path) | starting_weights(config, source)
 
 
 @pytest.mark.parametrize(

@@ -23,21 +23,19 @@ def timed(event, seconds, **of):
 jax.monitoring.register_event_duration_secs_listener(timed)
 jax.monitoring.register_event_listener(lambda event, **of: hits.append(event.rsplit("/")[-1]))
 
-def before_and_after(kind):
-    record = kind.record
+from albert_tf.training.loop import Training
 
-    def recorded(self, *arguments):
-        first.append(len(found))
-        return record(self, *arguments)
+def shown(self, text, show=Training.show):
+    first.append(len(found))
+    show(self, text)
 
-    kind.record = recorded
-
+Training.show = shown
 """
 TRAINING = (
     COUNTING
     + """
 from albert_tf.model import sampled_softmax
-from albert_tf.training.pretraining import Pretraining, pretrain
+from albert_tf.training.pretraining import pretrain
 from schemas.config import TrainConfig
 from tests.training_data import TINY, resolved_run, signal_at_step
 
@@ -50,7 +48,6 @@ config = TrainConfig(
 )
 sampled_softmax.LEAST_DRAWN, sampled_softmax.MOST_CANDIDATES = 40, 1
 signal_at_step(int(sys.argv[3]))
-before_and_after(Pretraining)
 
 def compiled():
     found.clear()
@@ -65,9 +62,8 @@ TUNING = (
     COUNTING
     + """
 import numpy as np
-from albert_tf.finetuning.finetune import FineTuning
+from albert_tf.finetuning.finetune import tune
 from albert_tf.runs.metrics import QUIET
-from albert_tf.training.signals import StopRequest
 from schemas.task import TokenSequence
 from tests.albert_tf.finetuning.test_finetune import job_of
 
@@ -97,8 +93,7 @@ job = dataclasses.replace(
     config=dataclasses.replace(job.config, max_seq_length=128),
     source=dataclasses.replace(job.source, config=model, weights={}),
 )
-before_and_after(FineTuning)
-FineTuning(job, None, stop=StopRequest(), progress=QUIET).train()
+tune(job, None, progress=QUIET)
 print(json.dumps([found[: first[0]], found[first[0] :]]))
 """
 )

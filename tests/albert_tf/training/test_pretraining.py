@@ -19,13 +19,15 @@ from albert_tf.data.input_pipeline import training_batches
 from albert_tf.evaluation.held_out import HeldOut
 from albert_tf.model import sampled_softmax
 from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.runs.metrics import QUIET, read_metrics
+from albert_tf.runs.metrics import read_metrics
 from albert_tf.runs.run_record import finished_step
+from albert_tf.training import loop, pretraining
 from albert_tf.training.evaluate import HeldOutEvaluations
-from albert_tf.training.pretraining import Pretraining
-from albert_tf.training.run import RunState, begin
-from albert_tf.training.signals import StopRequest
+from albert_tf.training.loop import Training
+from albert_tf.training.pretraining import is_line_due, step_text, take_up
+from albert_tf.training.run import RunState
 from albert_tf.training.steps import StepDone
+from albert_tf.training.stream import Stream
 from albert_tf.training.tensorflow_steps import TensorFlowSteps
 from albert_tf.training.timing import Pace
 from cli.support.console import Console
@@ -324,7 +326,7 @@ def test_a_loss_that_is_no_number_ends_reading_and_keeps_checkpoints(data, tmp_p
         return begun[-1]
 
     sums = itertools.chain(itertools.repeat(SUMS, 2), itertools.repeat(math.nan * SUMS))
-    monkeypatch.setattr("albert_tf.training.pretraining.training_batches", noted)
+    monkeypatch.setattr("albert_tf.training.stream.training_batches", noted)
     monkeypatch.setattr(TensorFlowSteps, "apply", lambda self, *_, **__: self.discard() or 1.0)
     monkeypatch.setattr(TensorFlowSteps, "sums", lambda *_: next(sums))
     config = dataclasses.replace(SETTINGS, checkpoint_every=1)
@@ -343,7 +345,7 @@ def test_a_run_goes_on_with_its_micro_batch_unless_asked_and_never_with_padding(
     def gone_on_with(size):
         config = dataclasses.replace(UNEVEN, micro_batch_size=size)
         resolved = resolved_run(data, run, config, model_config=DROPOUT)
-        return begin(resolved, say=said.append)[1].micro_batch_size
+        return take_up(resolved, AlbertPretrainer(DROPOUT), say=said.append)[1].micro_batch_size
 
     monkeypatch.setattr("albert_tf.planning.cost.free_memory_bytes", lambda: 0)
     assert gone_on_with(None) == 3
@@ -368,15 +370,14 @@ SUMS = np.array([60.0, 1.0, 10.0, 2.0, 3.0, 4.0])
 
 @pytest.fixture
 def begun(data, tmp_path):
-    """Makes a run after a step of which nothing is counted yet."""
+    """Makes a state of a run after a step, and what it reads."""
 
     def make(*, steps=4, step=1, **model):
-        model_config = dataclasses.replace(TINY, **model)
         config = TrainConfig(steps=steps, batch_size=4)
-        run = resolved_run(data, tmp_path, config, model_config=model_config)
-        unstepped = types.SimpleNamespace(model=AlbertPretrainer(model_config))
-        state = RunState(4, step=step)
-        return Pretraining(run, unstepped, state, stop=StopRequest(), progress=QUIET)
+        model_config = dataclasses.replace(TINY, **model)
+        run, state = resolved_run(data, tmp_path, config, model_config=model_config), RunState(4)
+        state.step = step
+        return state, Stream(run, state, num_devices=1)
 
     return make
 
@@ -385,18 +386,25 @@ def done(sums):
     return StepDone(sums, learning_rate=1e-3, norm=2.0)
 
 
-def test_steps_to_come_are_counted_in_those_of_the_moment(begun):
-    work = begun()
-    work._parts = [(0.5, 100), (0.5, 300)]
-    assert work.steps_left() == pytest.approx(1 + 2 * 3)
+def training_at(step):
+    """A training of four steps of which the last two cost three times as much."""
+    nothing = dict.fromkeys(("saver", "stop", "progress", "evaluations"))
+    config, steps = TrainConfig(steps=4).resolved(), types.SimpleNamespace(sums=lambda _: SUMS)
+    costs = [(0.5, 100), (0.5, 300)]
+    return Training(
+        config=config, steps=steps, state=RunState(4, step=step), costs=costs, **nothing
+    )
 
 
-def test_longer_steps_are_expected_before_the_first_of_them(begun):
-    work = begun(step=2)
-    work._parts = [(0.5, 100), (0.5, 300)]
-    work.pace.add(1.0, waited=0.0)
-    work.record(done(SUMS), 1.0)
-    assert work.pace.step_seconds == 3.0
+def test_steps_to_come_are_counted_in_those_of_the_moment():
+    assert training_at(1).steps_left() == pytest.approx(1 + 2 * 3)
+
+
+def test_longer_steps_are_expected_before_the_first_of_them(monkeypatch):
+    training = training_at(1)
+    monkeypatch.setattr(loop.time, "perf_counter", lambda: 1.0)
+    _, seconds = training._ended(loop.Begun(0.0, 0.0, [], learning_rate=1e-3, norm=2.0))
+    assert (seconds, training.state.step, training.pace.step_seconds) == (1.0, 2, 3.0)
 
 
 @pytest.mark.parametrize(
@@ -411,9 +419,11 @@ def test_longer_steps_are_expected_before_the_first_of_them(begun):
         ),
     ],
 )
-def test_a_step_is_told_in_one_short_line(begun, tmp_path, given, sums, text):
-    assert begun(**given).record(done(np.array(sums)), 1.0) == text
-    (line,) = read_metrics(tmp_path)
+def test_a_step_is_told_in_one_short_line(begun, given, sums, text):
+    state, stream = begun(**given)
+    assert step_text(stream, 1, np.array(sums)) == text
+    state.add(done(np.array(sums)), 1.0, examples=4)
+    line = state.take_line(done(sums), batch_size=4, is_sampled=False)
     assert not [name for name in line if "consistency" in name]
 
 
@@ -426,34 +436,34 @@ def test_a_step_is_told_in_one_short_line(begun, tmp_path, given, sums, text):
     ],
 )
 def test_a_line_fits_a_terminal(begun, steps, step, batch_size, seconds, waited, left, columns):
-    work, pace = begun(steps=steps, step=step), Pace(batch_size=batch_size)
+    (_, stream), pace = begun(steps=steps), Pace(batch_size=batch_size)
     pace.add(seconds, waited=waited)
-    line = f"{work.record(done(SUMS), seconds)}, {pace.text()}, {left} left"
+    line = f"{step_text(stream, step, SUMS)}, {pace.text()}, {left} left"
     assert line.startswith(f"step {step}/{steps}, masked LM 6.000, SOP 0.500, ")
     assert (", 29.1 seq/s, 18% waiting for data, 1 h 44 min left" in line) == bool(waited)
     assert len(f"|#| {line}") <= columns
 
 
-def test_in_a_long_run_a_line_of_metrics_is_the_mean_of_several_steps(begun, tmp_path):
-    work = begun(steps=2000)
-    work.record(done(SUMS), 1.0)
-    assert read_metrics(tmp_path) == []
-    work.state.step = 2
-    work.record(done(3 * SUMS), 3.0)
-    assert read_metrics(tmp_path) == [
-        {
-            "step": 2,
-            "split": "train",
-            "mlm_loss": pytest.approx(6.0),
-            "mlm_accuracy": pytest.approx(0.1),
-            "sentence_loss": pytest.approx(0.5),
-            "sentence_accuracy": pytest.approx(0.75),
-            "learning_rate": 1e-3,
-            "gradient_norm": 2.0,
-            "sequences_per_second": 2.0,
-            "seconds": 4.0,
-        }
-    ]
+def test_in_a_long_run_a_line_of_metrics_is_the_mean_of_several_steps(begun):
+    state, stream = begun(steps=2000)
+    state.add(done(SUMS), 1.0, examples=4)
+    assert not is_line_due(state, stream)
+    state.step = 2
+    state.add(done(3 * SUMS), 3.0, examples=4)
+    assert is_line_due(state, stream)
+    assert state.take_line(done(3 * SUMS), batch_size=4, is_sampled=False) == {
+        "step": 2,
+        "split": "train",
+        "mlm_loss": pytest.approx(6.0),
+        "mlm_accuracy": pytest.approx(0.1),
+        "sentence_loss": pytest.approx(0.5),
+        "sentence_accuracy": pytest.approx(0.75),
+        "learning_rate": 1e-3,
+        "gradient_norm": 2.0,
+        "sequences_per_second": 2.0,
+        "seconds": 4.0,
+    }
+    assert (state.window_steps, state.examples) == (0, 8)
 
 
 @pytest.mark.parametrize(
@@ -471,27 +481,32 @@ def test_in_a_long_run_a_line_of_metrics_is_the_mean_of_several_steps(begun, tmp
         ),
     ],
 )
-def test_an_overflow_ends_a_run_with_cause_and_what_was_measured(begun, tmp_path, saved, advice):
-    work = begun(steps=2000, step=saved)
-    work.state.step = 1
-    work.record(done(SUMS), 1.0)
-    assert str(work.overflow(math.nan, "loss")) == (
+def test_an_overflow_ends_a_run_with_cause_and_what_was_measured(
+    data, tmp_path, monkeypatch, saved, advice
+):
+    """The first step is too early for a line of metrics."""
+    take_light_steps(monkeypatch)
+    monkeypatch.setattr(pretraining, "NUM_LINES", 1)
+    sums = iter([SUMS, math.nan * SUMS])
+    monkeypatch.setattr(TensorFlowSteps, "apply", lambda self, *_, **__: self.discard() or 1.0)
+    monkeypatch.setattr(TensorFlowSteps, "sums", lambda *_: next(sums))
+    every = 1 if saved else 12
+    config = dataclasses.replace(SETTINGS, checkpoint_every=every, eval_every=12)
+    assert refusal(train, data, tmp_path, config=config) == (
         "the loss of step 2 is nan: the learning rate is most likely too high for this "
         f"batch size; {advice.format(run=tmp_path)}"
     )
-    assert [line["step"] for line in read_metrics(tmp_path)] == [1]
-    assert work.state.window_steps == 0
+    lines = read_metrics(tmp_path)
+    assert [line["step"] for line in lines if line["split"] == "train"] == [1]
 
 
 def test_the_candidates_of_a_step_do_not_depend_on_its_micro_batches(data, tmp_path):
     found = []
     for size in (2, 6):
         config = dataclasses.replace(UNEVEN, batch_size=6, micro_batch_size=size)
-        unstepped = types.SimpleNamespace(model=AlbertPretrainer(TINY), num_devices=1)
-        run = resolved_run(data, tmp_path, config)
-        work = Pretraining(run, unstepped, RunState(size), stop=StopRequest(), progress=QUIET)
-        with contextlib.closing(work.batches()) as steps:
-            parts = [work.parts(step)[1] for step in itertools.islice(steps, 3)]
+        stream = Stream(resolved_run(data, tmp_path, config), RunState(size), num_devices=1)
+        with contextlib.closing(stream.steps()) as steps:
+            parts = [step.parts for step in itertools.islice(steps, 3)]
         assert {len(of_step) for of_step in parts} == {6 // size}
         found.append([{candidates_of(part) for part in of_step} for of_step in parts])
     assert found[0] == found[1]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from albert_tf.evaluation.held_out import LayerSimilarity
-from cli.commands.analyze import table
+from cli.commands.analyze import layers_table
 from cli.report.plots import draw_layers
 from tests.commands import contents, refused, run
 from tests.exported_runs import SMALL_RUN, write_run
@@ -61,7 +61,7 @@ def test_data_on_storage_are_measured_as_here(runs, memory, tmp_path, monkeypatc
 
 
 def test_two_models_stand_side_by_side():
-    assert table(MEASURED) == (
+    assert layers_table(MEASURED) == (
         "layer                              run   ...ry/long/path/to/another/run\n"
         "        L2 distance   cosine   degrees   L2 distance   cosine   degrees\n"
         "    1       12.5000   0.5000     60.00        3.2500   1.0000      0.00\n"

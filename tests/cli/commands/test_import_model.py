@@ -11,7 +11,8 @@ import safetensors.numpy
 from albert_tf.evaluation.evaluate import evaluate
 from albert_tf.model.trained_model import read_trained
 from albert_tf.runs.checkpoints import arrays_of
-from albert_tf.runs.run_record import read_record, run_config, trained_length, write_record
+from albert_tf.runs.run_record import run_config, trained_length
+from albert_tf.runs.task_record import read_record, write_record
 from pipeline.job import estimate
 from pipeline.vocabulary.tokenizer import load_tokenizer, model_of_pieces
 from pipeline.vocabulary.wordpiece import read_wordpiece

@@ -1,5 +1,6 @@
 """`albert pretrain`: what it leaves when it fails, how long it takes, what it says."""
 
+import contextlib
 import json
 import os
 import re
@@ -11,13 +12,14 @@ from unittest.mock import Mock
 import click
 import pytest
 
+from albert_tf.hosts import HostSetting
 from albert_tf.planning import budget, cost
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 from albert_tf.training.pretraining import TrainResult
 from albert_tf.training.tensorflow_steps import TensorFlowSteps
 from cli.commands import pretrain
 from cli.main import cli
-from cli.support import asked, resolve
+from cli.support import asked
 from cli.support.asked import RECIPES, Asked, apply_recipe
 from cli.support.console import Console
 from schemas.config import TrainConfig
@@ -41,7 +43,7 @@ def test_a_file_of_settings_wins_over_a_recipe_and_flags_over_both(tmp_path, ord
     # Under the group, as when it is called: click keeps the first names of --help it
     # sees, and the next test in this process may print the help.
     group = click.Context(cli, **cli.context_settings)
-    with pretrain.pretrain.make_context("pretrain", flags, parent=group) as context:
+    with pretrain.pretrain_command.make_context("pretrain", flags, parent=group) as context:
         settings, recipe = context.params, RECIPES[context.params["recipe"]]
         given = apply_recipe(TrainConfig, settings, recipe=recipe)
     assert given == {"learning_rate", "batch_size"}
@@ -129,7 +131,7 @@ def test_a_run_becomes_longer(command, tmp_path, monkeypatch):
 
     # Its warm-up stays: that of three steps would be none. A run that goes on is not
     # asked about, however long it takes.
-    monkeypatch.setattr(resolve, "LONG_SECONDS", 0.0)
+    monkeypatch.setattr(cost, "LONG_SECONDS", 0.0)
     said = run(*command, *constant, "--steps", 3, "--micro-batch-size", 1)
     assert f"Continuing {folder} after step 2." in said
     assert said.splitlines()[-6] == f"{folder}: finished, 3 steps"
@@ -197,12 +199,12 @@ def test_the_time_allowed_counts_from_when_the_command_was_entered(small, monkey
             max_time=max_time,
             started=100.0,
         )
-        pretrain.train(run, asked, deadline=None, console=Console(quiet=True))
+        pretrain.train(run, asked, console=Console(quiet=True))
         assert train.call_args.kwargs["max_seconds"] == left
 
 
 def test_a_long_run_is_asked_about_before_its_first_step(command, tmp_path, monkeypatch):
-    monkeypatch.setattr(resolve, "LONG_SECONDS", 0.0)
+    monkeypatch.setattr(cost, "LONG_SECONDS", 0.0)
     monkeypatch.setattr(budget, "least_seconds", lambda *_, **__: 0.0)
     monkeypatch.setattr(cost, "ACCELERATORS", ("/dev/null",))
     monkeypatch.setattr(TensorFlowSteps, "compile", lambda *_, **__: 1.0)
@@ -217,26 +219,26 @@ SHORTER = "with --budget 1h, and without --model, --recipe and --steps, it is wh
 
 
 @pytest.mark.parametrize(
-    ("given", "is_alone", "said"),
+    ("is_alone", "said"),
     [
-        ({}, True, f"{LONG}give --yes to start it all the same; {SHORTER}"),
-        ({}, False, f"Note: {LONG}{SHORTER}"),
-        ({"may_be_long": True}, True, ""),
-        ({"max_time": 3600.0}, True, ""),
-        ({"budget": 3600.0}, True, ""),
+        (True, f"{LONG}give --yes to start it all the same; {SHORTER}"),
+        (False, f"Note: {LONG}{SHORTER}"),
     ],
 )
-def test_a_run_of_more_than_a_week_is_not_begun_without_a_word(capsys, given, is_alone, said):
-    asked = SimpleNamespace(**{"may_be_long": False, "budget": None, "max_time": None} | given)
-    beside = {"is_alone": is_alone, "console": Console(quiet=False)}
+def test_a_run_of_more_than_a_week_is_not_begun_without_a_word(is_alone, said):
+    found = []
     try:
-        resolve.check_duration(8 * 86_400, asked, **beside)
-        found = capsys.readouterr().err
+        cost.check_duration(8 * 86_400, is_alone=is_alone, say=found.append)
     except SettingError as error:
-        found = str(error)
-    assert found.removesuffix("\n") == (said and f"{said} an hour.")
-    resolve.check_duration(6 * 86_400, asked, **beside)
-    assert capsys.readouterr().err == ""
+        found.append(str(error).removesuffix("."))
+    assert [each.removesuffix(".") for each in found] == [f"{said} an hour"]
+    cost.check_duration(6 * 86_400, is_alone=is_alone, say=pytest.fail)
+
+
+@pytest.mark.parametrize("flags", [["--yes"], ["--max-time", "1h"]])
+def test_a_long_run_that_was_meant_needs_no_question(command, monkeypatch, untrained, flags):
+    monkeypatch.setattr(budget, "least_seconds", lambda *_, **__: 8 * 86_400)
+    done(command, *flags)
 
 
 @pytest.mark.parametrize(("cores", "years"), [(1, 1), (2, 0)])
@@ -298,3 +300,18 @@ def test_a_recipe_leaves_out_what_has_no_use_here(command, small, tmp_path, untr
 
     said = refused(*start, "--overwrite", "--pmi-embeddings")
     assert said.startswith("Error: --pmi-embeddings sets first weights and --init-from")
+
+
+def test_what_is_said_last_does_nothing_to_a_terminal(monkeypatch, capsys):
+    pytest.importorskip("jax")
+    from albert_tf import hosts
+
+    def lost(place, *, say_last):
+        say_last(f"{place.coordinator} was lost.")
+        return contextlib.nullcontext()
+
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    monkeypatch.setattr(hosts, "joined", lost)
+    with pretrain.together(HostSetting("host\x1b[2J:1234", 2, 0), debug=True):
+        pass
+    assert capsys.readouterr().err == "Error: host\\u001b[2J:1234 was lost.\n"

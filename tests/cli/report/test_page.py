@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from cli.report.page import in_words, page
+from cli.report.page import described, page
 from schemas.report import Curve, Curves, Example, Section, Table, Token
 from tests.cli.report.test_plots import BARS, CURVES, RANKING
 
@@ -123,14 +123,14 @@ def test_every_plot_is_said_in_words_and_has_its_values_in_a_table(text):
 
 
 def test_bars_in_words_begin_with_the_highest():
-    assert in_words(BARS, ()) == "Spans. 1: 75%, <2>: 25%."
+    assert described(BARS, ()) == "Spans. 1: 75%, <2>: 25%."
     many = dataclasses.replace(RANKING, labels=tuple("abcdef"), values=(1, 2, 3, 4, 5, 6))
-    assert in_words(many, ()) == "Reasons. highest: f: 6, e: 5, d: 4, c: 3, b: 2."
+    assert described(many, ()) == "Reasons. highest: f: 6, e: 5, d: 4, c: 3, b: 2."
 
 
 def test_curves_in_words_say_where_they_begin_and_end():
     plot = loss((1, True, ((0, 3.0), (1000, 2.5))))
-    assert in_words(plot, ("a", "b")) == "Loss. b, held out: 3 at step 0, 2.5 at step 1,000."
+    assert described(plot, ("a", "b")) == "Loss. b, held out: 3 at step 0, 2.5 at step 1,000."
 
 
 def test_the_table_of_curves_has_what_was_measured_and_nothing_where_it_was_not():

@@ -7,7 +7,7 @@ import sys
 import matplotlib
 import pytest
 
-from cli.report.plots import NUM_COLOURS, draw, style_of
+from cli.report.plots import NUM_COLOURS, draw_plot, style_of
 from schemas.report import Bars, Curve, Curves
 from tests.refusals import refusal
 
@@ -49,24 +49,24 @@ def texts(svg):
 
 @pytest.mark.parametrize("plot", ALL, ids=lambda plot: plot.title)
 def test_every_colour_is_left_to_the_page(plot):
-    assert re.findall(r"#[0-9a-f]{6}\b", draw(plot, salt="a")) == []
+    assert re.findall(r"#[0-9a-f]{6}\b", draw_plot(plot, salt="a")) == []
 
 
 def test_bars_have_their_values_and_labels_as_text():
-    assert {"75%", "25%", "1", "&lt;2&gt;", "words"} <= set(texts(draw(BARS, salt="a")))
+    assert {"75%", "25%", "1", "&lt;2&gt;", "words"} <= set(texts(draw_plot(BARS, salt="a")))
     # Names are no formulas.
-    assert texts(draw(RANKING, salt="a")) == ["a $x$ &amp; b", "7"]
+    assert texts(draw_plot(RANKING, salt="a")) == ["a $x$ &amp; b", "7"]
 
 
 def test_long_names_are_cut_and_only_the_first_names_are_drawn():
     names = tuple(f"{'x' * 50} {i}" for i in range(20))
     many = dataclasses.replace(RANKING, labels=names, values=tuple(range(20, 0, -1)))
-    found = [text for text in texts(draw(many, salt="a")) if "x" in text]
+    found = [text for text in texts(draw_plot(many, salt="a")) if "x" in text]
     assert found == ["x" * 43 + "…"] * 12
 
 
 def test_runs_are_told_apart_by_colour_and_then_by_dashes():
-    svg = draw(CURVES, salt="a")
+    svg = draw_plot(CURVES, salt="a")
     assert "var(--run-0)" in svg
     assert re.search(r"stroke-dasharray[^\"]*var\(--run-1\)", svg)
     styles = [style_of(run) for run in range(4 * NUM_COLOURS)]
@@ -74,15 +74,15 @@ def test_runs_are_told_apart_by_colour_and_then_by_dashes():
 
 
 def test_own_settings_of_matplotlib_neither_show_nor_change():
-    before = draw(CURVES, salt="a")
+    before = draw_plot(CURVES, salt="a")
     with matplotlib.rc_context({"font.size": 30, "axes.grid": False}):
-        assert draw(CURVES, salt="a") == before
+        assert draw_plot(CURVES, salt="a") == before
         assert matplotlib.rcParams["font.size"] == 30
 
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert refusal(draw, BARS, salt="a") == (
+    assert refusal(draw_plot, BARS, salt="a") == (
         "albert report draws with matplotlib, which is not installed; "
         'pip install "albert-pretraining[report]" adds it.'
     )

@@ -11,7 +11,7 @@ import pytest
 from albert_tf.evaluation import counting as of_counting
 from albert_tf.planning import budget
 from albert_tf.planning.budget import SHAPES, Law
-from albert_tf.training import timing
+from albert_tf.training import pretraining, timing
 from cli.commands import plan, pretrain
 from cli.support import budget as advice
 from cli.support.asked import Asked, resolve_model
@@ -88,9 +88,9 @@ def test_a_loss_is_expected_in_nats_if_text_is_held_out(command, monkeypatch, co
 def test_steps_are_counted_again_as_a_run_shows_its_pace_and_kept(command, tmp_path, monkeypatch):
     take_light_steps(monkeypatch)
     # The budget is over at the first pause, so that nothing but the cooldown is left.
-    over, deadline_of = time.monotonic() - 3600, pretrain.deadline_of
+    over, whole = time.monotonic() - 3600, pretraining.pretrain
     monkeypatch.setattr(
-        pretrain, "deadline_of", lambda *given: dataclasses.replace(deadline_of(*given), at=over)
+        pretraining, "pretrain", lambda *run, **given: whole(*run, **given | {"deadline": over})
     )
     take(monkeypatch, 0.4)
     given = (*command, *LITTLE_MODEL, "--budget", "60s")

@@ -129,7 +129,9 @@ OF_ALL_COMMANDS = {"config", "quiet", "debug", "seed", "beam_options"}
 
 
 @pytest.mark.parametrize(
-    "command", [make_data.make_data, pretrain.pretrain], ids=["make-data", "pretrain"]
+    "command",
+    [make_data.make_data_command, pretrain.pretrain_command],
+    ids=["make-data", "pretrain"],
 )
 def test_every_flag_has_one_topic(command):
     named = [name for names in command.topics.values() for name in names]

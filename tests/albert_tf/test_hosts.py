@@ -6,7 +6,7 @@ import signal
 import numpy as np
 import pytest
 
-from albert_tf.hosts import hosts
+from albert_tf import hosts
 from albert_tf.runs.checkpoints import Checkpoint
 from albert_tf.training.signals import stop_requests
 from schemas.errors import SettingError
