@@ -137,7 +137,6 @@ def tune(
         if checkpoint is not None:
             progress.say(f"Continuing {job.run} after step {state.step}.")
         log = MetricsLog(job.run, step=state.step)
-        # Without a number of steps every evaluation has a checkpoint, and that is all.
         saver = Saver(job.run, steps, state, every=job.config.checkpoint_every)
         training = Training(
             config=config,

@@ -268,16 +268,17 @@ def derive_micro_batch_size(
     return -(-train.batch_size // (rounds * devices))
 
 
-def free_memory_bytes(cgroup: Path = CGROUP) -> int:
+def free_memory_bytes(cgroup: Path = CGROUP, meminfo: Path = Path("/proc/meminfo")) -> int:
     """Memory the machine could give now, or the container where that is less.
 
-    macOS does not count free pages; there it is half of what the machine has.
+    macOS does not say it; there it is half of what the machine has.
     """
-    page_size = os.sysconf("SC_PAGE_SIZE")
     try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * page_size
-    except (ValueError, OSError):
-        free = os.sysconf("SC_PHYS_PAGES") * page_size // 2
+        lines = meminfo.read_text().splitlines()
+        (available,) = (line for line in lines if line.startswith("MemAvailable:"))
+        free = int(available.split()[1]) << 10
+    except (OSError, ValueError):
+        free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
     try:
         limit = int((cgroup / "memory.max").read_text())
         used = int((cgroup / "memory.current").read_text())

@@ -212,14 +212,11 @@ def read_checkpoint(path: Path, *, with_optimizer: bool = True) -> Checkpoint:
 
 
 def newest_state(run: Path) -> Values | None:
-    """The state of a run's newest checkpoint; None if that is absent or damaged."""
-    checkpoints = _newest_first(run)
-    if not checkpoints:
-        return None
-    try:
-        return _checked_state(checkpoints[0], MODEL_WEIGHTS, OPTIMIZER_STATE)
-    except DamagedCheckpointError:
-        return None
+    """The state of a run's newest checkpoint that is whole; None if none is."""
+    for path in _newest_first(run):
+        with contextlib.suppress(DamagedCheckpointError):
+            return _checked_state(path, MODEL_WEIGHTS, OPTIMIZER_STATE)
+    return None
 
 
 def _checked_state(path: Path, *names: str) -> Values:

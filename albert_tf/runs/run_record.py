@@ -8,7 +8,7 @@ import dataclasses
 from pathlib import Path
 from typing import TypeVar
 
-from albert_tf.runs.checkpoints import newest_state
+from albert_tf.runs.checkpoints import newest_state, newest_step
 from albert_tf.runs.metrics import Metrics, read_evaluations, read_metrics
 from schemas.architecture import ModelConfig
 from schemas.config import Initializer, ResolvedTrainConfig, TrainConfig, config_from_dict, deciding
@@ -201,7 +201,7 @@ def finished_step(run: Path) -> int | None:
     training then finds out what is missing or damaged, and says so.
     """
     state = newest_state(run)
-    if state is None:
+    if state is None or state["step"] != newest_step(run):
         return None
     step: int = state["step"]
     try:

@@ -15,7 +15,12 @@ from albert_tf.runs.metrics import (
     metrics_text,
     read_metrics,
 )
-from albert_tf.runs.run_record import recorded_settings, recorded_training, run_config
+from albert_tf.runs.run_record import (
+    finished_step,
+    recorded_settings,
+    recorded_training,
+    run_config,
+)
 from schemas.config import ResolvedTrainConfig
 from schemas.layout import EVAL, LOCK, TRAIN
 from schemas.readable import counted, duration
@@ -82,6 +87,9 @@ def _next(
         saved: Of the newest checkpoint, 0 if there is none.
         is_live: Whether it runs.
     """
+    if saved >= config.steps and finished_step(run) is None:
+        yield "All steps are done; the same command would measure what is held out, and end."
+        return
     if saved >= config.steps:
         yield (
             "All steps are done; the same command would find nothing to do. Another "

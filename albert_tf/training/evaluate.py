@@ -39,7 +39,6 @@ from schemas.config import MAX_EVAL_EXAMPLES, ResolvedTrainConfig
 from schemas.errors import AlbertError
 from schemas.files import write_text
 from schemas.layout import EVAL, METRICS, TENSORBOARD
-from schemas.locks import open_own
 
 # A word takes as long as this many held-out examples.
 EXAMPLES_OF_WORD = 2.5
@@ -83,7 +82,8 @@ class MetricsLog:
         if self._writer is None:
             return
         try:
-            with open_own(self._path, "a") as file:
+            # Written anew by this process: a second name is a copy that somebody keeps.
+            with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
             self._show(line)
             self._writer.flush()

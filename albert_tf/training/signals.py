@@ -89,15 +89,14 @@ def stop_requests(
     """Turn signals into a request while the block runs.
 
     Python delivers signals to the main thread only; in any other, only the time counts.
-    An ignored SIGHUP stays ignored: so `nohup` asks for it.
+    What is ignored stays ignored: so `nohup` asks for it, and a shell for what it runs in the
+    background.
     """
     request = StopRequest(max_seconds, hosts)
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
-    heard = set(_REASONS)
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-        heard.remove(signal.SIGHUP)
+    heard = [each for each in _REASONS if signal.getsignal(each) is not signal.SIG_IGN]
     before = {number: signal.signal(number, request.receive) for number in heard}
     try:
         yield request

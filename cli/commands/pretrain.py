@@ -327,6 +327,7 @@ def notes_before(config: TrainConfig, manifest: DatasetManifest) -> Iterator[str
     Settings that were derived, a rate that does not fit, and how often documents are
     read, each time as a new copy.
     """
+    from albert_tf.planning.budget import tokens_of_example
     from albert_tf.training.optimizers import peak_learning_rate
 
     yield from derived_settings(config, config.resolved())
@@ -341,6 +342,9 @@ def notes_before(config: TrainConfig, manifest: DatasetManifest) -> Iterator[str
             f"{config.batch_size:,}, by the square-root rule."
         )
     epochs = config.steps * config.batch_size / max(1, manifest.num_examples(TRAIN))
+    if epochs and manifest.has_documents:
+        # Examples of a training may be shorter than those that were counted.
+        epochs *= tokens_of_example(manifest, config) / manifest.statistics["mean_length"]
     if epochs > 1:
         if manifest.has_documents:
             read = "its text", "divided and masked differently"

@@ -45,15 +45,16 @@ def test_a_limit_of_processor_time_may_warn_again_and_again():
         assert stop.reason == "terminated"
 
 
-def test_a_closed_terminal_ends_nothing_that_nohup_began():
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
+def test_what_nohup_or_a_shell_lets_a_job_ignore_ends_nothing(number):
+    before = signal.signal(number, signal.SIG_IGN)
     try:
         with stop_requests() as stop:
-            os.kill(os.getpid(), signal.SIGHUP)
+            os.kill(os.getpid(), number)
             assert stop.reason is None
-        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        assert signal.getsignal(number) is signal.SIG_IGN
     finally:
-        signal.signal(signal.SIGHUP, before)
+        signal.signal(number, before)
 
 
 @pytest.mark.parametrize(("seconds", "reason"), [(60.0, None), (60.1, "max-time")])
