@@ -16,7 +16,7 @@ from tests.step_probe import split_cpu
 from tests.training_data import MAX_SEQ_LENGTH, TINY, VOCAB_SIZE, write_dataset
 
 # Of which four devices compute a last time that is not full.
-EXAMPLES, WORDS = 37, 400
+EXAMPLES, WORDS = 25, 400
 
 
 def measured(folder):
@@ -33,7 +33,7 @@ def measured(folder):
         if event.endswith("backend_compile_duration"):
             names.append(of["fun_name"])
 
-    held_out.MAX_TOKENS = words.MAX_TOKENS = 2 * MAX_SEQ_LENGTH
+    held_out.MAX_TOKENS = words.MAX_TOKENS = 5 * MAX_SEQ_LENGTH
     records = Records(folder, write_dataset(folder, eval_examples=EXAMPLES))
     model = lively_model(dataclasses.replace(TINY, num_hidden_layers=2))
     jax.monitoring.register_event_duration_secs_listener(note)

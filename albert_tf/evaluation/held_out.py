@@ -137,10 +137,14 @@ class HeldOut:
         self.examples = examples
         self._records = records
         length = records.manifest.config.max_seq_length
-        self._rows = rows_at_once(model.config, length=length)
-        self._sizes = Records(records.dataset, records.manifest).sizes(self._rows)
         self._measure = Compiled(_measure, model)
-        self._batch_size = self._measure.devices * self._rows
+        self._rows, devices = rows_at_once(model.config, length=length), self._measure.devices
+        if devices > 1:
+            # As few as make the same number of batches, so that the last one is nearly full.
+            batches = -(-examples // (devices * self._rows))
+            self._rows = -(-examples // (devices * batches))
+        self._batch_size = devices * self._rows
+        self._sizes = Records(records.dataset, records.manifest).sizes(self._rows)
 
     def programs(self) -> list[Program]:
         """What compiles all that measuring needs, if it takes long."""
@@ -239,7 +243,7 @@ class Compiled:
                 mesh=divided.mesh,
                 in_specs=(everywhere.spec, divided.spec),
                 out_specs=divided.spec,
-                check_vma=False,
+                check_vma=False,  # as of a step, which has the same operations
             )
             self._function: Any = jitted(
                 of_parts, in_shardings=(everywhere, divided), out_shardings=everywhere
