@@ -194,7 +194,7 @@ class HeldOut:
 
 
 def tokens_at_once(config: ModelConfig, *, length: int) -> int:
-    """Tokens that a model is measured on at a time, padding included."""
+    """Tokens that a device measures a model on at a time, padding included, on any host."""
     if keras.backend.backend() != "jax" or not is_accelerated():
         return MAX_TOKENS
     import jax
