@@ -1,8 +1,9 @@
-"""A step on several devices is the step of one."""
+"""A step on several devices is the step of one, and so is an evaluation."""
 
 import os
 import subprocess
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -12,12 +13,17 @@ from tests.step_probe import all_steps
 
 def probe(path, *, backend, devices):
     """What `step_probe` computes in a process of its own."""
-    environment = os.environ | {"KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu"}
-    command = [sys.executable, "-m", "tests.step_probe", str(path), str(devices)]
-    subprocess.run(command, check=True, env=environment)
-    results = dict(np.load(path))
+    results = probed("step_probe", path, backend=backend, devices=devices)
     assert results.pop("devices") == devices
     return results
+
+
+def probed(program, path, *, backend, devices):
+    """What a program computes in a process of its own."""
+    environment = os.environ | {"KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, "-m", f"tests.{program}", str(path), str(devices)]
+    subprocess.run(command, check=True, env=environment)
+    return dict(np.load(path))
 
 
 def assert_same(ours, theirs, *, tolerance):
@@ -66,3 +72,17 @@ def test_jax_takes_the_steps_of_tensorflow(one, one_under_jax):
     names = [name for name in one if name.startswith("no dropout")]
     ours, theirs = ({name: steps[name] for name in names} for steps in (one_under_jax, one))
     assert_same(ours, theirs, tolerance=1e-5)
+
+
+@pytest.mark.slow
+def test_each_of_four_devices_has_a_share_of_an_evaluation_with_the_figures_of_one(tmp_path):
+    pytest.importorskip("jax")
+    one, four = (
+        probed("evaluation_probe", tmp_path / f"{n}.npz", backend="jax", devices=n) for n in (1, 4)
+    )
+    assert one.pop("shares").tolist() == [1024, 1024]
+    assert four.pop("shares").tolist() == [256, 256]
+    for found in (one, four):
+        assert Counter(found.pop("programs").tolist())["jit(of_values)"] == 4
+    for name, values in one.items():
+        np.testing.assert_allclose(four[name], values, rtol=2e-6, atol=2e-6, err_msg=name)

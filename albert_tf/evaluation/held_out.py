@@ -137,17 +137,20 @@ class HeldOut:
         self.examples = examples
         self._records = records
         length = records.manifest.config.max_seq_length
-        self._batch_size = rows_at_once(model.config, length=length)
-        self._sizes = Records(records.dataset, records.manifest).sizes(self._batch_size)
         self._measure = Compiled(_measure, model)
+        self._rows, devices = rows_at_once(model.config, length=length), self._measure.devices
+        if devices > 1:
+            # As few as make the same number of batches, so that the last one is nearly full.
+            batches = -(-examples // (devices * self._rows))
+            self._rows = -(-examples // (devices * batches))
+        self._batch_size = devices * self._rows
+        self._sizes = Records(records.dataset, records.manifest).sizes(self._rows)
 
     def programs(self) -> list[Program]:
         """What compiles all that measuring needs, if it takes long."""
-        batches = batches_of_each_size(self._sizes, number=1, rows=self._batch_size)
-        return [
-            self._measure.program({name: one[0] for name, one in batch.items()})
-            for batch in batches
-        ]
+        number = self._measure.devices
+        batches = batches_of_each_size(self._sizes, number=number, rows=self._rows)
+        return [self._measure.program(one_after_another(each)) for each in batches]
 
     def measure(
         self,
@@ -167,10 +170,10 @@ class HeldOut:
         for batch in self._kept.get(number) or self._batches(number):
             if should_stop():
                 return None
-            values = self._measure(batch)
-            total += values[: len(total)]
-            of_batch = values[len(total) :].reshape(4, -1)
-            by_example = np.concatenate([by_example, of_batch], axis=1)
+            values = self._measure(batch).reshape(self._measure.devices, -1)
+            total += values[:, : len(total)].sum(axis=0)
+            of_batches = values[:, len(total) :].reshape(-1, 4, self._rows)
+            by_example = np.concatenate([by_example, *of_batches], axis=1)
             on_batch(min(size, left))
             left -= size
         return Measured(Sums(*total.tolist()), by_example[:, :number])
@@ -181,9 +184,8 @@ class HeldOut:
         for batch in evaluation_batches(
             self._records, batch_size=self._batch_size, examples=examples
         ):
-            rows = {name: values[None] for name, values in batch.items()}
-            alone = unpadded(rows, sizes=self._sizes)
-            read.append({name: one[0] for name, one in alone.items()})
+            rows = {n: each.reshape(-1, self._rows, *each.shape[1:]) for n, each in batch.items()}
+            read.append(one_after_another(unpadded(rows, sizes=self._sizes)))
             yield read[-1]
             if not self._keeps:
                 read.clear()
@@ -192,14 +194,16 @@ class HeldOut:
 
 
 def tokens_at_once(config: ModelConfig, *, length: int) -> int:
-    """Tokens that a model is measured on at a time, padding included."""
+    """Tokens that a device measures a model on at a time, padding included, on any host."""
     if keras.backend.backend() != "jax" or not is_accelerated():
         return MAX_TOKENS
     import jax
+    from jax.experimental.multihost_utils import process_allgather
 
     memory = jax.local_devices()[0].memory_stats() or {}
     memory_bytes = memory.get("bytes_limit", free_memory_bytes())
-    return measured_tokens(config, length=length, memory_bytes=memory_bytes)
+    tokens = measured_tokens(config, length=length, memory_bytes=memory_bytes)
+    return int(process_allgather(np.int32(tokens)).min())
 
 
 def rows_at_once(config: ModelConfig, *, length: int) -> int:
@@ -207,21 +211,43 @@ def rows_at_once(config: ModelConfig, *, length: int) -> int:
     return max(1, tokens_at_once(config, length=length) // length)
 
 
+def one_after_another(batches: Batch) -> Batch:
+    """N batches `[N, B, ...]` as one `[N*B, ...]`."""
+    return {name: np.concatenate(each) for name, each in batches.items()}
+
+
 class Compiled:
     """A function of a model and a batch `[B, ...]`, compiled for each shape of the batch.
 
-    It is called with the batch alone, and takes the weights of the model as they are.
+    It is called with the batch alone, and takes the weights of the model as they are. On JAX each
+    device takes an equal part of the rows, those of other hosts too, which have the same batch;
+    what the function gives of the parts follows one another.
+
+    Attributes:
+        devices: How many there are; 1 on TensorFlow.
     """
 
     def __init__(self, function: Callable[[Any, Batch], Tensor], model: Model) -> None:
-        self._weights = model.weights_by_path
+        self._weights, self.devices = model.weights_by_path, 1
         if keras.backend.backend() == "jax":
+            import jax
 
             def of_values(values: dict[str, Tensor], batch: Batch) -> Tensor:
                 with with_weights(model, values):
                     return function(model, batch)
 
-            self._function: Any = jitted(of_values)
+            everywhere, divided = shardings()
+            self.devices = divided.mesh.size
+            of_parts = jax.shard_map(
+                of_values,
+                mesh=divided.mesh,
+                in_specs=(everywhere.spec, divided.spec),
+                out_specs=divided.spec,
+                check_vma=False,  # as of a step, which has the same operations
+            )
+            self._function: Any = jitted(
+                of_parts, in_shardings=(everywhere, divided), out_shardings=everywhere
+            )
             return
         import tensorflow as tf
 
@@ -230,18 +256,45 @@ class Compiled:
     def __call__(self, batch: Batch) -> Array:
         """What the function gives, in float64."""
         if keras.backend.backend() == "jax":
-            return np.asarray(self._function(self._values(), batch), np.float64)
+            found = np.asarray(self._function(*self._given(batch)), np.float64)
+            missing = -len(batch["input_ids"]) % self.devices
+            return found[: len(found) - missing]
         # Finds the graph that was made before.
         self._function.get_concrete_function(of_any_size(batch))
         return np.asarray(self._function(batch), np.float64)
 
     def program(self, batch: Batch) -> Program:
         """What compiles it on JAX for batches of a shape."""
-        program: Program = self._function.lower(self._values(), batch).compile
+        program: Program = self._function.lower(*self._given(batch)).compile
         return program
 
-    def _values(self) -> dict[str, Tensor]:
-        return {path: weight.value for path, weight in self._weights.items()}
+    def _given(self, batch: Batch) -> Any:
+        """What the function is called with: some rows again where parts would not be equal."""
+        import jax
+
+        values = {path: weight.value for path, weight in self._weights.items()}
+        rows: Batch = {
+            name: np.resize(own, (len(own) + -len(own) % self.devices, *own.shape[1:]))
+            for name, own in batch.items()
+        }
+        _, divided = shardings()
+        if not divided.is_fully_addressable:
+            rows = {
+                name: jax.make_array_from_callback(own.shape, divided, own.__getitem__)
+                for name, own in rows.items()
+            }
+        return values, rows
+
+
+@functools.cache
+def shardings() -> tuple[Any, Any]:
+    """Of what is the same on all devices, of other hosts too, and of rows divided among them."""
+    import jax
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+    devices = sorted(jax.devices(), key=lambda one: (one.process_index, one.id))
+    mesh = Mesh(np.array(devices), ("devices",))
+    return NamedSharding(mesh, PartitionSpec()), NamedSharding(mesh, PartitionSpec("devices"))
 
 
 def compile_together(programs: Sequence[Program], *, say: Say = QUIET.say) -> None:
@@ -318,13 +371,14 @@ def layer_similarities(
 ) -> list[LayerSimilarity]:
     """Measure all layers of a model on the first held-out examples, masks and all."""
     length = records.manifest.config.max_seq_length
-    batch_size = min(examples, rows_at_once(model.config, length=length))
     sums = Compiled(similarity_sums, model)
+    rows = min(-(-examples // sums.devices), rows_at_once(model.config, length=length))
+    batch_size = sums.devices * rows
     total = np.zeros((model.config.num_hidden_layers, 3))
     tokens, left = 0, examples
     batches = evaluation_batches(records, batch_size=batch_size, examples=examples)
     for batch in batches:
-        total += sums(batch)
+        total += sums(batch).reshape(-1, *total.shape).sum(axis=0)
         tokens += int(batch["input_mask"].sum())
         progress.advance(min(batch_size, left))
         left -= batch_size

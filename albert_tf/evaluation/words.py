@@ -211,7 +211,8 @@ class WordScorer:
     def __init__(self, model: AlbertPretrainer) -> None:
         self._answer = Compiled(_losses, model)
         longest = model.config.max_position_embeddings
-        times = tokens_at_once(model.config, length=longest) // MAX_TOKENS
+        tokens = self._answer.devices * tokens_at_once(model.config, length=longest)
+        times = tokens // MAX_TOKENS
         self._batches = functools.partial(batches_by_length, longest=longest, times=times)
 
     def program(self, length: int) -> Program:

@@ -13,19 +13,14 @@ import jax
 import jax.numpy as jnp
 import keras
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from albert_tf.evaluation.held_out import Program, jitted, with_weights
+from albert_tf.evaluation.held_out import Program, jitted, shardings, with_weights
 from albert_tf.model.encoder import DropoutSeeds
 from albert_tf.model.pretrainer import Batch, Model
 from albert_tf.training.optimizers import Scales
 from albert_tf.training.steps import Array, Counts, Memory, TrainingSteps, added_up
 
 Tensor = Any
-
-# The same on all devices; the first axis divided among them.
-EVERYWHERE = PartitionSpec()
-DIVIDED = PartitionSpec("devices")
 
 # Rounds of micro-batches that are handed to the devices before the first is done: none
 # is idle, and a signal is still noticed between two of them.
@@ -41,11 +36,9 @@ class JaxSteps(TrainingSteps):
 
     def __init__(self, model: Model, **settings: Any) -> None:
         super().__init__(model, **settings)
-        devices = sorted(jax.devices(), key=lambda one: (one.process_index, one.id))
         self.num_devices = jax.local_device_count()
-        mesh = Mesh(np.array(devices), ("devices",))
-        self._everywhere = everywhere = NamedSharding(mesh, EVERYWHERE)
-        self._divided = NamedSharding(mesh, DIVIDED)
+        self._everywhere, self._divided = everywhere, divided = shardings()
+        mesh, same, rows = divided.mesh, everywhere.spec, divided.spec
         self.optimizer_state = self._optimizer.zeros(
             model.weights_by_path,
             lambda weight: keras.Variable(
@@ -70,8 +63,8 @@ class JaxSteps(TrainingSteps):
             jax.shard_map(
                 self._add_gradients,
                 mesh=mesh,
-                in_specs=(DIVIDED, EVERYWHERE, DIVIDED, DIVIDED, EVERYWHERE),
-                out_specs=(DIVIDED, DIVIDED),
+                in_specs=(rows, same, rows, rows, same),
+                out_specs=(rows, rows),
                 check_vma=False,  # else gradients of weights are added up here
             ),
             donate_argnums=0,
