@@ -266,15 +266,6 @@ def test_whether_a_data_set_is_finished_takes_one_listing(memory, monkeypatch):
     assert looked == ["memory://out/data"]
 
 
-def test_other_settings_are_refused_until_overwritten(memory):
-    claim_there()
-    files.write_whole("memory://out/data/manifest.json", "{}")
-    with pytest.raises(SettingError, match=r"--seed was 1 and is 2; give another"):
-        claim_there(identity={"seed": 2})
-    assert claim_there(identity={"seed": 2}, overwrite=True) is False
-    assert "memory://out/data/manifest.json" not in memory
-
-
 def test_a_folder_with_other_files_is_refused_and_kept(memory):
     memory["memory://out/data/thesis.tex"] = b"x"
     with pytest.raises(SettingError, match=r"^--output: memory://out/data holds other"):
