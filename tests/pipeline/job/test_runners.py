@@ -72,19 +72,6 @@ def test_what_a_runner_cannot_do_or_reach_is_refused(name, flags, changed, sente
 
 
 @pytest.mark.parametrize(
-    ("name", "flags", "output"),
-    [
-        ("FlinkRunner", ["--flink_master=node7:8081"], "gs://b/data"),
-        ("PortableRunner", [SERVER, *EXTERNAL], "data"),
-        ("PortableRunner", [SERVER, "--environment_type=LOOPBACK"], "data"),
-    ],
-)
-def test_what_the_workers_can_reach_is_let_through(name, flags, output):
-    inputs = ["novels/"] if output == "data" else ["gs://b/novels/"]
-    places(name, flags, output=output, inputs=inputs)
-
-
-@pytest.mark.parametrize(
     ("name", "flags", "workers"),
     [
         # An embedded engine, with workers of this process by default.

@@ -388,15 +388,6 @@ def test_the_first_records_may_have_nothing_under_the_key_of_the_text(tmp_path, 
     assert [list(each.paragraphs) for each in documents_of(file)] == [["Why?"]]
 
 
-def test_the_texts_of_a_list_of_objects_are_named_and_read(tmp_path):
-    said = [{"by": "Ada", "words": "Why?"}, {"by": "Bob", "words": "So."}]
-    path = written(tmp_path, "a.jsonl", json.dumps({"said": said}))
-    with pytest.raises(AlbertError, match=r"it has text under said\.by, said\.words"):
-        read(path)
-    _, documents = read(path, text_key="said.words")
-    assert documents == [["Why?", "So."]]
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -17,7 +17,7 @@ from schemas.errors import AlbertError, SettingError
 from schemas.files import TEMPORARY, json_text, write_json
 from schemas.locks import lock
 from schemas.manifest import ShardFile
-from tests.commands import contents, run
+from tests.commands import contents
 from tests.manifests import manifest_of
 from tests.memory_files import STORAGE
 from tests.refusals import refusal
@@ -138,22 +138,6 @@ def test_other_settings_are_refused_with_a_way_out(tmp_path, footprint, record, 
     write_json(tmp_path / "config.json", record)
     given = (output_folder.compare, tmp_path, footprint)
     assert refusal(*given, identity=identity, error=SettingError) == f"{tmp_path} {says}"
-
-
-def test_a_data_set_that_lacks_a_file_is_finished_again(small, tmp_path):
-    config = small / "data/config.json"
-    command = ("make-data", "--config", config, "--output", tmp_path / "d")
-    run(*command, "--workers", 1)
-    part = next((tmp_path / "d/train").rglob("*.tfrecord"))
-    whole = part.read_bytes()
-    part.unlink()
-    assert "is finished already" not in run(*command, "--workers", 1)
-    assert part.read_bytes() == whole
-    before = (tmp_path / "d/manifest.json").stat().st_mtime_ns
-    assert run(*command, "--workers", 1).splitlines()[-1] == (
-        f"{tmp_path}/d is finished already; nothing to do."
-    )
-    assert (tmp_path / "d/manifest.json").stat().st_mtime_ns == before
 
 
 def test_a_run_that_goes_on_was_started_when_it_was_started_first(tmp_path, monkeypatch):
