@@ -190,7 +190,7 @@ SPACED = [
     ("en", ['He said, "Sit. So." and left.']),
     ("en", []),
     # A day in German, whatever the language is said to be.
-    ("en", ["Am 1. August kam er.", "Er ging am 31. Mai."]),
+    ("en", ["Am 1. August kam er.", "Er ging am 31. Mai 1914."]),
 ]
 UNSPACED = [
     ("ja", ["(2) 雨が降る。", "彼は来た。"]),

@@ -92,6 +92,7 @@ PARAGRAPHS = [
     "She wrote the first program of all.",
 ]
 LATE = "It was late and he came. "
+HEADED = ["It was late.", "Why did he come?", "He slept."]
 CANTOS = [(f"Canto {n}", f"It was night {n},\nand {'so ' * n}it went.") for n in range(1, 6)]
 MARKS = ["f(" * 4500, f"class {'a' * 9000}", "It rained.", "Why?"]
 # Files: how they are named, what they hold, how they are read, and their documents.
@@ -161,8 +162,8 @@ MEANT = {
         *("sentences", [["彼は《こころ》を読んだ。", "《草枕》と《門》も読んだ。"]]),
     ),
     "heads that begin with the number of their page": (
-        *("a.txt", "12 MILL\n\nIt was late.\n\x0c13 MILL\n\nWhy did he?\n\x0c14 MILL\n\nSo.\n"),
-        *("prose", [["It was late.", "Why did he?", "So."]]),
+        *("a.txt", "\x0c".join(f"{n} THE MILL\n\n{text}\n" for n, text in enumerate(HEADED, 12))),
+        *("prose", [HEADED]),
     ),
     "titles with numbers on pages that end with their sentences": (
         *("a.txt", "\x0c".join(f"{title}\n\n{text}\n" for title, text in CANTOS), "prose"),
