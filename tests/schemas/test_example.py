@@ -1,4 +1,4 @@
-from schemas.example import FEATURES, stored_features
+from schemas.example import FEATURES
 
 
 def test_the_features_are_those_of_google_research_albert():
@@ -13,8 +13,3 @@ def test_the_features_are_those_of_google_research_albert():
         "masked_lm_weights": ("float32", "max_predictions_per_seq"),
         "next_sentence_labels": ("int64", 1),
     }
-
-
-def test_the_compact_layout_stores_what_cannot_be_derived():
-    stored = " ".join(feature.name for feature in stored_features("compact"))
-    assert stored == "input_ids masked_lm_positions masked_lm_ids next_sentence_labels"

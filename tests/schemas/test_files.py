@@ -182,12 +182,6 @@ def test_what_is_written_is_read_back(tmp_path, value):
     assert files.read_json(tmp_path / "file.json") == value
 
 
-def test_json_is_indented_in_the_order_given_and_in_plain_letters():
-    assert files.json_text({"b": [1, 2.5], "a": "é"}) == (
-        '{\n  "b": [\n    1,\n    2.5\n  ],\n  "a": "é"\n}\n'
-    )
-
-
 def test_line_ends_are_the_same_everywhere_and_what_cannot_be_written_leaves_the_old_file(tmp_path):
     path = tmp_path / "file.txt"
     files.write_text(path, "a\nb\n")

@@ -8,16 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.readable import counted, duration, in_a_line, percent, prefixed, printable, rounded
+from schemas.readable import duration, in_a_line, percent, prefixed, printable, rounded
 
 SHARES = st.floats(min_value=1e-9, max_value=1 - 1e-9)
-
-
-@pytest.mark.parametrize(
-    ("number", "text"), [(0, "0 copies"), (1, "1 copy"), (2, "2 copies"), (1000, "1,000 copies")]
-)
-def test_one_thing_is_not_many(number, text):
-    assert counted(number, "copy", "copies") == text
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import dataclasses
 from collections import Counter
 
-from pipeline.core.documents import ReadingCounts, describe_counts
+from pipeline.core.documents import ReadingCounts
 
 ONE = ReadingCounts(
     documents=3,
@@ -21,7 +21,3 @@ def test_counts_add_up_kind_by_kind():
 def test_counts_survive_as_json():
     expected = dataclasses.replace(ONE, dropped=Counter({"redirect": 2}))
     assert ReadingCounts.from_dict(ONE.to_dict()) == expected
-
-
-def test_nothing_is_said_where_nothing_was_left_out():
-    assert list(describe_counts({}, {})) == []

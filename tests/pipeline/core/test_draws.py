@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.core.draws import PURPOSES, below, draw, draws, happens, hash_key, purpose_keys
+from pipeline.core.draws import PURPOSES, draw, draws, happens, hash_key
 
 uint64 = st.integers(0, 2**64 - 1)
 counters = st.integers(0, 2**40)
@@ -27,11 +27,6 @@ def test_draws_are_draw_for_each_key_and_counter_or_one_for_all(pairs):
     assert draws(keys[:1], steps).tolist() == [draw(key, each) for _, each in pairs]
 
 
-@given(uint64)
-def test_the_key_of_a_purpose_is_the_draw_of_its_number(key):
-    assert purpose_keys(np.array([key], np.uint64), "swap").tolist() == [draw(key, 3)]
-
-
 def test_the_numbers_of_the_purposes_never_change():
     assert PURPOSES == {
         **{"target": 1, "split": 2, "swap": 3, "rank": 4, "ngram": 5, "place": 6, "search": 7},
@@ -44,14 +39,6 @@ def test_a_hash_key_is_the_blake2b_of_its_parts_behind_their_lengths():
     digest = hashlib.blake2b(data, digest_size=8).digest()
     assert hash_key(b"seed", b"id") == int.from_bytes(digest, "little")
     assert hash_key(b"ab", b"c") != hash_key(b"a", b"bc")
-
-
-@given(st.lists(st.tuples(uint64, st.integers(1, 2**32 - 1)), min_size=1))
-def test_below_scales_the_high_half_of_the_bits(pairs):
-    bits, bounds = zip(*pairs, strict=True)
-    assert below(np.array(bits, np.uint64), np.array(bounds)).tolist() == [
-        (b >> 32) * bound >> 32 for b, bound in pairs
-    ]
 
 
 @given(uint64, st.floats(0, 1))

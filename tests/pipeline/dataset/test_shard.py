@@ -188,13 +188,6 @@ def test_of_next_sentence_pairs_half_do_not_follow_if_there_is_another_document(
         assert np.mean(labels) == share
 
 
-@pytest.mark.parametrize("task", ["sop", "nsp", "none"])
-def test_a_document_ends_once_in_each_copy(task, topics, tokenizer):
-    pieces = tokens_of(topics, tokenizer, config=config_of(task))
-    (sequences,) = pack_copies(pieces, copies=range(1), config=config_of(task))
-    assert sequences.is_end.sum() == len(set(topics))
-
-
 @settings(max_examples=25)
 @given(documents=text_documents, config=any_settings)
 def test_rows_are_two_segments_with_whole_words_masked_as_counted(documents, config, tokenizer):

@@ -67,21 +67,6 @@ def test_a_sequence_with_a_short_target_ends(sentence_ends, target, end):
     assert found.tolist() == [end]
 
 
-def test_the_last_sequence_is_marked_as_the_end_of_its_document():
-    places = packing.cutting_places(np.array([25]), np.ones(25, bool))
-    assert pack_one(places, max_tokens=20, short_seq_prob=0.0, key=1) == [
-        random_documents.Sequence(0, 20, number=0, is_short=False, is_document_end=False),
-        random_documents.Sequence(20, 25, number=1, is_short=False, is_document_end=True),
-    ]
-
-
-def test_a_predecessor_that_takes_the_last_word_becomes_the_end_of_the_document():
-    places = places_of([[1] * 97, [2]], max_tokens=100)
-    assert pack_one(places, max_tokens=100, short_seq_prob=0.0, key=1) == [
-        random_documents.Sequence(0, 99, number=0, is_short=False, is_document_end=True)
-    ]
-
-
 def test_a_sequence_that_is_put_back_in_part_is_followed_by_what_was_put_back():
     def next_start(start, end, keys):
         return np.where(start == 0, 12, end)
@@ -111,10 +96,10 @@ class Packed(NamedTuple):
 
 
 @st.composite
-def packings(draw, *, more=(), short_seq_probs=random_documents.shares):
-    """Any document, with these sentences more, packed into any sequences."""
+def packings(draw, *, short_seq_probs=random_documents.shares):
+    """Any document, packed into any sequences."""
     max_tokens = draw(max_seq_lengths) - 3
-    places = places_of([*draw(documents), *more], max_tokens=max_tokens)
+    places = places_of(draw(documents), max_tokens=max_tokens)
     settings = {"short_seq_prob": draw(short_seq_probs), "key": draw(keys)}
     sequences = pack_one(places, max_tokens=max_tokens, **settings)
     return Packed(places, sequences, max_tokens)
@@ -132,11 +117,6 @@ def test_every_token_is_in_exactly_one_sequence_that_fits_and_can_be_divided(pac
         assert cut_after(places, sequence.start) < sequence.end
         assert sequence.number == number
         assert sequence.is_document_end == (number == count - 1)
-
-
-@given(packings(more=[[1]]))
-def test_a_document_of_two_words_or_more_is_used(packed):
-    assert packed.sequences
 
 
 @given(packings(short_seq_probs=st.just(0.0)))

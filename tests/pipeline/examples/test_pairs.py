@@ -1,7 +1,5 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pipeline.core.draws import draws
 from pipeline.examples import pairs as paired
@@ -126,12 +124,3 @@ def test_another_segment_ends_with_a_sentence_before_or_a_word_where_there_is_no
     may_cut = np.ones(35, bool)
     may_cut[[33, 34]] = False
     assert (30, 32) in other_places(0, 3, room=4, may_cut=may_cut)
-
-
-@given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 20))))
-def test_ranges_are_the_numbers_of_each_range(pairs):
-    starts = np.array([start for start, _ in pairs], np.int64)
-    lengths = np.array([length for _, length in pairs], np.int64)
-    assert paired.ranges(starts, lengths).tolist() == [
-        number for start, length in pairs for number in range(start, start + length)
-    ]

@@ -324,17 +324,6 @@ def test_a_long_book_is_one_document_wherever_its_parts_lie(model, tmp_path, shu
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_error_in_a_worker_is_one_sentence(texts, model, tmp_path, workers):
-    found = find_inputs({"books": tuple(texts)})
-    missing = found[3]._replace(path=str(tmp_path / "gone.txt"))
-    inputs = [*found[:3], missing]
-    settings = {"model": model, "config": CONFIG, "workers": workers}
-    with pytest.raises(AlbertError, match=r"^\S*gone\.txt .*\.$"):
-        run_job(inputs, tmp_path / "d", **settings)
-    assert not (tmp_path / "d/manifest.json").exists()
-
-
-@pytest.mark.parametrize("workers", [1, 2])
 def test_in_another_thread_it_works_and_leaves_hooks_alone(files, texts, model, tmp_path, workers):
     def hooks():
         signals = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)

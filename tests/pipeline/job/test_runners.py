@@ -23,38 +23,6 @@ HERE, ELSEWHERE = True, False
 SERVER = "--job_endpoint=localhost:8099"
 
 
-@pytest.mark.parametrize(
-    ("name", "flags", "sentence"),
-    [
-        (
-            "FlinkRunner",
-            ["--flink_submit_uber_jar", "--paralellism=4"],
-            "--paralellism is not an option that Beam knows for FlinkRunner; albert's "
-            "own flags come before the --, Beam's after it.",
-        ),
-        (
-            "SparkRunner",
-            ["--spark_submit_uber_jar", "--spark_rest_url=http://node7:6066"],
-            "--spark_submit_uber_jar leaves the job's jar on this machine, and a cluster does not "
-            "find it; leave it out, and give --spark_master_url=spark://HOST:7077.",
-        ),
-        (
-            "PortableRunner",
-            EXTERNAL,
-            "--runner: PortableRunner needs a job server; give --job_endpoint=HOST:PORT after --.",
-        ),
-        (
-            "FlinkRunner",
-            ["--parallelism=many"],
-            "Beam's options after --: argument --parallelism: invalid int value: 'many'.",
-        ),
-        ("FlinkRunner", ["--runner=SparkRunner"], "--runner belongs before the --, not after it."),
-    ],
-)
-def test_a_runner_or_an_option_that_cannot_work_is_refused(name, flags, sentence):
-    assert refusal(runners.choose_runner, name, flags, error=SettingError) == sentence
-
-
 def places(name, flags=(), **changed):
     given = {"output": "gs://b/data", "inputs": ["gs://b/dump.xml"], "workers": None}
     runners.check_places(runners.choose_runner(name, flags), **(given | changed))
@@ -64,36 +32,43 @@ def places(name, flags=(), **changed):
     ("name", "flags", "changed", "sentence"),
     [
         (
-            "SparkRunner",
-            ["--spark_master_url=spark://node7:7077"],
-            {"output": "data"},
-            "--output: data is on this machine, where the workers of SparkRunner "
-            "cannot see it; give one such as gs://bucket/folder/.",
+            *("FlinkRunner", ["--flink_submit_uber_jar", "--paralellism=4"], {}),
+            "--paralellism is not an option that Beam knows for FlinkRunner; albert's own flags "
+            "come before the --, Beam's after it.",
+        ),
+        (
+            *("SparkRunner", ["--spark_submit_uber_jar", "--spark_rest_url=http://node7:6066"], {}),
+            "--spark_submit_uber_jar leaves the job's jar on this machine, and a cluster does not "
+            "find it; leave it out, and give --spark_master_url=spark://HOST:7077.",
+        ),
+        (
+            *("PortableRunner", EXTERNAL, {}),
+            "--runner: PortableRunner needs a job server; give --job_endpoint=HOST:PORT after --.",
+        ),
+        (
+            *("FlinkRunner", ["--parallelism=many"], {}),
+            "Beam's options after --: argument --parallelism: invalid int value: 'many'.",
+        ),
+        (
+            *("FlinkRunner", ["--runner=SparkRunner"], {}),
+            "--runner belongs before the --, not after it.",
+        ),
+        (
+            *("SparkRunner", ["--spark_master_url=spark://node7:7077"], {"output": "data"}),
+            "--output: data is on this machine, where the workers of SparkRunner cannot see it; "
+            "give one such as gs://bucket/folder/.",
         ),
         (
             "PortableRunner",
             [SERVER, "--environment_type=EXTERNAL", "--environment_config=node7:50000"],
             {"inputs": ["gs://b/dump.xml", "novels/"]},
-            "inputs: novels/ is on this machine, where the workers of PortableRunner "
-            "cannot see it; give one such as gs://bucket/folder/.",
+            "inputs: novels/ is on this machine, where the workers of PortableRunner cannot see "
+            "it; give one such as gs://bucket/folder/.",
         ),
     ],
 )
-def test_a_place_that_the_workers_cannot_reach_is_refused(name, flags, changed, sentence):
+def test_what_a_runner_cannot_do_or_reach_is_refused(name, flags, changed, sentence):
     assert refusal(places, name, flags, **changed, error=SettingError) == sentence
-
-
-@pytest.mark.parametrize(
-    ("name", "flags", "output"),
-    [
-        ("FlinkRunner", ["--flink_master=node7:8081"], "gs://b/data"),
-        ("PortableRunner", [SERVER, *EXTERNAL], "data"),
-        ("PortableRunner", [SERVER, "--environment_type=LOOPBACK"], "data"),
-    ],
-)
-def test_what_the_workers_can_reach_is_let_through(name, flags, output):
-    inputs = ["novels/"] if output == "data" else ["gs://b/novels/"]
-    places(name, flags, output=output, inputs=inputs)
 
 
 @pytest.mark.parametrize(

@@ -255,34 +255,32 @@ def test_text_that_was_read_rightly_is_not(text):
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "is_html"),
     [
-        *("a&nbsp;b", "&#8217;s", "&#x27;", "<br/>", "<p class='x'>Hello", "</div>", "<!-- menu"),
-        *('nav class="menu-item" end', "<IMG SRC='a.png'>"),
+        *((text, True) for text in ("a&nbsp;b", "&#8217;s", "&#x27;", "<br/>", "</div>")),
+        *(
+            (text, True)
+            for text in ("<p class='x'>Hello", "<!-- menu", 'nav class="menu-item" end')
+        ),
+        ("<IMG SRC='a.png'>", True),
+        *((text, False) for text in ("a < b > c", "x<y", "AT&T; R&D", "I <3 you", "<Name> said")),
+        *((text, False) for text in ("if (a<p && p>b)", "rock & roll", "class = first")),
     ],
 )
-def test_remnants_of_html_are_seen(text):
-    assert html_remnants(text)
+def test_remnants_of_html_are_seen_and_other_marks_are_none(text, is_html):
+    assert bool(html_remnants(text)) == is_html
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("lines", "is_seen"),
     [
-        *("a < b > c", "x<y", "AT&T; R&D", "I <3 you", "<Name> said", "if (a<p && p>b)"),
-        *("rock & roll", "class = first"),
+        ([f"Item {n} 3.50" for n in range(9)], True),
+        (["Sign in", "Menu", "Home", "We sell bolts and nuts.", "Shop"], True),
+        (["“Why?”", "“No.”", "He left.", "She stayed.", "Rain fell."], False),
+        ([f"A long heading of a chapter {n} " * 5 for n in range(9)], False),
+        (["เขามา", "เธอไป", "ฝนตก", "ไม่มีใครรู้", "ทำไม"], False),
+        (["Bolt 3", "Nut 4"], False),
     ],
 )
-def test_marks_that_are_no_html_are_not(text):
-    assert not html_remnants(text)
-
-
-def test_lists_and_tables_are_seen():
-    assert is_list([f"Item {n} 3.50" for n in range(9)])
-    assert is_list(["Sign in", "Menu", "Home", "We sell bolts and nuts.", "Shop"])
-
-
-def test_prose_dialogue_and_scripts_without_full_stops_are_not():
-    assert not is_list(["“Why?”", "“No.”", "He left.", "She stayed.", "Rain fell."])
-    assert not is_list([f"A long heading of a chapter {n} " * 5 for n in range(9)])
-    assert not is_list(["เขามา", "เธอไป", "ฝนตก", "ไม่มีใครรู้", "ทำไม"])
-    assert not is_list(["Bolt 3", "Nut 4"])
+def test_lists_and_tables_are_seen_and_no_prose_dialogue_or_scripts_without_stops(lines, is_seen):
+    assert is_list(lines) == is_seen

@@ -34,18 +34,10 @@ def read(kind, path, **settings):
     return sorted(texts), counts.dropped + counts.changed
 
 
-def page(number):
-    return (
-        f"<page>\n<title>{number}</title><ns>0</ns>\n<revision><text>"
-        f"Ada wrote {number}.</text></revision>\n</page>\n"
-    )
-
-
 def record(number):
     return json.dumps({"text": f"Ada wrote {number}."}) + "\n"
 
 
-PAGES = "<mediawiki>\n" + "".join(map(page, range(100, 150))) + "</mediawiki>\n"
 RECORDS = "".join(map(record, range(100, 150)))
 WROTE = [f"Ada wrote {number}." for number in range(100, 150)]
 
@@ -55,13 +47,6 @@ def test_a_file_of_which_only_the_first_bytes_arrived_is_damaged(tmp_path, pack)
     (tmp_path / "rows").write_bytes(pack(RECORDS.encode())[:12])
     with pytest.raises(AlbertError, match=r"/rows is damaged; copy it again\.$"):
         read("text", tmp_path / "rows")
-
-
-def test_a_dump_that_ends_in_a_page_keeps_those_before(tmp_path):
-    (tmp_path / "dump.xml").write_text(PAGES[:-60])
-    texts, counts = read("wikipedia", tmp_path / "dump.xml")
-    assert texts == WROTE[:-1]
-    assert counts == {"page cut off": 1}
 
 
 def test_a_damaged_row_group_costs_no_other(tmp_path):
@@ -104,11 +89,6 @@ def test_broken_lines_of_json_are_counted(tmp_path):
     texts, counts = read("text", tmp_path / "rows.jsonl")
     assert texts == [*WROTE, "Ada wrote 7."]
     assert counts == {"line is not a JSON record": 4, "no text": 4}
-
-
-def test_half_characters_of_json_do_not_stop_the_work(tmp_path):
-    (tmp_path / "rows.jsonl").write_text('{"text": "Ada \\ud83d wrote\\u0000 \\u00e9."}')
-    assert read("text", tmp_path / "rows.jsonl") == (["Ada ? wrote é."], {})
 
 
 def read_measured(kind, path, *, documents):

@@ -206,23 +206,6 @@ def test_text_is_read_whatever_type_a_column_stores_it_as(tmp_path, kind):
     assert [d.paragraphs for d in read_file(found)] == [(text,) for text in texts]
 
 
-def test_bytes_of_a_column_in_another_encoding_are_refused(tmp_path):
-    path = tmp_path / "rows.parquet"
-    pq.write_table(pa.table({"text": ["Ära.".encode("utf-16")]}), path)
-    assert refusal(find, "text", path) == (
-        f'{path}: column "text" has bytes that are not UTF-8, perhaps UTF-16; write it as strings.'
-    )
-
-
-def test_a_column_that_is_no_text_is_named_with_its_type(tmp_path):
-    path = tmp_path / "rows.parquet"
-    pq.write_table(pa.table({"text": [1, 2], "body": ["A", "B"]}), path)
-    assert refusal(find, "text", path) == (
-        f'--text: column "text" of {path} is of type int64 and not text, but it has '
-        "text under body; say with --text-key where the text is."
-    )
-
-
 def test_the_language_is_the_one_that_a_file_names_for_itself_alone(tmp_path):
     (tmp_path / "dump.xml").write_text(DUMP)
     (tmp_path / "article").write_text(ARTICLE)
@@ -234,12 +217,6 @@ def test_the_language_is_the_one_that_a_file_names_for_itself_alone(tmp_path):
     files = find_inputs(given)
     assert sorted(languages(*files)) == [("en", "default"), ("ltg", "file"), ("uk", "file")]
     assert languages(*find_inputs(given, language="de")) == [("de", "flag")] * 3
-
-
-def test_a_table_with_two_columns_of_one_name_is_refused(tmp_path):
-    (tmp_path / "rows.csv").write_text("text,id,text\nAda wrote.,1,Why?\n")
-    with pytest.raises(AlbertError, match="has 2 columns 'text'; rename all but one"):
-        find("text", tmp_path / "rows.csv")
 
 
 def test_white_space_around_the_name_of_a_column_is_no_part_of_it(tmp_path):
@@ -508,16 +485,3 @@ def test_a_language_code_is_taken(tmp_path, language):
     (tmp_path / "novel.txt").write_text(WRAPPED)
     (file,) = find("books", tmp_path / "novel.txt", language=language)
     assert file.language == language
-
-
-def test_keys_that_are_deep_or_many_are_no_matter(tmp_path):
-    deep = {"text": "Ada wrote."}
-    for _ in range(900):
-        deep = {"in": deep}
-    path = tmp_path / "rows.jsonl"
-    path.write_text(json.dumps({f"key {n:02d}": "a" for n in range(12)} | deep) + "\n")
-    assert refusal(find, "text", path) == (
-        f'--text: {path} has no key "text", but it has text under '
-        + ", ".join(f"key {n:02d}" for n in range(10))
-        + " and 2 more; say with --text-key where the text is."
-    )

@@ -313,16 +313,6 @@ def test_pieces_of_a_document_go_with_the_whole(tmp_path):
     assert [part.is_first for part in parts] == [True, False, False]
 
 
-def test_every_piece_of_a_split_is_read(tmp_path):
-    for number in range(5):
-        (tmp_path / f"{number}.txt").write_text(f"This is the book number {number}.")
-    (split,) = plan_chunks(find_inputs({"books": (str(tmp_path),)}))
-    counts = ReadingCounts()
-    assert len(list(read_shard_documents(split, counts=counts))) == 5
-    assert counts == ReadingCounts(documents=5)
-    assert len(list(read_part(split.parts[0], counts=counts))) == 1
-
-
 PIECES = [
     *(make(0).encode() for _, make, _ in SOURCES.values()),
     *(b"<page>", b"</page>", b"<text>", b"</text>", b'<doc title="', b">\n", b"</doc>"),

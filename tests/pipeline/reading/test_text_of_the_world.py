@@ -1,5 +1,6 @@
 """Text as the world writes it: what its writers meant comes out."""
 
+import functools
 import gzip
 import json
 import os
@@ -10,7 +11,6 @@ import pytest
 
 from pipeline.reading.inputs import find_inputs
 from pipeline.reading.read import show_sentences
-from pipeline.reading.sentences import split_sentences
 from pipeline.reading.text_rows import find_text, list_keys
 from schemas.errors import AlbertError
 from tests.pipeline.reading.whole_file import documents_of, find
@@ -39,8 +39,12 @@ def read(path, **settings):
 
 
 def written(folder, name, content):
+    """A file of bytes, of a text, or of a table of columns."""
     path = folder / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    if isinstance(content, dict):
+        pq.write_table(pa.table(content), path)
+    else:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
 
 
@@ -82,6 +86,15 @@ AOZORA = (
     "　山道《やまみち》を三人｜兄弟《きょうだい》が行く。\n\n\n"
     "底本：「川」川書房\n"
 )
+WIKI40B = "\n_START_ARTICLE_\n{title}\n_START_SECTION_\nLife\n_START_PARAGRAPH_\n{paragraphs}"
+PARAGRAPHS = [
+    "Ada was born in London in the winter of 1815.",
+    "She wrote the first program of all.",
+]
+LATE = "It was late and he came. "
+HEADED = ["It was late.", "Why did he come?", "He slept."]
+CANTOS = [(f"Canto {n}", f"It was night {n},\nand {'so ' * n}it went.") for n in range(1, 6)]
+MARKS = ["f(" * 4500, f"class {'a' * 9000}", "It rained.", "Why?"]
 # Files: how they are named, what they hold, how they are read, and their documents.
 MEANT = {
     "wrapped lines": ("a.txt", f"{WRAPPED}\n\n{WRAPPED}", "prose", [[UNWRAPPED] * 2]),
@@ -148,6 +161,32 @@ MEANT = {
         *("a.txt", "彼は《こころ》を読んだ。\n《草枕》と《門》も読んだ。\n"),
         *("sentences", [["彼は《こころ》を読んだ。", "《草枕》と《門》も読んだ。"]]),
     ),
+    "heads that begin with the number of their page": (
+        *("a.txt", "\x0c".join(f"{n} THE MILL\n\n{text}\n" for n, text in enumerate(HEADED, 12))),
+        *("prose", [HEADED]),
+    ),
+    "titles with numbers on pages that end with their sentences": (
+        *("a.txt", "\x0c".join(f"{title}\n\n{text}\n" for title, text in CANTOS), "prose"),
+        [[part.replace("\n", " ") for canto in CANTOS for part in canto]],
+    ),
+    "a number between dashes inside a sentence": (
+        *("a.txt", "".join(f"Он пришёл\n- {n} -\nдомой.\n- {n + 1} -\nЗачем?\n" for n in (1, 3))),
+        *("prose", [["Он пришёл домой.", "Зачем? Он пришёл домой.", "Зачем?"]]),
+    ),
+    "a name that is no UTF-8": (
+        *(os.fsdecode(b"B\xfccher"), "It was late.\n", "sentences", [["It was late."]]),
+    ),
+    "Wiki-40B as TensorFlow Datasets exports it": (
+        "a.jsonl",
+        json.dumps({"text": WIKI40B.format(title="Ada", paragraphs="_NEWLINE_".join(PARAGRAPHS))}),
+        *("jsonl", [PARAGRAPHS]),
+    ),
+    "an epigraph before a long line, which is no JSON": (
+        *("a.txt", f'"All is well."\n{LATE * 50}C:\\mill is a folder.', "prose"),
+        [['"All is well."', f"{LATE * 50}C:\\mill is a folder."]],
+    ),
+    # An expression that tries each division of such a line would take hours.
+    "long lines of marks": ("a.txt", "\n\n".join(["-" * 9000, *MARKS]), "prose", [MARKS]),
     **{
         f"a mention of a marker: {text:.9}": ("a.txt", text, "sentences", [[text]])
         for text in (
@@ -350,27 +389,6 @@ def test_the_first_records_may_have_nothing_under_the_key_of_the_text(tmp_path, 
     assert [list(each.paragraphs) for each in documents_of(file)] == [["Why?"]]
 
 
-@pytest.mark.parametrize("record", [{"body": 1}, {"body": {}}, {"text": None}, {"body": [1, None]}])
-def test_a_key_that_no_record_has_a_text_for_is_refused(tmp_path, record):
-    line = json.dumps(record | {"title": "A"}) + "\n"
-    path = written(tmp_path, "a.jsonl", 2 * line)
-    with pytest.raises(AlbertError) as refused:
-        find(path, text_key="body")
-    assert str(refused.value) == (
-        f'--text: {path} has no key "body", but it has text under title; say with '
-        "--text-key where the text is."
-    )
-
-
-def test_the_texts_of_a_list_of_objects_are_named_and_read(tmp_path):
-    said = [{"by": "Ada", "words": "Why?"}, {"by": "Bob", "words": "So."}]
-    path = written(tmp_path, "a.jsonl", json.dumps({"said": said}))
-    with pytest.raises(AlbertError, match=r"it has text under said\.by, said\.words"):
-        read(path)
-    _, documents = read(path, text_key="said.words")
-    assert documents == [["Why?", "So."]]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -392,13 +410,6 @@ def test_the_texts_of_a_list_of_objects_are_named_and_read(tmp_path):
 def test_text_that_only_begins_like_that_of_a_program_is_read(text, tmp_path):
     _, documents = read(written(tmp_path, "a.txt", text))
     assert documents == [text.split("\n\n")]
-
-
-def test_long_lines_of_marks_take_no_time_without_end(tmp_path):
-    # An expression that tries each division of such a line would take hours.
-    lines = ["f(" * 4500, f"class {'a' * 9000}", "It rained.", "Why?"]
-    text = "\n\n".join(["-" * 9000, *lines])
-    assert read(written(tmp_path, "a.txt", text)) == ("prose", [lines])
 
 
 @pytest.mark.parametrize("start", [">", "--- ", "From "])
@@ -433,29 +444,65 @@ def test_line_ends_that_are_named_are_line_ends(text, paragraphs, tmp_path):
         assert read(table) == ("csv", [paragraphs])
 
 
-def test_a_sentence_goes_on_after_a_number_between_dashes_in_any_script(tmp_path):
-    text = "".join(f"Он пришёл\n- {page} -\nдомой.\n- {page + 1} -\nЗачем?\n" for page in (1, 3))
-    _, documents = read(written(tmp_path, "a.txt", text), language="ru")
-    assert documents == [["Он пришёл домой.", "Зачем? Он пришёл домой.", "Зачем?"]]
+DEEP = functools.reduce(lambda inside, _: {"in": inside}, range(900), {"text": "Ada wrote."})
+# Files: how they are named, what they hold, how they are given, and what is said of each.
+REFUSED = {
+    "bytes of a column in another encoding": (
+        *("a.parquet", {"text": ["Ära.".encode("utf-16")]}, {}),
+        'PATH: column "text" has bytes that are not UTF-8, perhaps UTF-16; write it as strings.',
+    ),
+    "a column that is no text": (
+        *("a.parquet", {"text": [1, 2], "body": ["A", "B"]}, {}),
+        '--text: column "text" of PATH is of type int64 and not text, but it has text under body; '
+        "say with --text-key where the text is.",
+    ),
+    "two columns of one name": (
+        *("a.csv", "text,id,text\nAda wrote.,1,Why?\n", {}),
+        "PATH has 2 columns 'text'; rename all but one.",
+    ),
+    "keys that are deep or many": (
+        *("a.jsonl", json.dumps({f"key {n:02d}": "a" for n in range(12)} | DEEP) + "\n", {}),
+        '--text: PATH has no key "text", but it has text under key 00, key 01, key 02, key 03, '
+        "key 04, key 05, key 06, key 07, key 08, key 09 and 2 more; say with --text-key where the "
+        "text is.",
+    ),
+    **{
+        f"a key that no record has a text for: {record}": (
+            *("a.jsonl", (json.dumps(record | {"title": "A"}) + "\n") * 2, {"text_key": "body"}),
+            '--text: PATH has no key "body", but it has text under title; say with --text-key '
+            "where the text is.",
+        )
+        for record in ({"body": 1}, {"body": {}}, {"text": None}, {"body": [1, None]})
+    },
+    **{
+        f"numbers in {name}": (
+            *(name, content, {}),
+            '--text: PATH has numbers alone under "text"; say with --text-key where the text is.',
+        )
+        for name, content in {
+            "a.csv": "id,text\n1,12\n2,3.5\n",
+            "a.jsonl": '{"text": "12"}\n{"text": "3.5"}\n',
+        }.items()
+    },
+    "documents that wikiextractor did not write": (
+        *("a", '<doc id="1">\nHe came home late.\n</doc>\n', {"kind": "wikipedia"}),
+        "PATH begins with <doc>, but has no articles with id and title as wikiextractor writes "
+        "them; give its text.",
+    ),
+    "records in the list of one object": (
+        *("a.json", json.dumps({"rows": [{"text": f"He came {n}."} for n in range(3)]}), {}),
+        '--text: PATH has no key "text", but it has text under rows; say with --text-key where '
+        'the text is, or if each of "rows" is a document write one a line, as jq -c '
+        "'.\"rows\"[]' does.",
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [("a.csv", "id,text\n1,12\n2,3.5\n"), ("a.jsonl", '{"text": "12"}\n{"text": "3.5"}\n')],
-)
-def test_numbers_are_no_texts_whatever_their_column_is_called(name, content, tmp_path):
+@pytest.mark.parametrize("kind", REFUSED)
+def test_a_file_that_cannot_be_read_is_refused_with_a_way_out(kind, tmp_path):
+    name, content, given, says = REFUSED[kind]
     path = written(tmp_path, name, content)
-    assert refusal(find, path) == (
-        f'--text: {path} has numbers alone under "text"; say with --text-key where the text is.'
-    )
-
-
-def test_documents_that_wikiextractor_did_not_write_are_refused(tmp_path):
-    path = written(tmp_path, "a", '<doc id="1">\nHe came home late.\n</doc>\n')
-    assert refusal(find, path, kind="wikipedia") == (
-        f"{path} begins with <doc>, but has no articles with id and title as "
-        "wikiextractor writes them; give its text."
-    )
+    assert refusal(find, path, **given) == says.replace("PATH", str(path))
 
 
 NAMELESS = ('["He came."]\n["Why?"]\n', '[["He came.", "Why?"]]', '"He said \\"No\\"."\n"Why?"\n')
@@ -645,26 +692,6 @@ def test_a_mark_in_most_lines_is_said_and_read_where_a_person_says_so(lines, mar
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        "#rain http://t.co/a{n}%20 @ada It rains & rains.",
-        '> He said {n} times: "no", and she <3 him.',
-        "* The Old Mill, Bridge St. {n}: soup from £5 (A/C, 50% off).",
-        "1:{n} O Lord, hear us | when we call.",
-        "§ {n} (1) Nach Art. 5 Abs. 2 und/oder Nr. [3] gilt dies *nicht*.",
-        "{n}. e4 e5 2. Nf3 Nc6 3. Bb5 a6 = +0.3",
-        "HER BROTHER - A MILLER - CAME {n} TIMES.",
-        "x = {n}y + 2 for all n > 5, where a_n = 2^n.",
-        "— ¿Adónde vas? —preguntó ella ({n}).",
-        "\U0001f600 So happy today {n} :-) ^_^ ~ * ~",
-    ],
-)
-def test_marks_that_people_write_are_text(line, tmp_path):
-    path = written(tmp_path, "a.txt", "\n\n".join(line.format(n=n) for n in range(1, 12)))
-    assert documents_of(find(path))
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "Subject: Rain\nDate: 12 March 2019\nOrganization: Town\n\nHe came.",
@@ -695,6 +722,22 @@ def test_marks_that_people_write_are_text(line, tmp_path):
         "".join(f"{n} men came\nand went\n" for n in range(2, 30)),
         "It was in the summer of\n1984\n\x0cthat he died.\n",
         "It was\n\n1984\n\x0cand then\n\n14\n\x0cno more.\n",
+        # Marks that people write.
+        *(
+            "\n\n".join(line.format(n=n) for n in range(1, 12))
+            for line in (
+                "#rain http://t.co/a{n}%20 @ada It rains & rains.",
+                '> He said {n} times: "no", and she <3 him.',
+                "* The Old Mill, Bridge St. {n}: soup from £5 (A/C, 50% off).",
+                "1:{n} O Lord, hear us | when we call.",
+                "§ {n} (1) Nach Art. 5 Abs. 2 und/oder Nr. [3] gilt dies *nicht*.",
+                "{n}. e4 e5 2. Nf3 Nc6 3. Bb5 a6 = +0.3",
+                "HER BROTHER - A MILLER - CAME {n} TIMES.",
+                "x = {n}y + 2 for all n > 5, where a_n = 2^n.",
+                "— ¿Adónde vas? —preguntó ella ({n}).",
+                "\U0001f600 So happy today {n} :-) ^_^ ~ * ~",
+            )
+        ),
     ],
 )
 def test_good_text_is_not_refused_by_its_shape_and_loses_no_word(text, tmp_path):
@@ -736,39 +779,6 @@ def test_lines_that_run_over_the_pages_are_no_text(head, foot, tmp_path):
     assert " ".join(documents[0]) == " ".join(" ".join(texts).split())
 
 
-def test_titles_with_numbers_on_pages_that_end_with_their_sentences_are_text(tmp_path):
-    cantos = [f"Canto {n}\n\nIt was night {n},\nand {'so ' * n}it went.\n" for n in range(1, 6)]
-    (paragraphs,) = read(written(tmp_path, "a.txt", "\x0c".join(cantos)))[1]
-    assert paragraphs[::2] == [f"Canto {n}" for n in range(1, 6)]
-    assert paragraphs[1::2] == [f"It was night {n}, and {'so ' * n}it went." for n in range(1, 6)]
-
-
-def test_heads_that_begin_with_the_number_of_their_page_are_no_titles(tmp_path):
-    texts = ["It was late.", "Why did he come?", "He slept."]
-    pages = [f"{n} THE MILL\n\n{text}\n" for n, text in enumerate(texts, 12)]
-    path = written(tmp_path, "a.txt", "\x0c".join(pages))
-    assert " ".join(read(path)[1][0]) == " ".join(texts)
-
-
-def test_a_name_that_is_no_utf8_is_that_of_a_text(tmp_path):
-    path = written(tmp_path, os.fsdecode(b"B\xfccher"), "It was late.\n")
-    assert read(path)[1] == [["It was late."]]
-
-
-def test_an_epigraph_before_a_long_line_is_no_json(tmp_path):
-    content = '"All is well."\n' + "It was late and he came. " * 50 + "C:\\mill is a folder."
-    assert read(written(tmp_path, "a.txt", content))[1][0][0] == '"All is well."'
-
-
-def test_a_day_in_german_is_one_sentence_whatever_the_language_is_said_to_be(tmp_path):
-    path = written(tmp_path, "a.txt", "Am 1. August kam er. Er ging am 31. Mai 1914.\n")
-    assert find(path).language == "en"
-    (document,) = documents_of(find(path))
-    assert split_sentences(document, language="en") == [
-        ["Am 1. August kam er.", "Er ging am 31. Mai 1914."]
-    ]
-
-
 def test_a_column_inside_of_another_names_the_language_of_its_row(tmp_path):
     rows = [{"text": "Wer kam?", "meta": {"lang": "de"}}, {"text": "Ada.", "meta": {"lang": "de"}}]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
@@ -776,22 +786,14 @@ def test_a_column_inside_of_another_names_the_language_of_its_row(tmp_path):
     assert (file.language, file.language_from) == ("de", "records")
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        ["A slow river drowns more than a quick one", "He who mends the gate keeps the goat"],
-        ["RT @ada: It rained. #rain http://t.co/a", "@bob Why so?", "So it did, all of the night"],
-        ["@ada the snow came late at night #rain", "@bob it came home with us #snow ht"],
-        ["anchor - heavy iron hook", "bilge - lowest part of the hull", "cleat - a fitting"],
-        ["第一章 河边", "下雨了。妹妹说。", "人们站在岸上，谁也不说话。天已经黑了。"],
-    ],
-)
-def test_lines_that_nobody_wrapped_are_paragraphs_of_a_file(lines, tmp_path):
-    _, documents = read(written(tmp_path, "a.txt", "\n".join(lines * 9)))
-    assert documents == [lines * 9]
-
-
-LATE = ["It was late.", "Why?", "So."]
+NOT_WRAPPED = [
+    "A slow river drowns more than a quick one\nHe who mends the gate keeps the goat",
+    "RT @ada: It rained. #rain http://t.co/a\n@bob Why so?\nSo it did, all of the night",
+    "@ada the snow came late at night #rain\n@bob it came home with us #snow ht",
+    "anchor - heavy iron hook\nbilge - lowest part of the hull\ncleat - a fitting",
+    "第一章 河边\n下雨了。妹妹说。\n人们站在岸上，谁也不说话。天已经黑了。",
+]
+SO = ["It was late.", "Why?", "So."]
 
 
 @pytest.mark.parametrize(
@@ -814,11 +816,11 @@ LATE = ["It was late.", "Why?", "So."]
         ("AT&T; R&D &c. and &copy;", ["AT&T; R&D &c. and &copy;"]),
         ("Die groſ⸗\nſe Stube war be⸗\nkannt.", ["Die groſſe Stube war bekannt."]),
         # Pages have numbers; a form feed alone is white space.
-        ("It was\n\n12\n\n\x0clate.\n\nWhy?\n\n13\n\x0cSo.\n\x0c", LATE),
-        ("It was\n- 12 -\n\x0clate.\n\nWhy?\n\x0c13\n\nSo.", LATE),
+        ("It was\n\n12\n\n\x0clate.\n\nWhy?\n\n13\n\x0cSo.\n\x0c", SO),
+        ("It was\n- 12 -\n\x0clate.\n\nWhy?\n\x0c13\n\nSo.", SO),
         ("It was\n\x0clate.\n\n\x0cIn 1914\n", ["It was late.", "In 1914"]),
         # Separators of Unicode.
-        ("It was\u2028late.\u2029Why?\u2028\u2028So.", LATE),
+        ("It was\u2028late.\u2029Why?\u2028\u2028So.", SO),
         # A hyphen that stands for a word that follows stays.
         (
             "Over het nut van in-\nen uitvoer, en over de com-\nmissie. De commissie.",
@@ -833,6 +835,8 @@ LATE = ["It was late.", "Why?", "So."]
             ["Az út és a be- és kiviteli termékek. A termékek."],
         ),
         ("It was giv-\nen to him, and given.", ["It was given to him, and given."]),
+        # Lines that nobody wrapped.
+        *((f"{lines}\n" * 9, lines.split("\n") * 9) for lines in NOT_WRAPPED),
     ],
 )
 def test_what_nobody_sees_is_no_text_nor_a_line_end_that_only_wraps(text, paragraphs, tmp_path):
@@ -882,16 +886,6 @@ def test_a_column_may_have_a_number_for_its_name(tmp_path):
 def test_a_record_names_its_language_in_a_list_or_in_an_object_too(record, language, tmp_path):
     path = written(tmp_path, "a.jsonl", json.dumps({"text": "Dr. No.", **record}))
     assert find(path).language == language
-
-
-def test_records_in_the_list_of_one_object_are_told(tmp_path):
-    rows = [{"text": f"He came {n}."} for n in range(3)]
-    path = written(tmp_path, "a.json", json.dumps({"rows": rows}))
-    assert refusal(find, path) == (
-        f'--text: {path} has no key "text", but it has text under rows; say with --text-key '
-        'where the text is, or if each of "rows" is a document write one a line, as '
-        "jq -c '.\"rows\"[]' does."
-    )
 
 
 @pytest.mark.parametrize(

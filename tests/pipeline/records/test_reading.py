@@ -6,7 +6,6 @@ import io
 import itertools
 import os
 
-import numpy as np
 import pytest
 
 from pipeline.dataset.shard import Shard, write_shard
@@ -238,39 +237,17 @@ def test_a_shard_of_documents_that_is_damaged_is_refused(
     assert found.problem == problem
 
 
-def altered(records, kind, rng):
-    """Some records under right checksums, none of which is damaged in itself."""
-    records = list(map(bytearray, records))
-    first, second = rng.choice(len(records), 2, replace=False)
-    if kind == "swapped":
-        records[first], records[second] = records[second], records[first]
-    elif kind == "doubled":
-        records[first] = records[second]
-    elif kind == "left out":
-        del records[first]
-    else:
-        # Another ordinary token in the text, after [CLS].
-        place = records[first].index(b"input_ids") + len(b"input_ids") + 7
-        assert records[first][place - 1] == CLS_ID
-        records[first][place] = 5 + (records[first][place] - 4) % 50
-    return b"".join(map(frame, map(bytes, records)))
-
-
-@pytest.mark.parametrize("kind", ["swapped", "doubled", "changed", "left out"])
-def test_of_125_altered_files_no_record_is_read(tmp_path, kind):
+def test_of_a_file_that_is_not_the_one_described_no_record_is_read(tmp_path):
     manifest = write_dataset(tmp_path, copies=1, shards=1)
     (shard,) = manifest.shard_files(TRAIN, 0)
-    path = tmp_path / shard.name
-    original = path.read_bytes()
-    with path.open("rb") as file:
-        records = read_records(file)
-    for seed in range(125):
-        path.write_bytes(altered(records, kind, np.random.default_rng(seed)))
-        (items,) = read_shard(tmp_path, shard, manifest)
-        assert all(isinstance(item, CorruptRecord) for item in items)
-        assert sum(item.lost for item in items) == shard.examples
-    path.write_bytes(original)
-    assert [record for some in read_shard(tmp_path, shard, manifest) for record in some] == records
+    original = (tmp_path / shard.name).read_bytes()
+    (tmp_path / shard.name).write_bytes(in_another_order(original))
+    (items,) = read_shard(tmp_path, shard, manifest)
+    assert all(isinstance(item, CorruptRecord) for item in items)
+    assert sum(item.lost for item in items) == shard.examples
+    (tmp_path / shard.name).write_bytes(original)
+    (records,) = read_shard(tmp_path, shard, manifest)
+    assert list(records) == read_records(io.BytesIO(original))
 
 
 def test_a_file_is_hashed_once(tmp_path, monkeypatch):

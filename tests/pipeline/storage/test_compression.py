@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline.core.documents import DAMAGED, ReadingCounts
 from pipeline.storage import compression as unpacking
-from pipeline.storage.compression import BLOCK_BYTES, decompress, is_multistream, read_streams
+from pipeline.storage.compression import BLOCK_BYTES, decompress, read_streams
 
 with_checksum = zstandard.ZstdCompressor(write_checksum=True).compress
 PACK = {"gz": gzip.compress, "xz": lzma.compress, "zst": with_checksum}
@@ -195,8 +195,3 @@ def test_a_bomb_of_bz2_comes_out_in_small_blocks():
     sizes = [len(block) for block in read_streams(file, counts=ReadingCounts())]
     assert sum(sizes) == 20 << 20
     assert max(sizes) <= 3 * BLOCK_BYTES
-
-
-def test_one_stream_is_not_many():
-    assert not is_multistream(io.BytesIO(STREAMS[0]))
-    assert is_multistream(io.BytesIO(FILE))

@@ -301,12 +301,3 @@ def test_a_disk_that_fails_is_not_taken_for_a_damaged_file():
 
 def test_a_very_long_name_is_no_file():
     assert files.find_files("x" * 10_000) == []
-
-
-def test_hashing_tells_how_far_it_is(tmp_path):
-    path = tmp_path / "large"
-    path.write_bytes(bytes(3_000_000))
-    told = []
-    files.file_hash(str(path), on_bytes=told.append)
-    assert len(told) > 1
-    assert sum(told) == 3_000_000

@@ -120,13 +120,6 @@ def test_long_lines_are_cut_in_the_same_places_however_blocks_fall(text, size, l
         assert all(len(part) <= limit for part in line.split(b"|"))
 
 
-@given(st.text("aé", min_size=3), st.integers(2, 5))
-def test_no_character_is_cut(text, limit):
-    data = text.encode()
-    if len(data) > limit:
-        data[: lines.cut_position(data, limit)].decode()
-
-
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_utf16_is_named_and_a_few_zero_bytes_are_none(encoding):
     with pytest.raises(AlbertError, match=r"^novel\.txt is UTF-16; .*iconv"):

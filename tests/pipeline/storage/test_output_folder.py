@@ -17,7 +17,7 @@ from schemas.errors import AlbertError, SettingError
 from schemas.files import TEMPORARY, json_text, write_json
 from schemas.locks import lock
 from schemas.manifest import ShardFile
-from tests.commands import contents, run
+from tests.commands import contents
 from tests.manifests import manifest_of
 from tests.memory_files import STORAGE
 from tests.refusals import refusal
@@ -140,22 +140,6 @@ def test_other_settings_are_refused_with_a_way_out(tmp_path, footprint, record, 
     assert refusal(*given, identity=identity, error=SettingError) == f"{tmp_path} {says}"
 
 
-def test_a_data_set_that_lacks_a_file_is_finished_again(small, tmp_path):
-    config = small / "data/config.json"
-    command = ("make-data", "--config", config, "--output", tmp_path / "d")
-    run(*command, "--workers", 1)
-    part = next((tmp_path / "d/train").rglob("*.tfrecord"))
-    whole = part.read_bytes()
-    part.unlink()
-    assert "is finished already" not in run(*command, "--workers", 1)
-    assert part.read_bytes() == whole
-    before = (tmp_path / "d/manifest.json").stat().st_mtime_ns
-    assert run(*command, "--workers", 1).splitlines()[-1] == (
-        f"{tmp_path}/d is finished already; nothing to do."
-    )
-    assert (tmp_path / "d/manifest.json").stat().st_mtime_ns == before
-
-
 def test_a_run_that_goes_on_was_started_when_it_was_started_first(tmp_path, monkeypatch):
     for time, most in (("2026-01-01", 1), ("2026-02-02", 2)):
         monkeypatch.setattr(output_folder.time, "strftime", lambda _, time=time: time)
@@ -264,15 +248,6 @@ def test_whether_a_data_set_is_finished_takes_one_listing(memory, monkeypatch):
     monkeypatch.setattr(remote, "list_entries", lambda path: looked.append(path) or listed(path))
     assert is_whole_dataset("memory://out/data") is True
     assert looked == ["memory://out/data"]
-
-
-def test_other_settings_are_refused_until_overwritten(memory):
-    claim_there()
-    files.write_whole("memory://out/data/manifest.json", "{}")
-    with pytest.raises(SettingError, match=r"--seed was 1 and is 2; give another"):
-        claim_there(identity={"seed": 2})
-    assert claim_there(identity={"seed": 2}, overwrite=True) is False
-    assert "memory://out/data/manifest.json" not in memory
 
 
 def test_a_folder_with_other_files_is_refused_and_kept(memory):

@@ -61,11 +61,6 @@ def test_cluener_marks_the_first_and_last_character_of_entities(tmp_path):
     assert example.tags == ("O", "O", "B-address", "I-address")
 
 
-def test_words_alone_may_begin_as_comments_do(tmp_path):
-    file = read(tmp_path, "#Oslo\nwins\n\n%\n", task="tag", is_labelled=False)
-    assert [example.words for example in file.examples] == [("#Oslo", "wins"), ("%",)]
-
-
 def test_words_alone_have_no_tags(tmp_path):
     file = read(tmp_path, "Ada\nran\n\n", task="tag", is_labelled=False)
     assert (file.examples[0].words, file.examples[0].tags) == (("Ada", "ran"), None)
@@ -102,6 +97,7 @@ def test_tags_are_put_into_the_scheme_of_a_model(tmp_path, labels, tags):
 
 # Column files, the words and tags that they give, and the columns that a person names.
 RAN = "Ada/B-P ran/O"
+ONTONOTES = "nw/a   0   {}   {}   NN   (TOP*   -   -   -   -   {}   -\n"
 WORLD = {
     # As CoNLL-2003 has it: four columns, the tag in the last.
     "lines that begin a document": (
@@ -204,6 +200,18 @@ WORLD = {
     "suffixes": ("Ada P-B\nAnn P-I\nBo P-B\nran O\n", ["Ada/B-P Ann/I-P Bo/B-P ran/O"]),
     "underscores": ("Ada B_P\nAnn E_P\nran O\n", ["Ada/B-P Ann/I-P ran/O"]),
     "entities of one type": ("Ada B\nAnn I\nran O\n", ["Ada/B-entity Ann/I-entity ran/O"]),
+    "empty lines with a tab, as WNUT has them": (
+        "Ada\tB-P\nran\tO\n\t\nBo\tB-P\n\t\n",
+        [RAN, "Bo/B-P"],
+    ),
+    "OntoNotes, as CoNLL-2012 has it": (
+        "#begin document (nw/a); part 000\n"
+        + "".join(ONTONOTES.format(*row) for row in (["0", "#", "*"], ["1", "Ada", "(P*)"]))
+        + "\n"
+        + "".join(ONTONOTES.format(*row) for row in (["0", "New", "(L*"], ["1", "York", "*)"]))
+        + "\n#end document\n",
+        ["#/O Ada/B-P", "New/B-L York/I-L"],
+    ),
     "brackets": ("A (P*\nB *)\nran *\nC (P)\nD (L*)\n", ["A/B-P B/I-P ran/O C/B-P D/B-L"]),
 }
 

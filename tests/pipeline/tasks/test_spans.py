@@ -83,19 +83,21 @@ def test_names_may_be_marked_without_their_ending_unless_most_are(tmp_path, geni
         assert "the span ends before its last character, as 6 of 10" in said
 
 
+SHUN = [{"start": 0, "end": 1, "label": "PER", "text": "舜"}]
+
+
 @pytest.mark.parametrize(
-    ("spans", "rows"), [([[0, 1, "A"], [1, 2, "A"]], 2), ([[0, 1, "A"], [2, 4, "A"]], 30)]
+    ("text", "spans", "rows", "tags"),
+    [
+        ("中美会谈", [[0, 1, "A"], [1, 2, "A"]], 2, ("B-A", "B-A", "O", "O")),
+        ("中美会谈", [[0, 1, "A"], [2, 4, "A"]], 30, ("B-A", "O", "B-A", "I-A")),
+        ("舜來。", SHUN, 1, ("B-PER", "O", "O")),
+    ],
+    ids=["few", "another ends a text", "their text says so"],
 )
-def test_names_of_one_character_are_names_if_few_or_another_ends_a_text(tmp_path, spans, rows):
-    file = read(tmp_path, json.dumps([{"text": "中美会谈", "spans": spans}] * rows), task="tag")
-    assert len(file.examples) == rows
-
-
-def test_names_of_one_character_are_names_where_their_text_says_so(tmp_path):
-    span = {"start": 0, "end": 1, "label": "PER", "text": "舜"}
-    rows = [{"text": "舜來。", "spans": [span]}]
-    (example,) = read(tmp_path, json.dumps(rows), task="tag").examples
-    assert example.tags == ("B-PER", "O", "O")
+def test_names_of_one_character_are_names(tmp_path, text, spans, rows, tags):
+    file = read(tmp_path, json.dumps([{"text": text, "spans": spans}] * rows), task="tag")
+    assert [example.tags for example in file.examples] == [tags] * rows
 
 
 @pytest.mark.parametrize(
@@ -132,25 +134,22 @@ def test_sentences_of_json_may_be_rows_of_pandas(tmp_path):
         assert (example.words, example.tags) == (("Ada", "ran"), ("B-PER", "O"))
 
 
+TWO = [("Ada", "ran"), ("Bo", "sat")]
+
+
 @pytest.mark.parametrize(
-    "content",
+    ("content", "words"),
     [
-        "tokens\n\"['Ada', 'ran']\"\n\"['Bo', 'sat']\"\n",
-        "text\nAda ran\nBo sat\n",
-        '{"tokens": ["Ada", "ran"]}\n{"tokens": ["Bo", "sat"]}\n',
-        '{"tokens": [["Ada", "ran"], ["Bo", "sat"]]}',
+        ("tokens\n\"['Ada', 'ran']\"\n\"['Bo', 'sat']\"\n", TWO),
+        ("text\nAda ran\nBo sat\n", TWO),
+        ('{"tokens": ["Ada", "ran"]}\n{"tokens": ["Bo", "sat"]}\n', TWO),
+        ('{"tokens": [["Ada", "ran"], ["Bo", "sat"]]}', TWO),
+        ('{"tokens": ["Ada", "ran"]}', [("Ada", "ran")]),
+        # A word a line is no table because its first is a name, nor a comment because of a #.
+        ("word\nis\n\nform\n", [("word", "is"), ("form",)]),
+        ("#Oslo\nwins\n\n%\n", [("#Oslo", "wins"), ("%",)]),
     ],
 )
-def test_a_table_to_tag_may_be_one_column(tmp_path, content):
+def test_what_is_to_be_tagged_may_be_words_alone(tmp_path, content, words):
     file = read(tmp_path, content, task="tag", is_labelled=False)
-    assert [e.words for e in file.examples] == [("Ada", "ran"), ("Bo", "sat")]
-
-
-def test_one_sentence_of_json_may_be_words_alone(tmp_path):
-    file = read(tmp_path, '{"tokens": ["Ada", "ran"]}', task="tag", is_labelled=False)
-    assert [e.words for e in file.examples] == [("Ada", "ran")]
-
-
-def test_a_word_a_line_is_no_table_because_its_first_is_a_name(tmp_path):
-    file = read(tmp_path, "word\nis\n\nform\n", task="tag", is_labelled=False)
-    assert [e.words for e in file.examples] == [("word", "is"), ("form",)]
+    assert [e.words for e in file.examples] == words

@@ -69,13 +69,21 @@ TABLES = {
     "row numbers of pandas": ("Unnamed: 0,phrase,label\n0,So.,1\n", [("So.", "1")]),
     "ignored labels": ("text,label\nSo.,1\nNo.,-100\nYes.,0\n", [("So.", "1"), ("Yes.", "0")]),
     "of two columns either": ("text,mood\nGood.,glad\n", [("Good.", "glad")]),
+    "columns that a person names go before those that are found": (
+        *("text,body,label,mood\nTitle,Good.,7,glad\n", [("Good.", "glad")]),
+        {"text": "body", "label": "mood"},
+    ),
+    "a column may be called as lists of records are": (
+        json.dumps({"examples": ["Good.", "Bad."], "label": ["pos", "neg"]}),
+        *([("Good.", "pos"), ("Bad.", "neg")], {"text": "examples"}),
+    ),
 }
 
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_a_table_has_the_texts_and_labels_that_its_writer_meant(tmp_path, kind):
-    content, expected = TABLES[kind]
-    assert labelled(read(tmp_path, content)) == expected
+    content, expected, *columns = TABLES[kind]
+    assert labelled(read(tmp_path, content, **dict(*columns))) == expected
 
 
 def test_a_file_that_is_not_utf8_is_read_as_every_other_text(tmp_path):
@@ -243,12 +251,6 @@ def test_records_of_json_and_parquet_are_rows(tmp_path, write):
     rude = [{"text": "Go.", "labels": "rude, loud"}, {"text": "Come.", "labels": ""}]
     file = read(tmp_path, write(tmp_path, rude), task="multilabel")
     assert [example.labels for example in file.examples] == [("rude", "loud"), ()]
-
-
-def test_columns_that_a_person_names_go_before_those_that_are_found(tmp_path):
-    content = "text,body,label,mood\nTitle,Good.,7,glad\n"
-    file = read(tmp_path, content, text="body", label="mood")
-    assert labelled(file) == [("Good.", "glad")]
 
 
 def test_what_is_to_be_predicted_is_not_read_where_nothing_is_learned_from_it(tmp_path):
@@ -442,12 +444,6 @@ def test_the_records_of_an_object_of_json_may_be_in_a_list(tmp_path, name):
     assert labelled(file) == [("Good.", "pos"), ("Bad.", "neg")]
     viewed = [{"row_idx": n, "row": row} for n, row in enumerate(rows)]
     assert labelled(read(tmp_path, json.dumps({name: viewed}))) == labelled(file)
-
-
-def test_a_column_may_be_called_as_lists_of_records_are(tmp_path):
-    columns = {"examples": ["Good.", "Bad."], "label": ["pos", "neg"]}
-    file = read(tmp_path, json.dumps(columns), text="examples")
-    assert labelled(file) == [("Good.", "pos"), ("Bad.", "neg")]
 
 
 def test_a_column_of_the_names_of_parts_is_told_whatever_it_is_called(tmp_path):

@@ -151,23 +151,6 @@ def test_every_source_has_one_rule_which_changes_it(keep_accents):
     assert [source for source, target in rules if source == target] == []
 
 
-def test_rules_are_hexadecimal_code_points_between_tabs():
-    lines = albert_rules().splitlines()
-    assert {"27 27\t22", "41\t61", "C9\t65", "301\t", "FB01\t66 69"} <= set(lines)
-
-
-@pytest.mark.parametrize(
-    ("character", "expected"),
-    [
-        *(("A", "a"), ("É", "e"), ("ﬁ", "fi"), ("가", "가"), ("\t", " "), ("\u00a0", " ")),
-        *(("\u200b", " "), ("\x07", ""), ("\u0301", ""), ("ß", "ß")),
-    ],
-)
-def test_what_one_character_becomes(character, expected):
-    became = normalization.normalize_character(character, cased=False, keep_accents=False)
-    assert became == expected
-
-
 def test_an_accented_letter_can_be_written_with_one_or_more_marks():
     assert composed_sequences("ế") == {"e\u0302\u0301", "ê\u0301"}
     assert composed_sequences("각") == {"\u1100\u1161\u11a8", "가\u11a8"}

@@ -52,10 +52,6 @@ def test_siteinfo_has_language_and_local_names() -> None:
     assert {"medium", "dateil", "r & d", "file", "kategorie"} <= siteinfo.hidden_prefixes
 
 
-def test_siteinfo_of_a_piece_without_head_is_empty() -> None:
-    assert read_siteinfo([page()]) == SiteInfo()
-
-
 @pytest.mark.parametrize(
     "dump",
     [
@@ -69,11 +65,6 @@ def test_siteinfo_of_a_piece_without_head_is_empty() -> None:
 )
 def test_pages_are_found_wherever_the_stream_begins(dump: bytes) -> None:
     assert read(dump) == [GOOD, GOOD]
-
-
-def test_title_and_markup_are_no_part_of_the_text() -> None:
-    text = "'''Ada''' wrote &lt;b&gt;many&lt;/b&gt; programs &amp;amp; more&amp;nbsp;so."
-    assert read(page(text, title="Title")) == [Document(("Ada wrote many programs & more so.",))]
 
 
 def test_the_wikis_own_file_prefix_is_understood() -> None:
@@ -134,6 +125,11 @@ BAD_INPUT = {
         [Document(("This laughs &b; without an end & more.",))],
     ),
     "CDATA": (page(f"<![CDATA[{PROSE}]]>"), [GOOD]),
+    "a title and markup": (
+        page("'''Ada''' wrote &lt;b&gt;many&lt;/b&gt; programs &amp;amp; more&amp;nbsp;so."),
+        [Document(("Ada wrote many programs & more so.",))],
+    ),
+    "white space around the model": (page().replace(b"wikitext", b" wikitext\n"), [GOOD]),
     "many revisions": (
         page("An older text of the page.").replace(b"</page>", b"")
         + page().partition(b"<id>1</id>")[2],
@@ -187,10 +183,6 @@ def test_no_bytes_raise_and_whole_pages_survive(pieces: list[bytes]) -> None:
 @settings(max_examples=100, deadline=None)
 def test_any_bytes_as_text_give_a_document_or_a_reason(content: bytes) -> None:
     assert len(read(page("@").replace(b"@", content.replace(b"<", b"&lt;")))) == 1
-
-
-def test_white_space_around_the_model_is_none_of_it() -> None:
-    assert read(page().replace(b"wikitext", b" wikitext\n")) == [GOOD]
 
 
 @pytest.mark.parametrize("unit", ["<model>", "<model> ", " ", "\t\n", "<ns>", "<title>"])
