@@ -10,13 +10,15 @@ import gzip
 import io
 import json
 import os
+import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -66,14 +68,6 @@ class Case(NamedTuple):
     make: Make
     exit_code: int
     says: str
-
-
-class Ending(NamedTuple):
-    """How a command ended: its exit code, all it said, what it left or changed."""
-
-    exit_code: int
-    said: str
-    left: list[str]
 
 
 def file(name: str, content: bytes | str = b"") -> Make:
@@ -176,6 +170,13 @@ def found(command: str, says: str, make: Make = lambda: None) -> Case:
     return Case(command, make, exit_code=1, says=says)
 
 
+def table_of(kind: Callable[[str, str], Case], table: str) -> Iterator[Case]:
+    """The cases of a table, in which what is said may go on in lines below."""
+    for block in re.split(r"\n(?=\S)", table.strip()):
+        command, *says = map(str.strip, block.splitlines())
+        yield kind(command, " ".join(says))
+
+
 def text_file(path: str, content: bytes | str, says: str, flag: str = "--text") -> Case:
     """A file of this content is no text to train a vocabulary on."""
     return found(f"vocab --output out {flag} {path}", says, file(path, content))
@@ -183,17 +184,98 @@ def text_file(path: str, content: bytes | str, says: str, flag: str = "--text") 
 
 THESIS = all_of(folder("out"), file("out/thesis.txt", b"mine"))
 OTHER_VOCABULARY = in_manifest(lambda m: m["vocabulary"].update(sha256="0" * 64))
+# A command in a line, and below it what must be said.
+TYPED = """
+status
+    No such command 'status'; give albert inspect RUN.
+make_data
+    No such command 'make_data'; give albert make-data.
+xyz
+    No such command 'xyz'.
+inspect none
+    none does not exist; give the folder of a data set or of a run.
+report none
+    none does not exist; give the folder of a data set or of a run.
+pretrain --data none --output out
+    none does not exist; give a folder made by albert make-data.
+import none --output out
+    none does not exist; give a folder or a file.
+vocab --output out --text text/a.txt text/b.txt
+    'text/b.txt' belongs to no flag; give each path with --wikipedia, --books or --text, and put
+    quotes around a pattern, as in --text 'novels/*.txt'.
+vocab --output out --books text --input-format mediawiki
+    parquet, parquet-sentences, sentences
+make-data --text text --output out --vocab vocab --runner DirectRunner
+    --runner: DirectRunner first downloads a program from the network; give FnApiRunner, which is
+    the default.
+make-data --text text --output out --vocab vocab -- --direct_num_workers=4
+    --direct_num_workers=4: options after -- are Beam's, for a cluster; FnApiRunner takes albert's
+    own, such as --workers, before the --.
+worker --adress=localhost:50000
+    --adress=localhost:50000 is neither an option of albert worker nor one that engines add; albert
+    worker --help lists its own.
+vocab --text text --output gs://bucket/vocab
+    gs://bucket/vocab is not on this machine; give a path here.
+make-data --text text --vocab vocab --output https://b/data
+    --output: https://b/data can only be read; give a folder here or one such as
+    s3://bucket/folder.
+make-data --text text --vocab data --output data --overwrite
+    --output: data is the folder of --vocab; give another folder.
+pretrain --data data --output run --init-from run --overwrite
+    --output: run is the run to start from; give another folder.
+export run --to onnx --data data --output out
+    --data measures what --int8 costs; give that too.
+pretrain --data data --output out --set max_position_embeddings=16 --budget 1h
+    max_position_embeddings is 16
+pretrain --data data --output out --budget 9h --steps 10
+    --budget chooses the steps; leave out one of --budget and --steps.
+pretrain --data data --output out --budget 9h --num-hosts 2 --host-index 0 --coordinator node7:1
+    --budget measures one machine and cannot choose for several hosts; leave it out, or give
+    --num-hosts 1.
+pretrain --data data --output out --steps 1 --coordinator localhost:1 --num-hosts 2 --host-index 1
+    Several hosts train together on JAX only: set KERAS_BACKEND=jax on each of the 2, or give
+    --num-hosts 1 to train alone.
+pretrain --data data --output out --budget 9h --recipe paper
+    --budget uses the recipe small-budget; leave out --budget or --recipe paper.
+pretrain --data data --output out --recipe paper --budget 9h
+    --budget uses the recipe small-budget; leave out --budget or --recipe paper.
+plan --data data --budget 1h --measure
+    --measure has no effect with --budget; leave one of them out.
+plan --data data --budget 1h --max-seq-length 64
+    --max-seq-length has no effect with --budget; leave one of them out.
+evaluate run --data data --pairs-per-paradigm 10
+    --pairs-per-paradigm limits --minimal-pairs; give --minimal-pairs too.
+fill-mask run
+    Give a text with [MASK] in it, or send texts on standard input, one per line.
+predict tuned "a text" --text-column body
+    --text-column names a column of --input; give that too.
+predict tuned "a text" --input tuned/task.json
+    Give either a TEXT (and --option where the model chooses) or --input, not both.
+predict tuned Good. --json --output said.csv
+    --json: said.csv would be CSV; leave --json out.
+"""
+FOUND = """
+fill-mask run "A [MASK]." "nothing here"
+    "nothing here" has no [MASK]; write [MASK] where a token is to be found.
+evaluate run --data run
+    run is the output of albert pretrain and not a data set; give a folder made by albert
+    make-data.
+pretrain --data text --output out
+    text has no manifest.json, so it is not a data set; give a folder made by albert make-data.
+report vocab
+    there is no report of an export or a vocabulary; albert inspect shows it.
+fill-mask tuned "a [MASK]"
+    tuned is a fine-tuned model, which has only the head of its task; use albert predict, or give
+    the run that it was tuned from.
+"""
 CASES = [
+    *table_of(typed, TYPED),
+    *table_of(found, FOUND),
     # Texts.
     typed("vocab --output out", "--books or --text"),
     typed(f"{TEXTS} none.txt", "does not exist"),
     typed(f"{TEXTS} empty", "has no files", folder("empty")),
     typed(f"{TEXTS} notes", "like a text", all_of(folder("notes"), file("notes/README", "So."))),
-    typed(
-        "vocab --output out --text text/a.txt text/b.txt",
-        "'text/b.txt' belongs to no flag; give each path with --wikipedia, --books or "
-        "--text, and put quotes around a pattern, as in --text 'novels/*.txt'.",
-    ),
     typed(f"{TEXTS} pipe", "more than once", pipe("pipe")),
     typed(f"{WITH_VOCAB} pipe", "pipe is a pipe or a device; give a file.", pipe("pipe")),
     typed("finetune run --task classify --train a.tsv --output out", "is a pipe", pipe("a.tsv")),
@@ -228,10 +310,6 @@ CASES = [
         "file is missing",
         all_of(table("rows.parquet", text=["Ada wrote."]), cut_off("rows.parquet", 9)),
     ),
-    typed(
-        "vocab --output out --books text --input-format mediawiki",
-        "parquet, parquet-sentences, sentences",
-    ),
     typed(f"{TEXTS} text --text-key body", "given has rows"),
     typed(f"{TEXTS} text --language Klingonese", "en, not 'Klingonese'"),
     # A page that is no article.
@@ -244,6 +322,7 @@ CASES = [
     typed("vocab --config none.json", "does not exist"),
     found("vocab --config s.json", "not valid JSON", file("s.json", b"vocab_size: 8000\n")),
     typed(f"{DATA} --config s.json", "of albert make-data", json_file("s.json", max_seq_len=64)),
+    typed("vocab --config s.json", "'debug' is not a setting of", json_file("s.json", debug=True)),
     *(
         typed(
             "vocab --config settings.json",
@@ -284,16 +363,6 @@ CASES = [
         f"{DATA} --runner HadoopRunner",
         f"one of FnApiRunner, {', '.join(WORKERS_OPTION)}, not HadoopRunner.",
     ),
-    typed(
-        f"{DATA} --runner DirectRunner",
-        "--runner: DirectRunner first downloads a program from the network; give "
-        "FnApiRunner, which is the default.",
-    ),
-    typed(
-        f"{DATA} -- --direct_num_workers=4",
-        "--direct_num_workers=4: options after -- are Beam's, for a cluster; "
-        "FnApiRunner takes albert's own, such as --workers, before the --.",
-    ),
     *(
         typed(
             f"{DATA} --runner {name} -- --dry_run=true",
@@ -305,11 +374,6 @@ CASES = [
     typed(
         f"{DATA} --workers 2 --runner FlinkRunner -- --flink_master=node7:8081",
         "--workers counts processes on this machine; FlinkRunner takes --parallelism after --.",
-    ),
-    typed(
-        "worker --adress=localhost:50000",
-        "--adress=localhost:50000 is neither an option of albert worker nor one that "
-        "engines add; albert worker --help lists its own.",
     ),
     *(
         typed(f"worker --address {address}", f"--address: {address} may be reached from other ")
@@ -333,23 +397,6 @@ CASES = [
     typed(f"{TEXTS} text --overwrite", "holds other files", THESIS),
     typed(f"{TEXTS} text", "is a file", file("out", b"mine")),
     typed("vocab --text text --output a.txt/vocab", "cannot be made", file("a.txt", b"mine")),
-    typed(
-        "vocab --text text --output gs://bucket/vocab",
-        "gs://bucket/vocab is not on this machine; give a path here.",
-    ),
-    typed(
-        "make-data --text text --vocab vocab --output https://b/data",
-        "--output: https://b/data can only be read; give a folder here or one such as "
-        "s3://bucket/folder.",
-    ),
-    typed(
-        "make-data --text text --vocab data --output data --overwrite",
-        "--output: data is the folder of --vocab; give another folder.",
-    ),
-    typed(
-        "pretrain --data data --output run --init-from run --overwrite",
-        "--output: run is the run to start from; give another folder.",
-    ),
     *(
         typed(
             f"finetune tuned --task classify --train train --output tuned {flag}",
@@ -378,10 +425,6 @@ CASES = [
     ),
     typed("export run --to saved-model --output hf", "for another program"),
     typed(f"{EXPORT} --int8", "--int8 is for --to onnx and sentence-transformers; leave"),
-    typed(
-        "export run --to onnx --data data --output out",
-        "--data measures what --int8 costs; give that too.",
-    ),
     typed("report data --output page.pdf", "end with .html"),
     typed("report data --output p/a.html", "--output: the folder p does not exist; make it first."),
     typed(
@@ -409,20 +452,10 @@ CASES = [
         )
     ),
     found(
-        "evaluate run --data run",
-        "run is the output of albert pretrain and not a data set; give a folder made "
-        "by albert make-data.",
-    ),
-    found(
         PRETRAIN,
         "data has no manifest.json, so it is not a finished data set; run albert "
         "make-data again to finish it.",
         without("data/manifest.json"),
-    ),
-    found(
-        "pretrain --data text --output out",
-        "text has no manifest.json, so it is not a data set; give a folder made by "
-        "albert make-data.",
     ),
     found("inspect data", "not valid JSON", file("data/manifest.json", b'{\n  "format": "a')),
     found("inspect data", "of albert make-data", json_file("data/manifest.json", name="data")),
@@ -436,16 +469,12 @@ CASES = [
         without(FIRST_SHARD),
     ),
     # Training.
-    typed("pretrain --data none --output out", "does not exist"),
     typed(f"{PRETRAIN} --model huge", "file, not huge"),
     typed(f"{PRETRAIN} --set width=3", "its value, FIELD=VALUE"),
     typed(f"{PRETRAIN} --set hidden_size=wide", "int, not 'wide'"),
     typed(f"{PRETRAIN} --set vocab_size=9", "from the data"),
     typed(f"{PRETRAIN} --set num_hidden_layers=1000000000", "1024, not 1000000000"),
     typed(f"{PRETRAIN} --model model.json", "not a setting", json_file("model.json", width=3)),
-    typed(
-        f"{PRETRAIN} --set max_position_embeddings=16 --budget 1h", "max_position_embeddings is 16"
-    ),
     typed(f"{PRETRAIN} --yes --set max_position_embeddings=16", "max_position_embeddings is 16"),
     typed(f"{PRETRAIN} --yes --set sentence_task=nsp", "with --sentence-task sop"),
     typed(f"{PRETRAIN} --batch-size 10 --micro-batch-size 12", "10, not 12"),
@@ -464,29 +493,6 @@ CASES = [
         all_of(file("run/vocab.txt", "[PAD]"), without("run/spiece.model")),
     ),
     found(f"{PRETRAIN} --init-from run --model tiny", "layer_norm/beta has shape"),
-    typed(
-        f"{PRETRAIN} --budget 9h --steps 10",
-        "--budget chooses the steps; leave out one of --budget and --steps.",
-    ),
-    *(
-        typed(
-            f"{PRETRAIN} {flags}",
-            "--budget uses the recipe small-budget; leave out --budget or --recipe paper.",
-        )
-        for flags in ("--budget 9h --recipe paper", "--recipe paper --budget 9h")
-    ),
-    typed(
-        f"{PRETRAIN} --budget 9h --num-hosts 2 --host-index 0 --coordinator node7:1",
-        "--budget measures one machine and cannot choose for several hosts; leave it "
-        "out, or give --num-hosts 1.",
-    ),
-    *(
-        typed(
-            f"plan --data data --budget 1h {flag}",
-            f"{flag.split()[0]} has no effect with --budget; leave one of them out.",
-        )
-        for flag in ("--measure", "--max-seq-length 64")
-    ),
     typed("plan --budget 1h", "--budget plans for a data set; name it with --data."),
     typed("plan --data data --max-seq-length 64", "follows from --data"),
     typed("plan --max-seq-length 1024", "512, not 1024"),
@@ -521,10 +527,6 @@ CASES = [
             lambda m: (m["config"].update(max_seq_length=64), m["features"][0].update(length=64))
         ),
     ),
-    typed(
-        f"{EVALUATE} --pairs-per-paradigm 10",
-        "--pairs-per-paradigm limits --minimal-pairs; give --minimal-pairs too.",
-    ),
     found(
         f"{EVALUATE} --minimal-pairs none.jsonl",
         "none.jsonl has no pairs; give files of BLiMP or Zorro.",
@@ -532,7 +534,12 @@ CASES = [
     ),
     typed(f"{EVALUATE} --minimal-pairs none", "does not exist"),
     typed(f"{EVALUATE} --minimal-pairs vocab", ".jsonl or .txt"),
-    typed("evaluate run", "--data: give a data set to measure on, or --text"),
+    typed(
+        "evaluate run",
+        "--data: give a data set to measure on, or --text with text of yours; run was trained on "
+        "'/my data'.",
+        with_values("run/config.json", data="/my data"),
+    ),
     typed("evaluate run --text none.txt", "--text: none.txt does not exist"),
     typed(f"{EVALUATE} --language de", "--language reads --text"),
     typed(f"{EVALUATE} --text-column a", "is not a fine-tuned model; leave --text-column out"),
@@ -556,18 +563,18 @@ CASES = [
     typed(f"{LAYERS} run", "is given twice"),
     typed("report text/assert.txt", "not a folder"),
     found(
-        "report vocab", "there is no report of an export or a vocabulary; albert inspect shows it."
-    ),
-    found(
         "report empty",
         "empty is neither a finished data set of albert make-data nor a run of albert "
         "pretrain; give the folder that one of them wrote.",
         folder("empty"),
     ),
     found("report run", "no metrics yet", without("run/metrics.jsonl")),
+    found(
+        f"report run --output {'x' * 300}.html",
+        f"{'x' * 100}…{'x' * 34}.html cannot be written: File name too long.",
+    ),
     found("report run", "dict, not list", with_values("run/config.json", identity=[1])),
     # Models of others.
-    typed("import none --output out", "does not exist"),
     typed("import run --output out", "a run already"),
     found(IMPORT, "to read them", without("hf/config.json")),
     found(IMPORT, "is not whole", cut_off("hf/model.safetensors", 100)),
@@ -598,11 +605,24 @@ CASES = [
     # Questions to a model.
     found('fill-mask text "A [MASK]."', "nor an export"),
     found('fill-mask vocab "A [MASK]."', "Face or google-research/albert"),
-    typed('fill-mask none "A [MASK]."', "none does not exist; give the folder of a model."),
+    *(
+        typed(command, "none does not exist; give the folder of a model.", file("train", LABELLED))
+        for command in (
+            *('fill-mask none "A [MASK]."', "export none --to hf", 'predict none "A text."'),
+            *("evaluate none --text text", FINETUNE.replace(" run ", " none ") + " classify"),
+        )
+    ),
     found(f'fill-mask run "{"(" * 30}[MASK]{")" * 30}"', "model reads 32"),
-    typed(
-        "fill-mask run",
-        "Give a text with [MASK] in it, or send texts on standard input, one per line.",
+    *(
+        found("fill-mask run --score texts", says, file("texts", content))
+        for content, says in (
+            (b"A.\n\xff\n", "texts, line 2 is not UTF-8; convert it first."),
+            (
+                b"B.\n" + b"a" * 99,
+                f'"{"a" * 60} ..." has 101 tokens with [CLS] and [SEP] and the model reads 32; '
+                "give less text.",
+            ),
+        )
     ),
     found(
         'fill-mask run "A [MASK]."',
@@ -621,28 +641,11 @@ CASES = [
         file("run/spiece.model", b"[PAD]\n[UNK]\n"),
     ),
     found('fill-mask hf "A [MASK]."', "and export.json says", with_a_piece_more("hf/spiece.model")),
-    found(
-        'fill-mask tuned "a [MASK]"',
-        "tuned is a fine-tuned model, which has only the head of its task; use albert "
-        "predict, or give the run that it was tuned from.",
-    ),
     typed('predict tuned "a text" --option one', "does not choose; leave it out"),
     typed(
         'predict tuned "a text" another',
         "TEXT: the model learned from single texts; leave the second one out.",
         with_values("tuned/task.json", columns=asdict(Columns(text="text"))),
-    ),
-    typed(
-        'predict tuned "a text" --text-column body',
-        "--text-column names a column of --input; give that too.",
-    ),
-    typed(
-        'predict tuned "a text" --input tuned/task.json',
-        "Give either a TEXT (and --option where the model chooses) or --input, not both.",
-    ),
-    typed(
-        "predict tuned Good. --json --output said.csv",
-        "--json: said.csv would be CSV; leave --json out.",
     ),
     *(
         typed(f"predict tuned Good. --output {name}", "a name that ends with .csv or .jsonl.")
@@ -662,6 +665,14 @@ CASES = [
         )
     ),
     typed("predict tuned Good. --output a", "a is a pipe or a device; give a file.", pipe("a")),
+    typed(
+        "predict tuned --input pairs.csv --pair-column reply",
+        "--pair-column names a second text, of which this model learned nothing; leave it out.",
+        all_of(
+            with_values("tuned/task.json", columns=asdict(Columns(text="text", label="label"))),
+            file("pairs.csv", "text,reply\nit is,so\n"),
+        ),
+    ),
     typed(
         "fill-mask run --score texts --top 3",
         "--top is for masks, of which --score takes none; leave one of them out.",
@@ -733,36 +744,25 @@ CASES = [
 ]
 
 
-def end(case: Case, whole: Path, folder: Path) -> Ending:
-    """Run a case in a folder with a copy of the whole things."""
+def end(case: Case, whole: Path, folder: Path) -> tuple[int, str, list[str]]:
+    """Run a case in a folder with a copy of the whole things, with nothing on standard input.
+
+    Returns its exit code, all it said, and what it left or changed.
+    """
     shutil.copytree(whole, folder, dirs_exist_ok=True)
-    with contextlib.chdir(folder), nothing_to_read():
+    # As a shell divides it, which knows $'...' too.
+    words = [
+        word.encode().decode("unicode_escape") if "\\" in word else word
+        for word in shlex.split(case.command.replace("$'", "'"))
+    ]
+    with contextlib.chdir(folder), mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO())):
         held = case.make()
         before = state(Path())
-        code, said = attempt(*words(case.command))
+        code, said = attempt(*words)
         after = state(Path())
         if isinstance(held, io.IOBase):
             held.close()
-    return Ending(code, said, sorted({name for name, _ in before.items() ^ after.items()}))
-
-
-def words(command: str) -> list[str]:
-    """A command as a shell divides it, which knows $'...' too."""
-    return [
-        word.encode().decode("unicode_escape") if "\\" in word else word
-        for word in shlex.split(command.replace("$'", "'"))
-    ]
-
-
-@contextlib.contextmanager
-def nothing_to_read():
-    """Standard input that is at its end."""
-    before = sys.stdin
-    sys.stdin = io.TextIOWrapper(io.BytesIO())
-    try:
-        yield
-    finally:
-        sys.stdin = before
+    return code, said, sorted({name for name, _ in before.items() ^ after.items()})
 
 
 def state(folder: Path) -> dict[str, tuple[int, int]]:

@@ -21,15 +21,15 @@ def whole(models, tmp_path_factory):
 
 @pytest.mark.parametrize("case", CASES, ids=[case.says for case in CASES])
 def test_bad_input_ends_in_one_sentence_and_leaves_nothing(case, whole, tmp_path):
-    ending = end(case, whole, tmp_path)
-    before, _, after = f"\n{ending.said}".partition("\nError: ")
+    code, said, left = end(case, whole, tmp_path)
+    before, _, after = f"\n{said}".partition("\nError: ")
     # Below a sentence there may be rows of the form that is read.
     sentence, *rows = after.splitlines()
-    assert ending.exit_code == case.exit_code, ending.said
+    assert code == case.exit_code, said
     assert sentence.endswith((".", "?", FORM))
     assert not [row for row in rows if not row.startswith("  ")]
     assert case.says
     assert case.says in sentence
     assert "Unexpected" not in sentence
     assert not [line for line in before.splitlines() if line.startswith(("Error", "Traceback"))]
-    assert ending.left == []
+    assert left == []

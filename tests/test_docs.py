@@ -41,11 +41,14 @@ def test_every_top_level_folder_is_described_in_the_readme():
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_page_that_is_linked_exists(page):
+def test_every_page_that_is_linked_and_every_file_that_is_named_exists(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^):#]+)[^):]*\)", text)
     folder = (ROOT / page).parent
     assert [link for link in links if not (folder / link).exists()] == []
+    folders = "|".join((*PACKAGES, "tests", "docs"))
+    named = re.findall(rf"\b(?:{folders})/[\w/]+\.(?:py|md|yaml)\b", text)
+    assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 def test_every_program_that_the_makefile_runs_exists():
@@ -56,11 +59,3 @@ def test_every_program_that_the_makefile_runs_exists():
     assert "docs/generate.py" in programs
     assert "benchmarks/make_data.py" in programs
     assert [name for name in programs if not (ROOT / name).exists()] == []
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_every_file_that_a_page_names_exists(page):
-    text = (ROOT / page).read_text(encoding="utf-8")
-    folders = "|".join((*PACKAGES, "tests", "docs"))
-    named = re.findall(rf"\b(?:{folders})/[\w/]+\.(?:py|md|yaml)\b", text)
-    assert [name for name in named if not (ROOT / name).exists()] == []

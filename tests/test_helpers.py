@@ -117,36 +117,6 @@ def _sources(*folders: str) -> dict[Path, str]:
     return {path.relative_to(ROOT): path.read_text() for path in files}
 
 
-def test_a_helper_with_one_caller_is_found_and_one_with_a_reason_is_not():
-    source = '''
-def caller():
-    shared = [looped(one) for one in handed_on()]
-    return helper() + shown() + tested() + sum(map(handed, shared)) + early(1) + recursive()
-
-def helper():
-    return 1
-
-def shown():
-    """>>> shown()
-    2
-    """
-
-def tested(): ...
-def handed(one): ...
-def looped(one): ...
-def handed_on():
-    yield 1
-def early(one):
-    if one:
-        return 1
-    return 2
-def recursive():
-    return recursive()
-'''
-    program = Program({Path("room/file.py"): source})
-    assert program.with_one_caller({"tested"}) == ["file.helper"]
-
-
 def test_every_function_with_one_caller_has_a_reason():
     sources = _sources("tests", "benchmarks")
     del sources[Path("tests/test_helpers.py")]

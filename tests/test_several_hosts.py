@@ -18,7 +18,6 @@ import pytest
 import safetensors.numpy
 
 from albert_tf.runs.metrics import read_metrics
-from tests.commands import refused
 from tests.servers import free_port
 
 MODEL = {
@@ -246,16 +245,5 @@ def test_a_host_that_finds_no_other_says_where_it_looked(small, tmp_path, index)
     assert line.endswith(
         "; start the command on all of them, with --host-index 0 on the host that "
         "--coordinator names."
-    )
-    assert not (tmp_path / "run").exists()
-
-
-def test_tensorflow_is_refused_with_the_backend_that_can(small, tmp_path):
-    place = ("--coordinator", "localhost:1", "--num-hosts", 2, "--host-index", 1)
-    arguments = ("--data", small / "data", "--output", tmp_path / "run", "--steps", 1)
-    said = refused("pretrain", *arguments, *place)
-    assert said == (
-        "Error: Several hosts train together on JAX only: set KERAS_BACKEND=jax on "
-        "each of the 2, or give --num-hosts 1 to train alone.\n"
     )
     assert not (tmp_path / "run").exists()

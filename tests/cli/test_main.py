@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from cli.main import AlbertGroup, cli
+from cli.main import AlbertGroup
 from schemas.errors import ENDING
 from tests.commands import attempt
 from tests.processes import ALBERT
@@ -41,21 +41,6 @@ def test_a_signal_ends_a_command_in_a_sentence(ended, capsys, number):
 def test_a_closed_terminal_does_not_end_what_nohup_began(ended):
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     assert ended(signal.SIGHUP) == 0
-
-
-@pytest.mark.parametrize(
-    ("typed", "sentence"),
-    [
-        ("status", "No such command 'status'; give albert inspect RUN."),
-        ("make_data", "No such command 'make_data'; give albert make-data."),
-        ("xyz", "No such command 'xyz'."),
-    ],
-)
-def test_a_command_that_is_not_there_is_answered_with_one_that_is(ended, capsys, typed, sentence):
-    with pytest.raises(SystemExit) as end:
-        cli.main([typed])
-    assert end.value.code == 2
-    assert capsys.readouterr().err.splitlines()[-1] == f"Error: {sentence}"
 
 
 def of_system(number, *file):
@@ -165,7 +150,7 @@ def test_a_text_does_nothing_to_a_terminal(tmp_path):
     assert not set(shown + said) & {"\u202e", "\x9b"}
 
 
-# Standard output and standard error that are full, closed or of another encoding
+# Standard output and standard error that are full, closed or of another encoding.
 
 PLAN = ("plan", "--model", "tiny")
 
@@ -182,10 +167,16 @@ def albert(*arguments, streams="", environment=()):
     return done.returncode, done.stdout, done.stderr
 
 
-def test_a_full_disk_under_the_output_is_one_sentence():
+def test_an_output_that_cannot_be_written_or_lacks_its_characters_is_one_sentence(small):
     code, _, said = albert(*PLAN, streams="> /dev/full")
     assert code == 1
     assert said == "Error: The output cannot be written: No space left on device.\n"
+    environment = {"PYTHONIOENCODING": "iso8859-5"}
+    code, _, said = albert("inspect", small / "data", environment=environment)
+    assert code == 1
+    *_, sentence = said.splitlines()
+    assert sentence.startswith(r"Error: '\x")
+    assert sentence.endswith("of the output; set PYTHONIOENCODING=utf-8.")
 
 
 @pytest.mark.parametrize("streams", ["<&- 2>&-", "2> /dev/full"])
@@ -201,12 +192,3 @@ def test_a_command_works_where_nobody_hears_it(small, tmp_path, streams):
 def test_an_error_that_nobody_hears_keeps_its_exit_code(tmp_path):
     code, said, _ = albert("inspect", tmp_path / "none", streams="2>&- >&-")
     assert (code, said) == (2, "")
-
-
-def test_an_encoding_without_the_characters_of_the_output_is_named(small):
-    environment = {"PYTHONIOENCODING": "iso8859-5"}
-    code, _, said = albert("inspect", small / "data", environment=environment)
-    assert code == 1
-    *_, sentence = said.splitlines()
-    assert sentence.startswith(r"Error: '\x")
-    assert sentence.endswith("of the output; set PYTHONIOENCODING=utf-8.")

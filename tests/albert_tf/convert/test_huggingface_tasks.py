@@ -20,6 +20,8 @@ from tests.huggingface_albert import SMALL, lively_weights
 from tests.refusals import refusal
 
 LABELS = ("no", "yes", "perhaps")
+OF_OPTIONS, OF_ANSWERS = ({"architectures": [ARCHITECTURES[k]]} for k in ("choose", "answer"))
+POOLER = ("albert.pooler.weight", "albert.pooler.bias")
 
 
 def save(folder, *, kind="classify", drop=(), **values):
@@ -48,18 +50,14 @@ def test_a_configuration_says_the_task_as_transformers_has_it():
         ({"problem_type": "multi_label_classification"}, "multilabel", LABELS),
         ({"id2label": None}, "classify", ("LABEL_0", "LABEL_1", "LABEL_2")),
         ({"architectures": [ARCHITECTURES["tag"]]}, "tag", LABELS),
+        # A head of one number.
+        ({"kind": "regress", "problem_type": None}, "regress", ()),
     ],
 )
 def test_the_task_is_what_transformers_takes_it_for(values, kind, labels, tmp_path):
     save(tmp_path, **values)
     spec = read_huggingface_task(tmp_path).record.spec
     assert (spec.kind, spec.labels) == (kind, labels)
-
-
-def test_a_head_of_one_number_is_for_scores(tmp_path):
-    save(tmp_path, kind="regress", problem_type=None)
-    spec = read_huggingface_task(tmp_path).record.spec
-    assert (spec.kind, spec.labels) == ("regress", ())
 
 
 @pytest.mark.parametrize(
@@ -70,18 +68,9 @@ def test_a_head_of_one_number_is_for_scores(tmp_path):
         ({"id2label": {"0": "a", "1": "b"}}, "id2label has to name each of the 3 lab"),
         ({"id2label": {"0": "a", "1": "b", "2": "b"}}, "each of the 3 labels of the "),
         ({"id2label": ["a", "b", "c"]}, "id2label has to name each of the 3 labels"),
-        (
-            {"architectures": [ARCHITECTURES["choose"]]},
-            "a model of AlbertForMultipleChoice for choose cannot have a head with 3",
-        ),
-        (
-            {"architectures": [ARCHITECTURES["answer"]]},
-            "has no qa_outputs with weights and a bias for each label",
-        ),
-        (
-            {"drop": ["albert.pooler.weight", "albert.pooler.bias"]},
-            "lacks albert.pooler.weight, albert.pooler.bias; give the whole folder of",
-        ),
+        (OF_OPTIONS, "a model of AlbertForMultipleChoice for choose cannot have a head with 3"),
+        (OF_ANSWERS, "has no qa_outputs with weights and a bias for each label"),
+        ({"drop": POOLER}, "lacks albert.pooler.weight, albert.pooler.bias; give the whole fold"),
     ],
 )
 def test_what_cannot_be_a_model_of_a_task_is_refused(values, sentence, tmp_path):

@@ -71,8 +71,7 @@ def test_frequencies_always_guess_the_most_frequent_token():
 
 
 def test_what_was_never_counted_is_still_possible():
-    nothing = NeighbourCounts([], vocab_size=8)
-    weights = nothing.weights(5, 6)
+    weights = NeighbourCounts([], vocab_size=8).weights(5, 6)
     np.testing.assert_allclose(weights[5:] / weights.sum(), np.full(3, 1 / 3))
 
 
@@ -80,6 +79,6 @@ def test_beside_a_masked_token_counting_sees_what_a_model_sees():
     #         [CLS]  5 masked  6 masked  7      8 masked, kept  9      [SEP]
     ids = np.array([CLS_ID, 5, 6, 7, 8, 9, SEP_ID])
     shown = np.array([CLS_ID, MASK_ID, MASK_ID, 7, 8, 9, SEP_ID])
-    is_masked = np.array([False, True, True, False, True, False, False])
+    is_masked = np.isin(ids, [5, 6, 8])
     asked = masked_tokens(Unmasked(ids, shown, is_masked, np.array([0, 7])))
     assert [each.tolist() for each in asked] == [[5, 6, 8], [CLS_ID, UNKNOWN, 7], [UNKNOWN, 7, 9]]

@@ -45,32 +45,18 @@ def values(found):
     return [[row.l2_distance, row.cosine_similarity, row.degrees] for row in found]
 
 
-def test_every_layer_is_compared_with_the_one_before(records):
-    (batch,) = evaluation_batches(records, batch_size=7, examples=7)
+@pytest.mark.parametrize("examples", [7, 2])
+def test_every_layer_is_compared_with_the_one_before(records, monkeypatch, examples):
+    """On the first examples; padding and rows that fill up a batch count nowhere."""
+    (batch,) = evaluation_batches(records, batch_size=examples, examples=examples)
     inputs = (batch["input_ids"], batch["input_mask"], batch["segment_ids"])
     models = [lively_model(dataclasses.replace(DEEP, num_hidden_layers=n)) for n in (1, 2, 3)]
     rows = [models[0].encoder.embeddings(inputs[0], inputs[2])]
     rows += [model.encoder(*inputs) for model in models]
-    found = measure(models[-1], records)
+    monkeypatch.setattr("albert_tf.evaluation.held_out.MAX_TOKENS", 4 * 24)
+    found = measure(models[-1], records, examples)
     assert [row.layer for row in found] == [1, 2, 3]
     np.testing.assert_allclose(values(found), expected(rows, batch), rtol=1e-4)
-
-
-def test_padding_and_rows_that_fill_up_a_batch_count_nowhere(records, monkeypatch):
-    model = lively_model(DEEP)
-    at_once = values(measure(model, records))
-    monkeypatch.setattr("albert_tf.evaluation.held_out.MAX_TOKENS", 4 * 24)
-    np.testing.assert_allclose(values(measure(model, records)), at_once, rtol=1e-5)
-
-
-def test_fewer_examples_are_the_first_ones(records):
-    model = lively_model(DEEP)
-    (batch,) = evaluation_batches(records, batch_size=2, examples=2)
-    inputs = (batch["input_ids"], batch["input_mask"], batch["segment_ids"])
-    rows = [model.encoder.embeddings(inputs[0], inputs[2])]
-    rows += model.encoder(*inputs, every_layer=True)
-    found = values(measure(model, records, examples=2))
-    np.testing.assert_allclose(found, expected(rows, batch), rtol=1e-4)
 
 
 def test_equal_opposite_and_zero_rows_have_an_angle_too():

@@ -33,20 +33,22 @@ def vocabulary(pieces, *, inside=()):
 
 
 PIECES = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]", "▁the", "▁old", "er", "-", "▁"]
-
-
 VOCABULARY = vocabulary(PIECES, inside=("er",))
 
 
-def found(row):
+@pytest.mark.parametrize(
+    ("row", "spans"),
+    [
+        # the, old with er; neither a mark, a space, nor what is unknown.
+        ([2, 5, 6, 7, 8, 9, 1, 3], [Span(4, 1, 2), Span(4, 2, 4)]),
+        # The beginning of the first word is not in the row.
+        ([2, 7, 5, 3], [Span(4, 2, 3)]),
+    ],
+)
+def test_a_word_has_all_its_tokens_in_the_row_and_nothing_but_letters(row, spans):
     shown = [PIECES[token] for token in row]
-    spans = [word.span for word in words_of_row(shown, VOCABULARY.word_starts[row])]
-    return ["".join(shown[span.start : span.end]) for span in spans]
-
-
-def test_a_word_has_all_its_tokens_in_the_row_and_nothing_but_letters():
-    assert found([2, 5, 6, 7, 8, 9, 1, 3]) == ["▁the", "▁older"]
-    assert found([2, 7, 5, 3]) == ["▁the"]
+    found = words_of_row(shown, VOCABULARY.word_starts[row], number=4)
+    assert [word.span for word in found] == spans
 
 
 def test_what_tells_words_apart_are_the_letters_around_them():
@@ -116,13 +118,6 @@ def test_words_are_drawn_from_so_many_letters_of_text(monkeypatch):
     assert len(list(first_rows([row] * 10, VOCABULARY))) == 3
 
 
-def test_where_a_word_stands_is_told_by_row_and_tokens():
-    row = np.array([2, 5, 6, 7, 3])
-    shown = [PIECES[token] for token in row]
-    found = words_of_row(shown, VOCABULARY.word_starts[row], number=4)
-    assert [word.span for word in found] == [Span(4, 1, 2), Span(4, 2, 4)]
-
-
 ROW = np.array([CLS_ID, 10, 11, 12, SEP_ID, 13, 14, SEP_ID])
 
 
@@ -139,31 +134,21 @@ def test_segments_and_padding_are_those_of_training():
     assert batch["segment_ids"][0].tolist() == [0] * 5 + [1] * 4 + [0] * 3
 
 
-def expected_loss(model, tokens, label):
-    (probabilities,) = mask_probabilities(model, tokens)
-    return -np.log(probabilities[label])
-
-
 def test_the_loss_of_a_word_is_that_of_its_tokens_each_given_those_before(model):
-    first = [CLS_ID, MASK_ID, MASK_ID, 12, SEP_ID, 13, 14, SEP_ID]
-    (probabilities, _) = mask_probabilities(model, first)
-    second = [CLS_ID, 10, MASK_ID, 12, SEP_ID, 13, 14, SEP_ID]
-    single = [CLS_ID, 10, 11, 12, SEP_ID, MASK_ID, 14, SEP_ID]
+    """Whatever else is asked."""
+
+    def first_loss(tokens, label):
+        return -np.log(mask_probabilities(model, tokens)[0][label])
+
     expected = [
-        -np.log(probabilities[10]) + expected_loss(model, second, 11),
-        expected_loss(model, single, 13),
+        first_loss([CLS_ID, MASK_ID, MASK_ID, 12, SEP_ID, 13, 14, SEP_ID], 10)
+        + first_loss([CLS_ID, 10, MASK_ID, 12, SEP_ID, 13, 14, SEP_ID], 11),
+        first_loss([CLS_ID, 10, 11, 12, SEP_ID, MASK_ID, 14, SEP_ID], 13),
     ]
-    words = [Span(0, 1, 3), Span(0, 5, 6)]
-    losses = WordScorer(model).losses([ROW], words)
-    np.testing.assert_allclose(losses, expected, rtol=1e-5)
-
-
-def test_what_else_is_asked_makes_no_difference(model):
-    longer = np.array([CLS_ID, *range(10, 20), SEP_ID])
-    words = [Span(0, 1, 4), Span(1, 1, 11)]
-    scorer, told = WordScorer(model), []
-    together = scorer.losses([ROW, longer], words, on_batch=told.append)
-    np.testing.assert_allclose(together[:1], scorer.losses([ROW], words[:1]), rtol=1e-5)
+    longer, told = np.array([CLS_ID, *range(10, 20), SEP_ID]), []
+    words = [Span(0, 1, 3), Span(0, 5, 6), Span(1, 1, 11)]
+    losses = WordScorer(model).losses([ROW, longer], words, on_batch=told.append)
+    np.testing.assert_allclose(losses[:2], expected, rtol=1e-5)
     assert sum(told) == 13
 
 
@@ -175,11 +160,8 @@ def test_questions_are_sorted_by_length_and_padded_to_few_widths():
     assert shapes == [(128, (128, 24)), (74, (256, 12))]
 
 
-def test_no_width_is_greater_than_the_positions_of_a_model():
+def test_no_width_is_greater_than_the_positions_and_the_layers_see_one_shape():
     assert [width_of(n, longest=40) for n in (1, 8, 17, 32, 33, 40)] == [*(8, 8, 24, 32, 40, 40)]
-
-
-def test_the_layers_see_one_shape_whatever_the_width():
     widths = {width_of(length, longest=512) for length in range(1, 513)}
     assert {BATCH_TOKENS % width for width in widths} == {0}
 
@@ -187,9 +169,8 @@ def test_the_layers_see_one_shape_whatever_the_width():
 def test_the_value_is_all_bits_by_all_characters():
     found = bits_per_character(np.log([2.0, 2.0**9]), np.array([1.0, 4.0]))
     # 1 and 9 bits, 2 a character on average: one less and one more than expected.
-    assert found.value == pytest.approx(2.0)
-    assert found.high == pytest.approx(2.0 + 1.96 * np.sqrt(1**2 + 1**2) / 5)
-    assert found.low == pytest.approx(2.0 - 1.96 * np.sqrt(1**2 + 1**2) / 5)
+    error = 1.96 * np.sqrt(1**2 + 1**2) / 5
+    assert found == pytest.approx((2.0, 2.0 - error, 2.0 + error))
 
 
 def test_the_interval_is_that_of_many_draws_of_the_words():

@@ -30,13 +30,14 @@ def encoder(**changes):
     return layer
 
 
-def encode_tensors(layer, *, sequences=3, **how):
-    names = ("input_ids", "input_mask", "segment_ids")
-    return layer(*(BATCH[name][:sequences] for name in names), **how)
+def encode(layer, **how):
+    return layer(*(BATCH[name] for name in ("input_ids", "input_mask", "segment_ids")), **how)
 
 
-def encode(layer):
-    return encode_tensors(layer).numpy()
+def draw(layer, *, seed):
+    """Give a layer weights that are drawn by their paths."""
+    for weight in layer.weights:
+        weight.assign(truncated_normal(tuple(weight.shape), path=weight.path, seed=seed))
 
 
 @pytest.mark.parametrize(
@@ -67,17 +68,12 @@ def test_a_group_of_two_inner_blocks_has_two_of_everything():
 
 @pytest.mark.parametrize("sharing", ["all", "attention", "ffn"])
 def test_sharing_equals_not_sharing_with_equal_weights(sharing):
-    shared = encoder(sharing=sharing)
-    apart = encoder(sharing="none")
-    values = {}
-    for weight in shared.weights:
-        value = truncated_normal(tuple(weight.shape), path=weight.path, seed=1)
-        values[weight.path] = value
-        weight.assign(value)
+    shared, apart = encoder(sharing=sharing), encoder(sharing="none")
+    draw(shared, seed=1)
+    values = {weight.path: weight.numpy() for weight in shared.weights}
     for weight in apart.weights:
-        match = re.search(r"layer_(\d)_inner_0_(\w+)", weight.path)
         path = weight.path
-        if match:
+        if match := re.search(r"layer_(\d)_inner_0_(\w+)", path):
             owner = weight_owner(match[2], int(match[1]), shared.config)
             path = path.replace(f"layer_{match[1]}", owner)
         weight.assign(values[path])
@@ -101,19 +97,17 @@ def test_layers_in_a_loop_and_rows_alone_have_values_and_gradients_of_whole_laye
     """With dropout too: each layer draws masks of its own, each row has its own of them."""
     rates = {"hidden_dropout_prob": 0.2, "attention_probs_dropout_prob": 0.2}
     layer = encoder(**rates, **changes)
-    for weight in layer.weights:
-        weight.assign(truncated_normal(tuple(weight.shape), path=weight.path, seed=1))
+    draw(layer, seed=1)
     variables = [weight.value for weight in layer.weights]
 
     def rows_and_gradients(every_layer):
         seeds = DropoutSeeds(tf.constant([1, 2], tf.int64))
         with tf.GradientTape() as tape:
             if every_layer:
-                rows = encode_tensors(layer, seeds=seeds, every_layer=True)[-1]
+                rows = encode(layer, seeds=seeds, every_layer=True)[-1]
                 rows = rows if places is None else tf.gather(rows, places)
             else:
-                own = places and tf.constant(places)
-                rows = encode_tensors(layer, seeds=seeds, places=own)
+                rows = encode(layer, seeds=seeds, places=places and tf.constant(places))
             total = tf.reduce_sum(rows * tf.linspace(-1.0, 1.0, rows.shape[1]))
         gradients = tape.gradient(total, variables, unconnected_gradients="zero")
         return rows, [tf.convert_to_tensor(gradient) for gradient in gradients]
@@ -129,7 +123,7 @@ def test_layers_in_a_loop_and_rows_alone_have_values_and_gradients_of_whole_laye
 def test_more_layers_that_share_all_do_not_make_the_graph_larger():
     def operations(**changes):
         layer = encoder(num_hidden_groups=1, **changes)
-        graph = tf.function(lambda: encode_tensors(layer)).get_concrete_function()
+        graph = tf.function(lambda: encode(layer)).get_concrete_function()
         whole = graph.graph.as_graph_def()
         parts = [whole.node, *(part.node_def for part in whole.library.function)]
         return sum(map(len, parts))
@@ -139,8 +133,7 @@ def test_more_layers_that_share_all_do_not_make_the_graph_larger():
 
 def test_pooled_is_the_tanh_of_the_first_piece():
     layer = encoder()
-    for weight in layer.weights:
-        weight.assign(truncated_normal(tuple(weight.shape), path=weight.path, seed=2))
+    draw(layer, seed=2)
     rows = np.arange(3 * 12 * 16, dtype="float32").reshape(36, 16) / 500
     first = rows.reshape(3, 12, 16)[:, 0]
     expected = np.tanh(first @ layer.pooler.kernel.numpy() + layer.pooler.bias.numpy())
@@ -200,14 +193,6 @@ def test_embeddings_are_summed_normalised_and_projected():
     np.testing.assert_allclose(output, expected, atol=1e-4)
 
 
-def test_embeddings_as_wide_as_the_layers_are_not_projected():
-    config = dataclasses.replace(CONFIG, embedding_size=8)
-    layer, values = built(Embeddings(config, name="embeddings"))
-    assert not [name for name in values if "projection" in name]
-    zeros = tf.zeros((ROWS, LENGTH), tf.int32)
-    assert layer(zeros, zeros).shape == (ROWS * LENGTH, 8)
-
-
 def test_attention_is_that_of_the_paper_and_padding_is_not_attended_to():
     layer, values = built(SelfAttention(CONFIG, name="attention"))
     query, key, value = (
@@ -235,38 +220,23 @@ def test_feed_forward_is_that_of_the_paper(hidden_act, activated):
 
 
 def test_dropout_with_the_same_key_draws_the_same_mask_and_else_another():
-    x = tf.ones((40, 40))
-    first = dropout(x, 0.5, seeds(1)).numpy()
+    x, of_pass = tf.ones((40, 40)), seeds(1)
+    first = dropout(x, 0.5, of_pass).numpy()
     assert (first == dropout(x, 0.5, seeds(1)).numpy()).all()
+    assert (first != dropout(x, 0.5, of_pass).numpy()).any()
     assert (first != dropout(x, 0.5, seeds(2)).numpy()).any()
     assert set(np.unique(first)) == {0.0, 2.0}
     assert first.mean() == pytest.approx(1.0, abs=0.1)
-
-
-def test_each_draw_of_a_pass_has_a_mask_of_its_own():
-    x, of_pass = tf.ones((40, 40)), seeds()
-    assert (dropout(x, 0.5, of_pass).numpy() != dropout(x, 0.5, of_pass).numpy()).any()
-
-
-def test_no_dropout_without_seeds_or_at_rate_zero():
-    assert dropout(HIDDEN, 0.5, None) is HIDDEN
-    assert dropout(HIDDEN, 0.0, seeds()) is HIDDEN
+    # Without seeds or at rate zero there is none.
+    assert dropout(x, 0.5, None) is dropout(x, 0.0, seeds()) is x
 
 
 @pytest.mark.parametrize(
-    ("field", "is_changed"),
-    [
-        ("hidden_dropout_prob", {"attention": True, "ffn": True}),
-        ("attention_probs_dropout_prob", {"attention": True, "ffn": False}),
-    ],
+    ("field", "is_in_ffn"), [("hidden_dropout_prob", True), ("attention_probs_dropout_prob", False)]
 )
-def test_the_two_rates_of_dropout_act_apart(field, is_changed):
+def test_the_two_rates_of_dropout_act_apart(field, is_in_ffn):
     config = dataclasses.replace(CONFIG, **{field: 0.5})
     attention, _ = built(SelfAttention(config, name="attention"))
     ffn, _ = built(FeedForward(config, name="ffn"))
-    pairs = {
-        "attention": (attention(HIDDEN, MASK), attention(HIDDEN, MASK, seeds=seeds())),
-        "ffn": (ffn(HIDDEN), ffn(HIDDEN, seeds=seeds())),
-    }
-    for name, (without, with_dropout) in pairs.items():
-        assert bool(np.any(without != with_dropout)) == is_changed[name]
+    assert np.any(attention(HIDDEN, MASK) != attention(HIDDEN, MASK, seeds=seeds()))
+    assert np.any(ffn(HIDDEN) != ffn(HIDDEN, seeds=seeds())) == is_in_ffn

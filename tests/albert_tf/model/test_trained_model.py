@@ -73,10 +73,7 @@ def test_a_head_that_knows_only_its_bias_answers_with_its_shares():
     assert in_order_probability(model, PAIR) == pytest.approx(0.25)
 
 
-def test_a_text_may_have_no_mask(model):
-    assert mask_probabilities(model, [CLS_ID, 7, SEP_ID]).shape == (0, SMALL.vocab_size)
-
-
-def test_a_model_without_sentence_task_fills_masks():
+def test_a_text_may_have_no_mask_and_a_model_no_sentence_task():
     model = lively_model(dataclasses.replace(SMALL, sentence_task="none"))
     assert mask_probabilities(model, TEXT).shape == (2, SMALL.vocab_size)
+    assert mask_probabilities(model, [CLS_ID, 7, SEP_ID]).shape == (0, SMALL.vocab_size)

@@ -16,18 +16,6 @@ def micro_batches(*seeds, rows=6):
     return {name: np.stack([b[name] for b in batches]) for name in batches[0]}
 
 
-def test_every_token_has_one_row_and_padding_has_none_of_theirs():
-    batch = micro_batches(0, 1)
-    alone = unpadded(batch)
-    for number, mask in enumerate(batch["input_mask"].reshape(2, -1)):
-        places, rows = alone["row_places"][number], alone["place_rows"][number]
-        tokens = np.flatnonzero(mask)
-        assert places[: len(tokens)].tolist() == tokens.tolist()
-        assert not mask[places[len(tokens) :]].any()
-        assert rows[tokens].tolist() == list(range(len(tokens)))
-        assert set(rows[mask == 0]) == {len(places) - 1} != {len(tokens) - 1}
-
-
 def predictions(batch, number):
     """Place in `[B*S]`, label and weight of each prediction of a micro-batch."""
     starts = np.arange(batch["masked_lm_ids"].shape[1])[:, None] * 12
@@ -37,11 +25,20 @@ def predictions(batch, number):
     return [prediction for prediction in found if prediction[2]]
 
 
-def test_every_prediction_is_kept_with_its_place():
+def test_every_token_has_one_row_padding_none_of_theirs_and_every_prediction_its_place():
     batch = micro_batches(0, 1)
     alone = unpadded(batch)
-    for number in (0, 1):
+    for number, mask in enumerate(batch["input_mask"].reshape(2, -1)):
+        places, rows = alone["row_places"][number], alone["place_rows"][number]
+        tokens = np.flatnonzero(mask)
+        assert places[: len(tokens)].tolist() == tokens.tolist()
+        assert not mask[places[len(tokens) :]].any()
+        assert rows[tokens].tolist() == list(range(len(tokens)))
+        assert set(rows[mask == 0]) == {len(places) - 1} != {len(tokens) - 1}
         assert predictions(alone, number) == predictions(batch, number) != []
+    # What belongs to whole sequences stays.
+    for name in ("input_ids", "input_mask", "segment_ids", "sentence_order_labels"):
+        assert alone[name] is batch[name]
 
 
 def test_places_for_predictions_become_about_as_few_as_these():
@@ -66,13 +63,6 @@ def test_two_hosts_give_their_micro_batches_the_size_that_they_have_together():
     for name, values in together.items():
         theirs = np.concatenate([part[name] for part in apart])
         np.testing.assert_array_equal(theirs, values, err_msg=name)
-
-
-def test_what_belongs_to_whole_sequences_stays():
-    batch = micro_batches(0)
-    alone = unpadded(batch)
-    for name in ("input_ids", "input_mask", "segment_ids", "sentence_order_labels"):
-        assert alone[name] is batch[name]
 
 
 @pytest.mark.parametrize("filled", [0, 1])

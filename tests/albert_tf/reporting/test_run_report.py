@@ -54,31 +54,29 @@ def test_a_run_says_how_far_it_is_and_what_it_is(tmp_path):
     }
 
 
-def test_a_model_without_a_name_is_called_by_its_shape(tmp_path):
-    shape = "12 layers of 768, sharing all"
-    changed = write_records(tmp_path / "changed", overrides=["dropout=0.1"])
-    assert dict(section(changed).facts)["model"] == shape
-    read = write_records(tmp_path / "read", model="/elsewhere/run/model.json")
-    assert dict(section(read).facts)["model"] == shape
+@pytest.mark.parametrize("given", [{"overrides": ["dropout=0.1"]}, {"model": "/run/model.json"}])
+def test_a_model_without_a_name_is_called_by_its_shape(tmp_path, given):
+    facts = dict(section(write_records(tmp_path / "run", **given)).facts)
+    assert facts["model"] == "12 layers of 768, sharing all"
 
 
-def test_the_last_evaluation_is_shown_and_the_best_where_that_is_another(tmp_path):
-    lines = (train_line(1), eval_line(1, loss=2.0, accuracy=0.5), eval_line(2, loss=3.0))
-    folder = write_records(tmp_path / "run", lines=lines)
-    assert tables(folder)["Held-out evaluation"].rows == (
+def held_out_rows(folder, *lines, **given):
+    return tables(write_records(folder, lines=lines, **given))["Held-out evaluation"].rows
+
+
+def test_the_last_evaluation_is_shown_and_the_best_of_a_trained_model_where_that_is_another(
+    tmp_path,
+):
+    lines = (eval_line(0, loss=1.0), eval_line(1, loss=2.0, accuracy=0.5), eval_line(2, loss=3.0))
+    assert held_out_rows(tmp_path / "run", *lines) == (
         ("run", "last", 2, 3.0, math.exp(3.0), "25.0%", 0.5, "50.0% (40.4 to 59.6%)"),
         ("run", "best", 1, 2.0, math.exp(2.0), "50.0%", 0.5, "50.0% (40.4 to 59.6%)"),
     )
-
-
-def test_before_the_first_step_fewer_examples_say_less_and_none_is_the_best(tmp_path):
-    lines = (eval_line(0, loss=1.0), eval_line(2, loss=2.0), eval_line(4, loss=3.0))
-    folder = write_records(tmp_path / "run", lines=lines[:1], held_out=5000)
-    ((*_, share),) = tables(folder)["Held-out evaluation"].rows
+    # Before the first step it is of fewer examples.
+    ((*_, share),) = held_out_rows(tmp_path / "begun", lines[0], held_out=5000)
     assert share == "50.0% (43.1 to 56.9%)"
-    folder = write_records(tmp_path / "longer", lines=lines)
-    rows = tables(folder)["Held-out evaluation"].rows
-    assert [row[1:3] for row in rows] == [("last", 4), ("best", 2)]
+    nothing = (("old", "no held-out evaluation", *[None] * 6),)
+    assert held_out_rows(tmp_path / "old", train_line(1)) == nothing
 
 
 def test_bits_per_character_are_drawn_where_they_were_measured(tmp_path):
@@ -125,40 +123,27 @@ def test_minimal_pairs_are_those_of_the_last_step_with_some(tmp_path):
     assert table.columns == ("paradigm", "run, step 9")
 
 
-def test_a_run_without_held_out_text_says_so(tmp_path):
-    folder = write_records(tmp_path / "run", lines=[train_line(1)])
-    assert section(folder).tables[0].rows == (("run", "no held-out evaluation", *[None] * 6),)
-
-
-def test_the_configuration_is_the_resolved_one(tmp_path):
-    rows = dict(section(write_records(tmp_path / "run", steps=4000)).tables[-1].rows)
+def test_the_configuration_is_the_resolved_one_and_that_a_run_began_with(tmp_path):
+    folder = write_records(tmp_path / "run", steps=4000)
+    write_json(folder / CONFIG, read_json(folder / CONFIG) | {"began": {"steps": 5}})
+    rows = dict(section(folder).tables[-1].rows)
+    assert (rows["steps"], rows["steps at first"]) == ("4000", "5")
     assert (rows["warmup_steps"], rows["eval_every"]) == ("100", "160")
     assert rows["hidden_size"] == "768"
     assert rows["data fingerprint"] == manifest_of(100).fingerprint[:12]
 
 
-def test_the_configuration_says_what_a_run_began_with(tmp_path):
-    folder = write_records(tmp_path / "run")
-    record = read_json(folder / CONFIG)
-    write_json(folder / CONFIG, record | {"began": {"steps": 5}})
-    rows = dict(section(folder).tables[-1].rows)
-    assert (rows["steps"], rows["steps at first"]) == ("10", "5")
-
-
-def test_settings_that_differ_between_runs_come_first_and_are_marked(tmp_path):
+def test_several_runs_share_their_plots_and_settings_that_differ_come_first_marked(tmp_path):
     one = write_records(tmp_path / "one")
     two = write_records(tmp_path / "two", optimizer="adamw", learning_rate=0.001)
-    table = section(one, two).tables[-1]
-    assert table.columns == ("setting", "one", "two")
-    assert table.marked == {0, 1}
-    assert table.rows[:2] == (("learning_rate", "0.00176", "0.001"), ("optimizer", "lamb", "adamw"))
-
-
-def test_several_runs_share_their_plots(tmp_path):
-    found = section(write_records(tmp_path / "one"), write_records(tmp_path / "two"))
+    found = section(one, two)
     assert (found.title, found.runs) == ("2 runs", ("one", "two"))
     drawn = [(curve.run, curve.is_held_out) for curve in found.plots[0].curves]
     assert drawn == [(0, False), (0, True), (1, False), (1, True)]
+    table = found.tables[-1]
+    assert table.columns == ("setting", "one", "two")
+    assert table.marked == {0, 1}
+    assert table.rows[:2] == (("learning_rate", "0.00176", "0.001"), ("optimizer", "lamb", "adamw"))
 
 
 def test_losses_of_other_shares_of_masked_tokens_are_in_plots_of_their_own(tmp_path):
@@ -173,19 +158,19 @@ def test_losses_of_other_shares_of_masked_tokens_are_in_plots_of_their_own(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("change", "what"),
+    ("changed", "what"),
     [
-        (lambda values: None, None),
-        (lambda values: values["vocabulary"].update(sha256="f" * 64), "vocabularies"),
-        (
-            lambda values: [shard.update(sha256="f" * 64) for shard in values["shards"]],
-            "held-out texts",
-        ),
+        (lambda values: [], None),
+        (lambda values: [values["vocabulary"]], "vocabularies"),
+        (lambda values: values["shards"], "held-out texts"),
     ],
 )
-def test_runs_that_cannot_be_compared_share_no_plot_without_a_word(tmp_path, change, what):
+def test_runs_that_cannot_be_compared_share_no_plot_without_a_word(tmp_path, changed, what):
     one, two = (write_records(tmp_path / name) for name in ("one", "two"))
-    edit_manifest(two / DATA_MANIFEST, change)
+    edit_manifest(
+        two / DATA_MANIFEST,
+        lambda values: [each.update(sha256="f" * 64) for each in changed(values)],
+    )
     found = section(one, two)
     plots = [p for p in found.plots if any(c.is_held_out for c in p.curves)]
     assert plots
@@ -194,15 +179,12 @@ def test_runs_that_cannot_be_compared_share_no_plot_without_a_word(tmp_path, cha
         assert (reason in text) == ("not comparable" in text) == bool(what)
 
 
-def test_what_is_not_a_number_leaves_a_gap(tmp_path):
+def test_what_is_not_a_number_leaves_a_gap_and_a_collapse_is_said_in_words(tmp_path):
     lines = [train_line(1), train_line(2, loss=math.nan), train_line(3)]
-    loss = section(write_records(tmp_path / "run", lines=lines)).plots[0]
-    assert loss.curves[0].points == ((1, 2.0), (3, 2.0))
-
-
-def test_a_collapse_is_said_in_words(tmp_path):
-    lines = [eval_line(step, loss=7.1) for step in range(4)]
-    (note,) = section(write_records(tmp_path / "run", lines=lines)).notes
+    lines += [eval_line(step, loss=7.1) for step in range(4)]
+    found = section(write_records(tmp_path / "run", lines=lines))
+    assert found.plots[0].curves[0].points == ((1, 2.0), (3, 2.0))
+    (note,) = found.notes
     assert note.startswith("The masked-LM loss has stayed at 7.10 since step 0")
 
 
@@ -278,14 +260,10 @@ def test_an_edited_result_is_refused_in_one_sentence(folder, change, sentence):
     assert sentence in refusal(tuned_section, folder, title="tuned")
 
 
-def test_older_files_may_name_a_temperature(folder):
+def test_older_files_may_name_a_temperature_and_one_that_is_not_finished_is_refused(folder):
     before = tuned_section(folder, title="tuned")
     for name in ("task.json", "eval.json"):
-        path = folder / name
-        write_json(path, {**json.loads(path.read_text()), "temperature": 1.5})
+        write_json(folder / name, read_json(folder / name) | {"temperature": 1.5})
     assert tuned_section(folder, title="tuned") == before
-
-
-def test_a_model_that_is_not_finished_has_no_section_yet(folder):
     (folder / "eval.json").unlink()
     assert "is not finished yet" in refusal(tuned_section, folder, title="tuned")

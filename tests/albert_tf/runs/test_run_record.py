@@ -16,26 +16,20 @@ from albert_tf.runs.run_record import (
 )
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig
-from schemas.files import write_json
+from schemas.files import read_json, write_json
 from schemas.layout import CONFIG, DATA_MANIFEST, METRICS, MODEL_CONFIG
 from tests.refusals import refusal
 from tests.runs import LINES, manifest_of, train_line, write_records
 
 
-def test_a_run_is_read_as_it_was_written(tmp_path):
-    run = read_run(write_records(tmp_path / "run", steps=4000), title="mine")
+def test_a_run_is_read_as_it_was_written_and_what_it_resolved_by_itself_as_resolved(tmp_path):
+    folder = write_records(tmp_path / "run", steps=4000, batch_size=8, micro_batch_size=4)
+    # As it was given; the identity of the run has what it became.
+    write_json(folder / CONFIG, read_json(folder / CONFIG) | {"micro_batch_size": None})
+    run = read_run(folder, title="mine")
     assert (run.title, run.lines, run.model) == ("mine", LINES, ModelConfig())
-    assert run.config == TrainConfig(steps=4000).resolved()
+    assert run.config == TrainConfig(steps=4000, batch_size=8, micro_batch_size=4).resolved()
     assert run.data.fingerprint == manifest_of(100).fingerprint
-
-
-def test_what_a_run_resolved_by_itself_is_shown_as_resolved(tmp_path):
-    folder = write_records(tmp_path / "run", batch_size=8, micro_batch_size=4)
-    text = (folder / CONFIG).read_text()
-    given = text.replace('"micro_batch_size": 4', '"micro_batch_size": null', 1)
-    assert given != text
-    (folder / CONFIG).write_text(given)
-    assert read_run(folder, title="run").config.micro_batch_size == 4
 
 
 FIELDS = ", ".join(field.name for field in dataclasses.fields(ModelConfig))
@@ -91,13 +85,8 @@ def test_a_model_that_was_begun_from_one_of_longer_sequences_knows_them(tmp_path
 @pytest.mark.parametrize(
     "bad",
     [
-        "{",
-        "[]",
-        "\udcff",
-        '{"step": "2", "split": "train"}',
-        '{"step": 2, "split": "test"}',
-        '{"step": -1, "split": "train"}',
-        '{"step": 2, "split": "train", "mlm_loss": "low"}',
+        *("{", "[]", "\udcff", '{"step": "2", "split": "train"}', '{"step": 2, "split": "test"}'),
+        *('{"step": -1, "split": "train"}', '{"step": 2, "split": "train", "mlm_loss": "low"}'),
     ],
 )
 def test_a_line_that_is_no_line_of_metrics_is_named(tmp_path, bad):
@@ -109,10 +98,14 @@ def test_a_line_that_is_no_line_of_metrics_is_named(tmp_path, bad):
     )
 
 
-def save_checkpointed(run, *, step=12, evaluated=12, held_out=1):
+def save_step(run, step):
     arrays = {"kernel": np.zeros(2, "float32")}
     state = {"step": step, "micro_batch_size": 1}
     save_checkpoint(run, Checkpoint(arrays, arrays, state), is_best=False)
+
+
+def save_checkpointed(run, *, evaluated=12, held_out=1):
+    save_step(run, 12)
     write_json(run / "data_manifest.json", manifest_of(held_out).to_dict())
     line = {"step": evaluated, "split": "eval"}
     (run / "metrics.jsonl").write_text(json.dumps(line) + "\n")
@@ -132,12 +125,8 @@ def test_a_run_is_finished_at_a_checkpoint_that_was_evaluated(tmp_path, given, f
 
 
 def test_damaged_files_are_left_to_training(tmp_path):
-    for name in (
-        "metrics.jsonl",
-        "data_manifest.json",
-        "checkpoints/step-00000012/state.json",
-        "checkpoints/step-00000012/model.safetensors",
-    ):
+    of_step = (f"checkpoints/step-00000012/{name}" for name in ("state.json", "model.safetensors"))
+    for name in ("metrics.jsonl", "data_manifest.json", *of_step):
         save_checkpointed(tmp_path)
         (tmp_path / name).write_text("{\n")
         assert finished_step(tmp_path) is None

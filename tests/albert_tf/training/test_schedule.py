@@ -96,8 +96,6 @@ def test_a_longer_run_is_evaluated_on_as_many_examples_unless_asked(begun, longe
 
 
 STEPS_100 = TrainConfig(steps=100, schedule="constant-cooldown", cooldown_share=0.2)
-
-
 WARMING_100 = TrainConfig(steps=100, warmup_steps=10, masked_lm_prob="0.3:0.2,0.30..0.15")
 
 
@@ -117,8 +115,7 @@ WARMING_100 = TrainConfig(steps=100, warmup_steps=10, masked_lm_prob="0.3:0.2,0.
 )
 def test_other_steps_are_taken_while_no_step_depends_on_them(tmp_path, before, step, changes):
     (tmp_path / f"checkpoints/step-{step:08}").mkdir(parents=True)
-    now = replace(before, **changes)
-    check_steps_may_change(tmp_path, before, now)
+    check_steps_may_change(tmp_path, before, replace(before, **changes))
 
 
 # What depends on the number of steps.
@@ -126,29 +123,25 @@ RATES_DEPEND, EXAMPLES_DEPEND = "its learning rates", "the settings of its examp
 
 
 @pytest.mark.parametrize(
-    ("before", "step", "changes", "last", "depends"),
+    ("before", "last", "changes", "depends"),
     [
-        (TrainConfig(steps=100, warmup_steps=10), 11, {"steps": 200}, 10, RATES_DEPEND),
-        (replace(STEPS_100, max_seq_length="16:0.5,32"), 51, {"steps": 200}, 50, EXAMPLES_DEPEND),
-        (replace(STEPS_100, masked_lm_prob="0.30..0.15"), 1, {"steps": 200}, 0, EXAMPLES_DEPEND),
-        (STEPS_100, 81, {"steps": 200}, 80, RATES_DEPEND),
-        (STEPS_100, 81, {"cooldown_share": 0.1}, 80, RATES_DEPEND),
-        (STEPS_100, 41, {"steps": 50}, 40, RATES_DEPEND),
+        (TrainConfig(steps=100, warmup_steps=10), 10, {"steps": 200}, RATES_DEPEND),
+        (replace(STEPS_100, max_seq_length="16:0.5,32"), 50, {"steps": 200}, EXAMPLES_DEPEND),
+        (replace(STEPS_100, masked_lm_prob="0.30..0.15"), 0, {"steps": 200}, EXAMPLES_DEPEND),
+        (STEPS_100, 80, {"steps": 200}, RATES_DEPEND),
+        (STEPS_100, 80, {"cooldown_share": 0.1}, RATES_DEPEND),
+        (STEPS_100, 40, {"steps": 50}, RATES_DEPEND),
     ],
 )
 def test_other_steps_are_refused_where_a_step_so_far_depends_on_them(
-    tmp_path, before, step, changes, last, depends
+    tmp_path, before, last, changes, depends
 ):
     run = tmp_path / "my run"
-    (run / f"checkpoints/step-{step:08}").mkdir(parents=True)
-    now = replace(before, **changes)
-    (changed,) = changes
-    flag, kept, them = {
-        "steps": ("--steps", 100, "them"),
-        "cooldown_share": ("--cooldown-share", 0.2, "it"),
-    }[changed]
+    (run / f"checkpoints/step-{last + 1:08}").mkdir(parents=True)
+    now, is_of_steps = replace(before, **changes), "steps" in changes
+    flag, kept, them = ("--steps", 100, "them") if is_of_steps else ("--cooldown-share", 0.2, "it")
     assert refusal(check_steps_may_change, run, before, now, error=SettingError) == (
-        f"{run} is at step {step} of 100 and cannot change {flag}: after step {last} {depends} "
+        f"{run} is at step {last + 1} of 100 and cannot change {flag}: after step {last} {depends} "
         f"depend on {them}; keep {flag} {kept}, or begin another run with its weights: another "
         f"--output with --init-from '{run}'."
     )

@@ -19,23 +19,17 @@ def hangup():
 
 
 @pytest.mark.parametrize(
-    ("number", "reason"),
-    [
-        (signal.SIGINT, "interrupted"),
-        (signal.SIGTERM, "terminated"),
-        (signal.SIGHUP, "terminated"),
-        (signal.SIGUSR1, "terminated"),
-        (signal.SIGUSR2, "terminated"),
-    ],
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2]
 )
-def test_a_signal_is_noted_and_the_next_ends_the_process(number, reason, hangup):
+def test_a_signal_is_noted_and_told_at_once_and_the_next_ends_the_process(number, hangup, capfd):
     before = signal.getsignal(number)
-    with stop_requests() as stop:
+    with stop_requests(60.0) as stop:
         assert stop.reason is None
         os.kill(os.getpid(), number)
-        assert stop.reason == reason
+        assert stop.reason == ("interrupted" if number == signal.SIGINT else "terminated")
         assert signal.getsignal(number) is signal.SIG_DFL
     assert signal.getsignal(number) is before
+    assert capfd.readouterr().err == "Stopping; what is done is saved ...\n"
 
 
 def test_a_limit_of_processor_time_may_warn_again_and_again():
@@ -91,10 +85,3 @@ def test_outside_the_main_thread_only_the_time_counts():
     thread.start()
     thread.join()
     assert reasons == ["max-time", True]
-
-
-def test_a_signal_ends_a_run_before_its_first_step_too_and_is_told_at_once(capfd):
-    with stop_requests(60.0) as stop:
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert stop.reason == "terminated"
-    assert capfd.readouterr().err == "Stopping; what is done is saved ...\n"

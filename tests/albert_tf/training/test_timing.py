@@ -112,11 +112,12 @@ def test_a_random_batch_has_the_features_of_a_batch():
 
 
 def test_products_are_made_wider_on_a_machine_that_is_fast(monkeypatch):
+    monkeypatch.setattr(timing, "PRODUCT_SECONDS", 0.0)
+    assert 1e8 < timing.matrix_rate.__wrapped__("float32") < 1e16
     monkeypatch.setattr(timing, "WIDTH", 8)
     monkeypatch.setattr(timing, "MAX_WIDTH", 32)
     monkeypatch.setattr(timing, "_width_seconds", lambda *_: 1e-6)
-    measure = timing.matrix_rate.__wrapped__
-    assert measure("float32") == pytest.approx(4 * 8 * 32**3 / 1e-6)
+    assert timing.matrix_rate.__wrapped__("float32") == pytest.approx(4 * 8 * 32**3 / 1e-6)
 
 
 def test_a_product_takes_its_best_time_but_for_the_first_which_compiles(monkeypatch):
@@ -126,38 +127,26 @@ def test_a_product_takes_its_best_time_but_for_the_first_which_compiles(monkeypa
     assert timing._width_seconds(8, (1, 4), "float32") == 0.25
 
 
-def test_this_machine_multiplies_matrices(monkeypatch):
-    monkeypatch.setattr(timing, "PRODUCT_SECONDS", 0.0)
-    assert 1e8 < timing.matrix_rate.__wrapped__("float32") < 1e16
-
-
-def utilization(precision, seconds, say):
-    steps = types.SimpleNamespace(model=types.SimpleNamespace(config=TINY))
-    config = TrainConfig(batch_size=4, precision=precision)
-    counts = {"piece_count": 64.0, "mlm_count": 8.0}
-    return timing.utilization_text(
-        steps, counts, seconds, devices=2, config=config, candidates=None, say=say
-    )
-
-
-def test_a_run_in_bfloat16_that_does_not_pay_is_told_so(monkeypatch):
+def test_a_run_in_bfloat16_that_does_not_pay_is_told_so_and_none_has_more_than_all(monkeypatch):
     rates = {"float32": 4e11, "bfloat16": 1e11}
     monkeypatch.setattr(timing, "matrix_rate", rates.__getitem__)
-    flops = 4 * training_flops(TINY, length=16, predictions=2)
-    said = []
-    text = utilization("float32", flops / 4e11, said.append)
-    assert (text, said) == (" (MFU 50% of 800 GFLOP/s)", [])
-    text = utilization("bfloat16", flops / 1e11, said.append)
-    assert text == " (MFU 50% of 200 GFLOP/s)"
+    flops, said = 4 * training_flops(TINY, length=16, predictions=2), []
+
+    def utilization(precision, seconds):
+        steps = types.SimpleNamespace(model=types.SimpleNamespace(config=TINY))
+        config = TrainConfig(batch_size=4, precision=precision)
+        given = {"devices": 2, "config": config, "candidates": None, "say": said.append}
+        counts = {"piece_count": 64.0, "mlm_count": 8.0}
+        return timing.utilization_text(steps, counts, seconds, **given)
+
+    assert utilization("float32", flops / 4e11) == " (MFU 50% of 800 GFLOP/s)"
+    assert utilization("float32", 1e-9) == " (MFU 100% of 800 GFLOP/s)"
+    assert said == []
+    assert utilization("bfloat16", flops / 1e11) == " (MFU 50% of 200 GFLOP/s)"
     assert said == [
         "bfloat16 makes matrix products 4.0 times slower on this machine, which has no "
         "instructions for it; --precision float32 is faster here."
     ]
-
-
-def test_no_step_makes_use_of_more_than_all_of_the_machine(monkeypatch):
-    monkeypatch.setattr(timing, "matrix_rate", lambda _: 123e9)
-    assert utilization("float32", 1e-9, print) == " (MFU 100% of 246 GFLOP/s)"
 
 
 @pytest.mark.parametrize(
@@ -171,16 +160,10 @@ def test_no_step_makes_use_of_more_than_all_of_the_machine(monkeypatch):
         ({"batch_size": 32, "estimate": 0.5}, [(60.0, 0.0)], (0.5, "64 seq/s")),
         # Waiting for data may come again, however long it was; it is told where it is much.
         (
-            {"batch_size": 32, "estimate": 0.5},
-            [(60.0, 0.0), (4.5, 4.0)],
+            *({"batch_size": 32, "estimate": 0.5}, [(60.0, 0.0), (4.5, 4.0)]),
             (4.5, "7.11 seq/s, 89% waiting for data"),
         ),
         ({"batch_size": 2000}, [(2.0, 0.1)], (2.0, "1,000 seq/s")),
-        (
-            {"batch_size": 2000},
-            [(2.0, 0.1), (2.0, 0.9)],
-            (2.0, "1,000 seq/s, 25% waiting for data"),
-        ),
     ],
 )
 def test_the_pace_of_a_run_is_that_of_its_steps(given, steps, told):

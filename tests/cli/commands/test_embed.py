@@ -1,8 +1,6 @@
 """`albert embed`, and `finetune --task embed`: from text to the texts most like one."""
 
-import io
 import json
-import sys
 
 import numpy as np
 import pyarrow.parquet
@@ -41,19 +39,14 @@ def test_a_row_of_each_text_in_every_form(encoder, lines, tmp_path):
     np.testing.assert_array_equal(np.array([row["vector"] for row in rows], "f4"), matrix)
 
 
-def test_standard_input_is_read_and_vectors_can_be_shortened(encoder, lines, tmp_path, monkeypatch):
+def test_standard_input_is_read_and_vectors_can_be_shortened(encoder, lines, tmp_path, send):
     run("embed", encoder, lines, "--output", tmp_path / "whole.npy")
-    bytes_in = io.TextIOWrapper(io.BytesIO(lines.read_bytes()))
-    monkeypatch.setattr(sys, "stdin", bytes_in)
-    out = tmp_path / "short.npy"
-    run("embed", encoder, "--output", out, "--dimensions", 8)
+    send(lines.read_bytes())
+    run("embed", encoder, "--output", tmp_path / "short.npy", "--dimensions", 8)
     part = np.load(tmp_path / "whole.npy")[:, :8]
     expected = part / np.linalg.norm(part, axis=1, keepdims=True)
-    np.testing.assert_allclose(np.load(out), expected, atol=1e-6)
-
-
-def test_a_line_that_is_not_utf_8_is_named(encoder, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"one\ncaf\xe9\n")))
+    np.testing.assert_allclose(np.load(tmp_path / "short.npy"), expected, atol=1e-6)
+    send(b"one\ncaf\xe9\n")
     assert refused("embed", encoder, code=1) == (
         "Error: Line 2 of standard input is not UTF-8; convert it first.\n"
     )

@@ -27,23 +27,17 @@ def test_the_head_is_asked_about_the_pair_in_the_order_given(trained):
         "pieces": list(pair.tokens),
         "pieces_read": list(pair.tokens),
     }
-
-
-def test_a_person_reads_one_sentence(trained):
-    folder, _ = trained
-    answer = json.loads(run("order", folder, "a name", "the end", "--json"))
-    share = answer["probability_in_order"]
-    name = "FIRST" if share >= 0.5 else "SECOND"
+    # A person reads one sentence.
+    name = "FIRST" if probability >= 0.5 else "SECOND"
     assert run("order", folder, "a name", "the end") == (
-        f"{name} comes first: {percent(max(share, 1 - share))} sure.\n"
+        f"{name} comes first: {percent(max(probability, 1 - probability))} sure.\n"
     )
 
 
 def test_what_of_long_passages_is_read_is_said(trained):
-    folder, _ = trained
-    said = run("order", folder, ". " * 30, ". " * 40)
-    assert said.startswith(
+    asked = ("order", trained[0], ". " * 30, ". " * 40)
+    assert run(*asked).startswith(
         "The passages are longer than the 32 tokens that the model reads: the last 14 "
         "of FIRST's 60 and the first 15 of SECOND's 80 are compared.\n"
     )
-    assert "longer" not in run("order", folder, ". " * 30, ". " * 40, "--quiet")
+    assert "longer" not in run(*asked, "--quiet")

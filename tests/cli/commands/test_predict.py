@@ -1,10 +1,7 @@
 """`albert predict`: what a person reads of a prediction, and texts that do not fit."""
 
 import csv
-import io
 import json
-import shutil
-import sys
 from datetime import date
 from types import SimpleNamespace
 
@@ -15,7 +12,7 @@ from cli.commands.predict import csv_text, shown_lines, typed
 from pipeline.tasks.named_tasks import task_called
 from schemas.errors import SettingError
 from schemas.task import Columns, TaskExample, TaskSpec
-from tests.commands import refused, run
+from tests.commands import run
 from tests.refusals import refusal
 
 EXAMPLE = TaskExample(id="0", place="text 1", text="", options=("red", "blue"))
@@ -65,13 +62,11 @@ def test_texts_that_are_not_what_the_task_has_are_refused(task, second, sentence
     assert refusal(examples_of, [("first", second)], task, error=SettingError) == sentence
 
 
-SINGLE = Columns(text="text")
-
-
+SINGLE = TaskSpec(name="classify", kind="classify", columns=Columns(text="text"))
 # What is read of a line with a tab in it.
 OF_A_LINE = {
     "tags": (task_called("tag"), ("a\tb", None)),
-    "single texts": (TaskSpec(name="classify", kind="classify", columns=SINGLE), ("a\tb", None)),
+    "single texts": (SINGLE, ("a\tb", None)),
     "imported": (TaskSpec(name="classify", kind="classify"), ("a", "b")),
     "pairs": (PAIRS, ("a", "b")),
     "answers": (task_called("answer"), ("a", "b")),
@@ -79,52 +74,33 @@ OF_A_LINE = {
 
 
 @pytest.mark.parametrize(("spec", "texts"), OF_A_LINE.values(), ids=OF_A_LINE)
-def test_a_tab_divides_a_line_where_the_model_may_have_a_second_text(monkeypatch, spec, texts):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\tb\n")))
+def test_a_tab_divides_a_line_where_the_model_may_have_a_second_text(send, spec, texts):
+    send(b"a\tb\n")
     ((example,),) = typed(None, None, spec, options=())
     assert (example.text, example.text_pair) == texts
 
 
-def test_a_line_that_does_not_fit_is_named(monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\tb\nonly one\n")))
-    with pytest.raises(SettingError) as error:
-        list(typed(None, None, PAIRS, options=()))
-    assert str(error.value).startswith("Line 2 of standard input: the model learned from pairs of ")
+def test_a_line_that_does_not_fit_is_named(send):
+    send(b"a\tb\nonly one\n")
+    said = refusal(lambda: list(typed(None, None, PAIRS, options=())), error=SettingError)
+    assert said.startswith("Line 2 of standard input: the model learned from pairs of ")
 
 
-@pytest.mark.parametrize(
-    ("given", "columns"),
-    [
-        ({"name": "rows.jsonl"}, ["id", "text", "label"]),
-        (
-            {"name": "rows.csv", "header": "source,text,label,note"},
-            ["id", "source", "text", "label", "note", "predicted label"],
-        ),
-    ],
-    ids=["texts", "a table of more"],
-)
-def test_answers_stand_in_a_csv_beside_all_columns_of_the_input(models, tmp_path, given, columns):
+def test_answers_stand_in_a_csv_beside_all_columns_of_the_input(models, tmp_path):
     texts = ["it is", 'a "quoted", text', "two\nlines"]
-    source, out = tmp_path / given["name"], tmp_path / "said.csv"
-    if "header" in given:
-        with source.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            rows = [["here", text, "fine", str(n)] for n, text in enumerate(texts)]
-            writer.writerows([given["header"].split(","), *rows])
-    else:
-        source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-    run("predict", models / "tuned", "--input", source, "--output", out)
+    table, out = tmp_path / "rows.csv", tmp_path / "said.csv"
+    with table.open("w", newline="", encoding="utf-8") as file:
+        rows = [["here", text, "fine", str(n)] for n, text in enumerate(texts)]
+        csv.writer(file).writerows([["source", "text", "label", "note"], *rows])
+    run("predict", models / "tuned", "--input", table, "--output", out)
     with out.open(newline="", encoding="utf-8") as file:
         found = list(csv.DictReader(file))
-    assert [row["text"] for row in found] == texts
     named = [f"probabilities {label}" for label in ("dull", "fair", "fine")]
+    columns = ["id", "source", "text", "label", "note", "predicted label"]
     assert list(found[0]) == [*columns, *named]
+    assert [[row[name] for name in columns[1:5]] for row in found] == rows
     expected = json.loads(run("predict", models / "tuned", texts[0], "--json"))
-    assert found[0][columns[-1]] == expected["label"]
-    if "header" in given:
-        assert [(row["source"], row["label"], row["note"]) for row in found] == [
-            ("here", "fine", str(n)) for n in range(3)
-        ]
+    assert found[0]["predicted label"] == expected["label"]
 
 
 class Said:
@@ -144,6 +120,7 @@ class Said:
 
 
 def test_a_column_of_a_csv_has_answers_alone_also_where_some_rows_have_it():
+    assert csv_text(Said({"text": "a"})) == "id,text,label\n0,a,good\n"
     rows = [{"text": "a"}, {"text": "b", "label": "bad", "when": [date(2026, 1, 2)]}]
     assert csv_text(Said(*rows)) == (
         'id,text,predicted label,label,when\n0,a,good,,\n1,b,good,bad,"[""2026-01-02""]"\n'
@@ -156,17 +133,4 @@ def test_predictions_of_another_model_in_the_input_stay_as_they_are():
         "id,text,label,predicted label,probabilities good,predicted predicted label,"
         "predicted probabilities bad,predicted probabilities good\n"
         "0,a,bad,fair,0.1,good,0.25,0.75\n"
-    )
-
-
-def test_a_column_of_second_texts_is_refused_by_a_model_of_single_ones(models, tmp_path):
-    tuned = shutil.copytree(models / "tuned", tmp_path / "tuned")
-    record = json.loads((tuned / "task.json").read_text())
-    record["columns"] |= {"text": "text", "label": "label"}
-    (tuned / "task.json").write_text(json.dumps(record))
-    (tmp_path / "pairs.csv").write_text("text,reply\nit is,so\n")
-    named = ("--input", tmp_path / "pairs.csv", "--pair-column", "reply")
-    assert refused("predict", tuned, *named) == (
-        "Error: --pair-column names a second text, of which this model learned nothing; "
-        "leave it out.\n"
     )

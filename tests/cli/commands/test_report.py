@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from schemas.readable import prefixed
-from tests.commands import refused, run
+from tests.commands import run
 from tests.runs import write_records
 
 BROWSERS = (
@@ -49,14 +49,6 @@ def test_the_same_folder_is_shown_once(tmp_path, monkeypatch):
     run("report", "one", "one/", tmp_path / "one")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<title>ALBERT: one</title>" in text
-
-
-def test_a_page_that_cannot_be_written_is_said_in_one_sentence(tmp_path):
-    folder = write_records(tmp_path / "run")
-    output = tmp_path / ("x" * 300 + ".html")
-    assert refused("report", folder, "--output", output, code=1) == (
-        f"Error: {str(output)[:100]}…{str(output)[-39:]} cannot be written: File name too long.\n"
-    )
 
 
 @pytest.mark.slow

@@ -80,13 +80,6 @@ def rows_beside(plot):
     return [re.findall(r"<t[hd][^>]*>([^<]*)<", row) for row in table.split("<tr>")[1:]]
 
 
-def example(*tokens):
-    """The one paragraph of text of an example."""
-    row = Example(label="in order", segments=(tokens,))
-    text = page([Section(title="data", kind="Data set", examples=(row,))])
-    return re.search(r'<b>A</b><p dir="auto">(.*?)</p>', text)[1]
-
-
 def test_nothing_is_fetched_and_the_browser_is_told_so(text, elements):
     policy = next(m for m in elements.of("meta") if "http-equiv" in m)
     assert policy["content"] == "default-src 'none'; style-src 'unsafe-inline'"
@@ -122,26 +115,20 @@ def test_every_plot_is_said_in_words_and_has_its_values_in_a_table(text):
         assert len(Elements(figure).of("table")) == 1
 
 
-def test_bars_in_words_begin_with_the_highest():
+def test_plots_in_words_begin_with_the_highest_bar_or_say_where_curves_begin_and_end():
     assert described(BARS, ()) == "Spans. 1: 75%, <2>: 25%."
     many = dataclasses.replace(RANKING, labels=tuple("abcdef"), values=(1, 2, 3, 4, 5, 6))
     assert described(many, ()) == "Reasons. highest: f: 6, e: 5, d: 4, c: 3, b: 2."
-
-
-def test_curves_in_words_say_where_they_begin_and_end():
     plot = loss((1, True, ((0, 3.0), (1000, 2.5))))
     assert described(plot, ("a", "b")) == "Loss. b, held out: 3 at step 0, 2.5 at step 1,000."
 
 
-def test_the_table_of_curves_has_what_was_measured_and_nothing_where_it_was_not():
+def test_the_table_of_curves_has_what_was_measured_and_of_a_long_one_points_and_its_last():
     training, held_out = ((1, 4.0), (2, 3.0), (3, 2.0)), ((0, 5.0), (2, 1.0))
     assert rows_beside(loss((0, False, training), (0, True, held_out))) == [
         *(["0", "–", "5"], ["1", "4", "–"]),
         *(["2", "3", "1"], ["3", "2", "–"]),
     ]
-
-
-def test_a_long_table_has_points_of_every_curve_and_its_last():
     training = tuple((float(step), 2.0) for step in range(1, 1001))
     held_out = tuple((step + 0.5, 3.0) for step, _ in training[::100])
     rows = rows_beside(loss((0, False, training), (0, True, held_out)))
@@ -150,27 +137,32 @@ def test_a_long_table_has_points_of_every_curve_and_its_last():
     assert len(rows) <= 25
 
 
-def test_a_masked_token_has_the_original_above_it():
-    assert example(Token(shown="▁he"), Token(shown="[MASK]", original="▁came")) == (
-        'he <ruby class="hidden">[MASK]<rt>came</rt></ruby>'
-    )
+@pytest.mark.parametrize(
+    ("tokens", "shown"),
+    [
+        (
+            (Token(shown="▁he"), Token(shown="[MASK]", original="▁came")),
+            'he <ruby class="hidden">[MASK]<rt>came</rt></ruby>',
+        ),
+        (
+            (Token(shown="▁he", original="▁he"), Token(shown="▁tree", original="ed")),
+            '<ruby class="kept">he<rt>he</rt></ruby><ruby class="other">tree<rt>ed</rt></ruby>',
+        ),
+    ],
+    ids=["masked", "kept, and another"],
+)
+def test_a_token_has_the_original_above_it_and_is_told_from_others(tokens, shown):
+    example = Example(label="in order", segments=(tokens,))
+    text = page([Section(title="data", kind="Data set", examples=(example,))])
+    assert re.search(r'<b>A</b><p dir="auto">(.*?)</p>', text)[1] == shown
 
 
-def test_a_kept_token_and_another_one_are_told_apart():
-    assert example(Token(shown="▁he", original="▁he"), Token(shown="▁tree", original="ed")) == (
-        '<ruby class="kept">he<rt>he</rt></ruby><ruby class="other">tree<rt>ed</rt></ruby>'
-    )
-
-
-def test_cells_are_spelled_for_people():
+def test_cells_are_spelled_for_people_and_a_name_that_is_no_text_is_still_written():
     row = ("x", 12345, 0.25, 31441.2, None)
     table = Table(title="t", columns=tuple("abcde"), rows=(row,))
-    text = page([Section(title="s", kind="Run", parts=(table,))])
+    text = page([Section(title="s \udcff", kind="Run", parts=(table,))])
     assert re.findall(r"<td>([^<]*)", text) == ["12,345", "0.2500", "31,441", "–"]
-
-
-def test_a_name_that_is_no_text_is_still_written():
-    assert r"data \udcff" in page([Section(title="data \udcff", kind="Data set")])
+    assert r"s \udcff" in text
 
 
 def test_every_colour_of_a_plot_has_a_value_in_light_and_in_dark(text):

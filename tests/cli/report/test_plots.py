@@ -11,24 +11,10 @@ from cli.report.plots import NUM_COLOURS, draw_plot, style_of
 from schemas.report import Bars, Curve, Curves
 from tests.refusals import refusal
 
-BARS = Bars(
-    title="Spans",
-    about="How long.",
-    heading="words",
-    labels=("1", "<2>"),
-    values=(0.75, 0.25),
-    unit="share",
-    wanted=(0.5, 0.5),
-)
-RANKING = Bars(
-    title="Reasons",
-    about="Why.",
-    heading="reason",
-    labels=("a $x$ & b",),
-    values=(7,),
-    unit="count",
-    is_ranking=True,
-)
+SPANS = {"title": "Spans", "about": "How long.", "heading": "words", "unit": "share"}
+BARS = Bars(**SPANS, labels=("1", "<2>"), values=(0.75, 0.25), wanted=(0.5, 0.5))
+REASONS = {"title": "Reasons", "about": "Why.", "heading": "reason", "unit": "count"}
+RANKING = Bars(**REASONS, labels=("a $x$ & b",), values=(7,), is_ranking=True)
 CURVES = Curves(
     title="Loss",
     about="Nats.",

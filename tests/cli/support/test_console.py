@@ -6,7 +6,6 @@ import pytest
 
 from cli.support import console
 from cli.support.console import Console
-from schemas.readable import duration
 
 
 class Terminal(io.StringIO):
@@ -36,9 +35,17 @@ def trained(monkeypatch, clock, stream, *, quiet=False):
     return stream.getvalue()
 
 
+class Closed(io.StringIO):
+    """What nobody reads any more."""
+
+    def write(self, text):
+        raise BrokenPipeError
+
+
 def test_without_a_terminal_there_is_a_line_now_and_then_and_the_last(monkeypatch, clock):
     said = trained(monkeypatch, clock, io.StringIO())
     assert said == "hello\nstep 3\nstep 4\n"
+    assert trained(monkeypatch, clock, Closed()) == ""
 
 
 @pytest.mark.parametrize("stream", [io.StringIO, Terminal])
@@ -52,32 +59,19 @@ def test_at_a_terminal_there_is_a_bar_that_ends_with_the_last_status(monkeypatch
     assert text.rstrip().endswith("| step 4")
 
 
-def test_the_work_goes_on_where_nobody_reads_any_more(monkeypatch, clock):
-    class Closed(io.StringIO):
-        def write(self, text):
-            raise BrokenPipeError
-
-    assert trained(monkeypatch, clock, Closed()) == ""
-
-
-def test_a_stage_says_its_share_rate_and_time_left(monkeypatch, clock):
-    stream = io.StringIO()
-    monkeypatch.setattr(console.sys, "stderr", stream)
+def test_a_stage_says_its_share_rate_and_time_left_but_for_what_was_compiled_at_first(
+    clock, capsys
+):
     with Console(quiet=False).start("reading", total=4_000_000, unit="B") as bar:
         clock[0] += 10
         bar.to(1_000_000, note="12 documents")
-    assert stream.getvalue() == (f"reading: 25.0%, 100 kB/s, {duration(30)} left, 12 documents\n")
-
-
-def test_the_time_left_forgets_what_was_compiled_at_first(monkeypatch, clock):
-    stream = io.StringIO()
-    monkeypatch.setattr(console.sys, "stderr", stream)
+    assert capsys.readouterr().err == "reading: 25.0%, 100 kB/s, 30 s left, 12 documents\n"
     with Console(quiet=False).start("evaluating", total=101) as bar:
         clock[0] += 20
         for _ in range(51):
             clock[0] += 1
             bar.advance(1)
-    assert stream.getvalue().splitlines()[-1] == f"evaluating: 50.5%, {duration(50)} left"
+    assert capsys.readouterr().err.splitlines()[-1] == "evaluating: 50.5%, 50 s left"
 
 
 def test_what_is_said_stands_above_the_bar(monkeypatch, clock):

@@ -7,7 +7,6 @@ import shutil
 import pytest
 import sentencepiece
 
-from albert_tf.model.trained_model import TrainedModel
 from cli.support.trained_model import Start, read_start
 from schemas.errors import SettingError
 from schemas.task import TaskSpec
@@ -17,8 +16,6 @@ from tests.refusals import refusal
 
 SPEC = TaskSpec(name="mood", kind="classify", labels=TUNED_LABELS, metrics=("accuracy",))
 HEAD = "albert/task_head/classifier/kernel"
-
-ASK = [("fill-mask", ("A [MASK].",)), ("order", ("A name.", "The end."))]
 
 
 @pytest.fixture
@@ -35,26 +32,22 @@ def test_where_the_training_is_not_known_the_positions_are_the_limit(trained):
 
 
 def test_an_export_answers_as_its_run(models):
-    for command, texts in ASK:
-        answers = [
-            json.loads(run(command, models / name, *texts, "--json")) for name in ("run", "hf")
-        ]
-        assert answers[1] == answers[0]
+    for command, *texts in (("fill-mask", "A [MASK]."), ("order", "A name.", "The end.")):
+        ours, theirs = (run(command, models / name, *texts, "--json") for name in ("run", "hf"))
+        assert json.loads(ours) == json.loads(theirs)
 
 
-@pytest.mark.parametrize(
-    ("command", "arguments"),
-    [(("order",), ("A name.", "The end.")), (("analyze", "layers"), ("--data", "DATA"))],
-)
-def test_a_damaged_checkpoint_is_passed_over_silently_if_asked(trained, small, command, arguments):
-    checkpoints = trained / "checkpoints"
-    shutil.copytree(checkpoints / "step-00000007", checkpoints / "step-00000009")
-    (checkpoints / "step-00000009" / "model.safetensors").write_bytes(b"half")
-    given = [small / "data" if each == "DATA" else each for each in arguments]
-    asked = (*command, trained, *given)
-    note, _, answer = run(*asked).partition("\n")
-    assert note.startswith(f"{checkpoints}/step-00000009 is damaged (")
-    assert run(*asked, "--quiet") == answer
+def test_a_damaged_checkpoint_is_passed_over_silently_if_asked(trained, small):
+    damaged = trained / "checkpoints/step-00000009"
+    shutil.copytree(trained / "checkpoints/step-00000007", damaged)
+    (damaged / "model.safetensors").write_bytes(b"half")
+    for asked in (
+        ("order", trained, "A name.", "The end."),
+        ("analyze", "layers", trained, "--data", small / "data"),
+    ):
+        note, _, answer = run(*asked).partition("\n")
+        assert note.startswith(f"{damaged} is damaged (")
+        assert run(*asked, "--quiet") == answer
 
 
 def test_a_model_from_elsewhere_whose_vocabulary_needs_help_is_told(small, tmp_path):
@@ -87,37 +80,27 @@ def read(folder, **start):
     return read_start(folder, SPEC, start=Start(**start), say=print)
 
 
-def test_from_scratch_a_run_needs_no_weights(small, tmp_path):
+def test_from_scratch_a_run_and_a_fine_tuned_model_need_no_weights(small, tmp_path):
     write_run(tmp_path / "run", SMALL_RUN, small, initializer="positional-heads")
-    shutil.rmtree(tmp_path / "run" / "checkpoints")
-    assert read(tmp_path / "run", from_scratch=True) == TrainedModel(
-        folder=tmp_path / "run",
-        config=SMALL_RUN,
-        weights={},
-        max_seq_length=32,
-        initializer="positional-heads",
-    )
+    write_tuned(tmp_path / "tuned", "classify", b"a vocabulary")
+    for name, length, initializer in (
+        ("run", 32, "positional-heads"),
+        ("tuned", TUNED_LENGTH, "range"),
+    ):
+        shutil.rmtree(tmp_path / name / "checkpoints")
+        model = read(tmp_path / name, from_scratch=True)
+        assert (model.folder, model.config, model.weights) == (tmp_path / name, SMALL_RUN, {})
+        assert (model.max_seq_length, model.initializer) == (length, initializer)
     assert "holds no checkpoint yet" in refusal(read, tmp_path / "run")
 
 
-def test_from_scratch_a_fine_tuned_model_needs_no_weights(tmp_path):
-    write_tuned(tmp_path / "tuned", "classify", b"a vocabulary")
-    shutil.rmtree(tmp_path / "tuned" / "checkpoints")
-    model = read(tmp_path / "tuned", from_scratch=True)
-    assert (model.config, model.weights) == (SMALL_RUN, {})
-    assert (model.max_seq_length, model.initializer) == (TUNED_LENGTH, "range")
-
-
-def test_an_encoder_knows_the_lengths_that_it_knew_before_its_last_task(tmp_path):
-    write_tuned(tmp_path / "tuned", "classify", b"a vocabulary", trained_length=48)
-    assert read(tmp_path / "tuned").max_seq_length == 48
-
-
 def test_the_head_is_taken_only_where_it_is_asked_for(tmp_path):
-    write_tuned(tmp_path / "tuned", "classify", b"a vocabulary")
-    without, whole = (read(tmp_path / "tuned", keep_head=keep).weights for keep in (False, True))
-    assert HEAD in whole
-    assert {path for path in whole if "/task_head/" not in path} == set(without)
+    write_tuned(tmp_path / "tuned", "classify", b"a vocabulary", trained_length=40)
+    without, whole = (read(tmp_path / "tuned", keep_head=keep) for keep in (False, True))
+    assert HEAD in whole.weights
+    assert {p for p in whole.weights if "/task_head/" not in p} == set(without.weights)
+    # The lengths are those known before the last task.
+    assert without.max_seq_length == 40
 
 
 def test_a_head_of_other_labels_is_refused(tmp_path):
