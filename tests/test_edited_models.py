@@ -31,6 +31,7 @@ from cli.commands.import_model import take_model
 from cli.support.console import Console
 from schemas.errors import AlbertError
 from tests.exported_runs import SMALL_RUN, load_pretrainer
+from tests.refusals import refusal
 
 STATE = "checkpoints/step-00000007/state.json"
 WEIGHTS = "checkpoints/step-00000007/model.safetensors"
@@ -93,55 +94,43 @@ def edit_file(path, edit):
         state.write_text(json.dumps(recorded))
 
 
-# What reads, the file, its edit, and what the sentence has to say.
+SHAPE = "has shape {}, but the configuration says {}".format
+# The file, its edit, and what the sentence has to say.
 EDITS = [
-    (export, f"run/{WEIGHTS}", length(2**63), "header too large"),
-    (export, f"run/{WEIGHTS}", header(dtype="I32"), "is of type I32, and only BF16"),
-    (export, f"run/{WEIGHTS}", header(shape=[2, -4]), "no checkpoint that can be"),
-    (export, "run/model.json", values(num_hidden_layers=10**9), "at most 1024"),
-    (export, "run/model.json", values(intermediate_size=200_000), "and (200000,) in"),
-    (read_external, "hf/config.json", values(num_hidden_layers=10**9), "at most 1024"),
+    (f"run/{WEIGHTS}", length(2**63), "header too large"),
+    (f"run/{WEIGHTS}", header(dtype="I32"), "is of type I32, and only BF16"),
+    (f"run/{WEIGHTS}", header(shape=[2, -4]), "no checkpoint that can be"),
+    ("run/model.json", values(num_hidden_layers=10**9), "at most 1024"),
+    ("run/model.json", values(intermediate_size=200_000), "and (200000,) in"),
+    ("hf/config.json", values(num_hidden_layers=10**9), "at most 1024"),
+    ("hf/config.json", values(intermediate_size=10**5), SHAPE((24, 16), (100_000, 16))),
     (
-        read_external,
-        "hf/config.json",
-        values(intermediate_size=10**5),
-        "has shape (24, 16), but the configuration says (100000, 16)",
+        *("hf/config.json", values(embedding_size=4096, hidden_size=4096)),
+        SHAPE((400, 8), (400, 4096)),
     ),
-    (
-        read_external,
-        "hf/config.json",
-        values(embedding_size=4096, hidden_size=4096),
-        "has shape (400, 8), but the configuration says (400, 4096)",
-    ),
-    (read_external, "hf/model.safetensors", length(2**40), "is not whole: Error while"),
-    (read_external, "hf/model.safetensors", header(shape=[0, 2**62]), "is not whole"),
-    (read_external, f"hf/{INDEX}", divided(3), "names 3, which is not the name of a"),
-    (read_external, f"hf/{INDEX}", divided("a.bin"), "names 'a.bin', which is not"),
-    (read_external, f"hf/{INDEX}", divided("/a.safetensors"), "hf/a.safetensors is missing, which"),
-    (
-        read_external,
-        "google/albert_config.json",
-        values(intermediate_size=10**5),
-        "has shape (16, 24), but the configuration says (16, 100000)",
-    ),
+    ("hf/model.safetensors", length(2**40), "is not whole: Error while"),
+    ("hf/model.safetensors", header(shape=[0, 2**62]), "is not whole"),
+    (f"hf/{INDEX}", divided(3), "names 3, which is not the name of a"),
+    (f"hf/{INDEX}", divided("a.bin"), "names 'a.bin', which is not"),
+    (f"hf/{INDEX}", divided("/a.safetensors"), "hf/a.safetensors is missing, which"),
+    ("google/albert_config.json", values(intermediate_size=10**5), SHAPE((16, 24), (16, 100_000))),
 ]
 
 
-@pytest.mark.parametrize(("reader", "name", "edit", "words"), EDITS)
-def test_an_edited_file_is_refused_in_a_sentence(models, tmp_path, reader, name, edit, words):
+@pytest.mark.parametrize(("name", "edit", "words"), EDITS)
+def test_an_edited_file_is_refused_in_a_sentence(models, tmp_path, name, edit, words):
     kind, rest = name.split("/", 1)
+    reader = export if kind == "run" else read_external
     copy = shutil.copytree(models / kind, tmp_path / kind)
     if rest == INDEX:
         (copy / "model.safetensors").unlink()
     edit_file(copy / rest, edit)
     tracemalloc.start()
     try:
-        with pytest.raises(AlbertError) as caught:
-            reader(copy)
+        said = refusal(reader, copy)
         assert tracemalloc.get_traced_memory()[1] < 50_000_000
     finally:
         tracemalloc.stop()
-    said = str(caught.value)
     assert words in said
     assert said.endswith(".")
     assert "\n" not in said

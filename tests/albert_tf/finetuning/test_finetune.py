@@ -38,9 +38,10 @@ from tests.runs import take_light_steps
 QUICK = {"shortest": 17, "layers": 1}
 
 
-def job_of(kind, run, *, rows=64, shortest=8, layers=2, **settings):
+def job_of(kind, run, *, rows=64, shortest=8, layers=2, metrics=None, **settings):
     """A job that starts at random weights and is evaluated on what it learns."""
-    given = random_rows(kind, number=rows, shortest=shortest)
+    given, spec = random_rows(kind, number=rows, shortest=shortest), spec_of(kind)
+    spec = dataclasses.replace(spec, metrics=metrics or spec.metrics)
     values = {"learning_rate": 3e-3, "epochs": 2, "batch_size": 16, **settings}
     config = FineTuneConfig(**values).resolved(
         rows=rows, width=32, max_seq_length=32, options=given.options
@@ -48,7 +49,7 @@ def job_of(kind, run, *, rows=64, shortest=8, layers=2, **settings):
     run.mkdir(exist_ok=True)
     model = dataclasses.replace(TINY, num_hidden_layers=layers)
     return TuningJob(
-        record=TaskRecord(spec=spec_of(kind), max_seq_length=32, trained_length=32),
+        record=TaskRecord(spec=spec, max_seq_length=32, trained_length=32),
         config=config,
         source=TrainedModel(folder=run, config=model, weights={}, max_seq_length=32),
         train=given,
@@ -57,15 +58,10 @@ def job_of(kind, run, *, rows=64, shortest=8, layers=2, **settings):
     )
 
 
-def measured_by(job, *metrics):
-    spec = dataclasses.replace(job.spec, metrics=metrics)
-    return dataclasses.replace(job, record=dataclasses.replace(job.record, spec=spec))
-
-
-def trained(job):
+def trained(job, **given):
     vocabulary = job.run.parent / "spiece.model"
     vocabulary.write_bytes(b"a model")
-    return finetune(job, vocabulary=vocabulary, progress=QUIET)
+    return finetune(job, vocabulary=vocabulary, progress=QUIET, **given)
 
 
 def weights_of(run):
@@ -130,16 +126,10 @@ def test_a_card_quotes_texts_only_where_it_is_asked_to(secretive):
 
 def test_a_checkpoint_says_where_fine_tuning_stands(secretive):
     job, *_ = secretive
-    path = job.run / "checkpoints" / "step-00000001" / "state.json"
-    state = json.loads(path.read_text())
+    state = json.loads((job.run / "checkpoints/step-00000001/state.json").read_text())
     assert list(state.items())[:-2] == [
-        ("step", 1),
-        ("micro_batch_size", 16),
-        ("losses", [0.0, 0.0]),
-        ("window_seconds", 0.0),
-        ("learning_rate", 3e-3),
-        ("threshold", None),
-        ("score_mean", 0.0),
+        *(("step", 1), ("micro_batch_size", 16), ("losses", [0.0, 0.0]), ("window_seconds", 0.0)),
+        *(("learning_rate", 3e-3), ("threshold", None), ("score_mean", 0.0)),
         ("score_deviation", 1.0),
     ]
     assert list(state)[-2:] == ["sha256", "is_best"]
@@ -204,9 +194,9 @@ def test_the_next_measure_decides_between_equals(tmp_path, monkeypatch):
     scores = [(0.5, 0.2), (0.5, 0.4), (0.25, 0.9), (0.5, 0.4)]
     measured = iter({"accuracy": first, "macro_f1": second} for first, second in scores)
     monkeypatch.setattr(evaluate, "measured", lambda *_: next(measured))
-    job = job_of("classify", tmp_path / "run", steps=3, epochs=None, eval_every=1, **QUICK)
-    trained(measured_by(job, "accuracy", "macro_f1"))
-    assert (job.run / "checkpoints" / "best").read_text() == "step-00000001\n"
+    settings = {"metrics": ("accuracy", "macro_f1"), "steps": 3, "epochs": None, "eval_every": 1}
+    trained(job_of("classify", tmp_path / "run", **settings, **QUICK))
+    assert (tmp_path / "run/checkpoints/best").read_text() == "step-00000001\n"
 
 
 def test_training_ends_when_patience_does(tmp_path, monkeypatch):
@@ -252,8 +242,8 @@ def test_a_head_that_is_taken_along_gives_the_scores_that_it_gave(regressed):
 
 
 def test_each_checkpoint_has_the_threshold_that_was_chosen_for_it(tmp_path):
-    settings = {"epochs": 4, "eval_every": 4, "checkpoint_every": 3}
-    job = measured_by(job_of("multilabel", tmp_path / "run", **settings, **QUICK), "macro_f1")
+    settings = {"metrics": ("macro_f1",), "epochs": 4, "eval_every": 4, "checkpoint_every": 3}
+    job = job_of("multilabel", tmp_path / "run", **settings, **QUICK)
     trained(job)
     path = job.run / "checkpoints" / "step-00000016" / "state.json"
     threshold = json.loads(path.read_text())["threshold"]

@@ -49,7 +49,7 @@ config = TrainConfig(
     sampled_softmax=True,
 )
 sampled_softmax.LEAST_DRAWN, sampled_softmax.MOST_CANDIDATES = 40, 1
-signal_at_step(int(sys.argv[3]))
+signal_at_step(5)
 before_and_after(Pretraining)
 
 def compiled():
@@ -104,7 +104,7 @@ print(json.dumps([found[: first[0]], found[first[0] :]]))
 )
 
 
-def trained(data, run, cache, *, devices=1, stop_at=5):
+def trained(data, run, cache, *, devices):
     """Steps, and what is compiled before and after the first, of two calls; cache misses."""
     environment = os.environ | {
         "KERAS_BACKEND": "jax",
@@ -114,7 +114,7 @@ def trained(data, run, cache, *, devices=1, stop_at=5):
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
         "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
     }
-    return answered(TRAINING, str(data), str(run), str(stop_at), environment=environment)
+    return answered(TRAINING, str(data), str(run), environment=environment)
 
 
 def answered(program, *arguments, environment):

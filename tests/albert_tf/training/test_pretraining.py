@@ -257,47 +257,40 @@ def test_it_says_beforehand_how_long_it_will_take(run_and_said):
     )
 
 
-def refused(data, folder, **given):
-    """What is said of a run that cannot work, before anything is written."""
-    said = refusal(train, data, folder, **given)
-    assert not folder.exists()
-    return said
-
-
-def test_a_model_or_settings_that_do_not_fit_are_refused(data, tmp_path):
-    for given, says in (
-        (
-            {"model": dataclasses.replace(TINY, vocab_size=65)},
-            "a vocabulary of 64 tokens and the model's vocab_size is 65",
-        ),
-        ({"config": TrainConfig(xla=True, recompute=True)}, "--xla undoes --recompute"),
-    ):
-        assert says in refused(data, tmp_path / "run", **given)
-
-
 def test_other_data_under_a_run_is_refused(undisturbed, tmp_path):
     write_dataset(tmp_path, seed=1)
     assert "is not the data set" in refusal(whole, tmp_path, undisturbed)
 
 
-@pytest.mark.parametrize(
-    ("harm", "says"),
-    [
-        (
-            lambda data: (data / "spiece.model").unlink(),
-            "/data/spiece.model is missing; make the data again.",
-        ),
-        (
-            lambda data: (data / "spiece.model").write_bytes(b"other pieces"),
-            "/data/spiece.model is not the vocabulary that the data was made with",
-        ),
-        (lambda data: write_dataset(data, examples=0), "has no training examples"),
-    ],
-)
-def test_data_that_cannot_be_trained_on_are_refused(data, tmp_path, harm, says):
+# What is changed of the data, what is asked for, and what is said.
+REFUSED = {
+    "/data/spiece.model is missing; make the data again.": (
+        lambda data: (data / "spiece.model").unlink(),
+        {},
+    ),
+    "/data/spiece.model is not the vocabulary that the data was made with": (
+        lambda data: (data / "spiece.model").write_bytes(b"other pieces"),
+        {},
+    ),
+    "has no training examples": (lambda data: write_dataset(data, examples=0), {}),
+    "a vocabulary of 64 tokens and the model's vocab_size is 65": (
+        lambda data: None,
+        {"model": dataclasses.replace(TINY, vocab_size=65)},
+    ),
+    "--xla undoes --recompute": (
+        lambda data: None,
+        {"config": TrainConfig(xla=True, recompute=True)},
+    ),
+}
+
+
+@pytest.mark.parametrize("says", REFUSED)
+def test_what_cannot_be_trained_is_refused_before_anything_is_written(data, tmp_path, says):
+    harm, given = REFUSED[says]
     shutil.copytree(data, tmp_path / "data")
     harm(tmp_path / "data")
-    assert says in refused(tmp_path / "data", tmp_path / "run")
+    assert says in refusal(train, tmp_path / "data", tmp_path / "run", **given)
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.usefixtures("light")
@@ -385,15 +378,11 @@ def done(sums):
     return StepDone(sums, learning_rate=1e-3, norm=2.0)
 
 
-def test_steps_to_come_are_counted_in_those_of_the_moment(begun):
+def test_steps_to_come_are_counted_in_those_of_the_moment_and_longer_ones_expected(begun):
     work = begun()
     work._parts = [(0.5, 100), (0.5, 300)]
     assert work.steps_left() == pytest.approx(1 + 2 * 3)
-
-
-def test_longer_steps_are_expected_before_the_first_of_them(begun):
-    work = begun(step=2)
-    work._parts = [(0.5, 100), (0.5, 300)]
+    work.state.step = 2
     work.pace.add(1.0, waited=0.0)
     work.record(done(SUMS), 1.0)
     assert work.pace.step_seconds == 3.0
@@ -493,15 +482,12 @@ def test_the_candidates_of_a_step_do_not_depend_on_its_micro_batches(data, tmp_p
         with contextlib.closing(work.batches()) as steps:
             parts = [work.parts(step)[1] for step in itertools.islice(steps, 3)]
         assert {len(of_step) for of_step in parts} == {6 // size}
-        found.append([{candidates_of(part) for part in of_step} for of_step in parts])
+        found.append(
+            [{(p["candidates"].tobytes(), p["offsets"].tobytes()) for p in each} for each in parts]
+        )
     assert found[0] == found[1]
     # One set for all micro-batches of a step, another for each step.
     assert len(set().union(*found[0])) == 3
-
-
-def candidates_of(part):
-    """The tokens that a micro-batch is predicted among, with their offsets."""
-    return part["candidates"].tobytes(), part["offsets"].tobytes()
 
 
 ON_THE_FLY = TrainConfig(batch_size=960, micro_batch_size=480, steps=3, eval_examples=7)

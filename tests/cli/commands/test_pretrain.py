@@ -18,13 +18,15 @@ from albert_tf.training.tensorflow_steps import TensorFlowSteps
 from cli.commands import pretrain
 from cli.main import cli
 from cli.support import asked, resolve
-from cli.support.asked import RECIPES, Asked, apply_recipe
+from cli.support.asked import RECIPES, apply_recipe
 from cli.support.console import Console
 from schemas.config import TrainConfig
 from schemas.errors import SettingError
+from schemas.files import read_json, write_json
 from schemas.layout import DATA_MANIFEST, MANIFEST, METRICS
 from tests.commands import LITTLE_MODEL, refused, run
 from tests.exported_runs import SMALL_RUN, write_run
+from tests.refusals import refusal
 from tests.runs import eval_line, take_light_steps
 from tests.training_data import resolved_run, write_dataset
 
@@ -64,7 +66,7 @@ def test_a_run_failing_before_a_checkpoint_keeps_what_it_measured(command, tmp_p
     overflowing = ("--learning-rate", 9e18, "--warmup-steps", 0, "--checkpoint-every", 9)
     said = refused(*command, *overflowing, code=1)
     assert said.endswith(f"; what was measured is in {folder}/metrics.jsonl.\n")
-    assert json.loads((folder / "config.json").read_bytes())["learning_rate"] == 9e18
+    assert config_of(folder)["learning_rate"] == 9e18
     first, *_ = (folder / "metrics.jsonl").read_text().splitlines()
     assert json.loads(first)["split"] == "eval"
     # It is no run to continue, so other settings may take its place.
@@ -73,38 +75,35 @@ def test_a_run_failing_before_a_checkpoint_keeps_what_it_measured(command, tmp_p
     assert said.startswith(
         f"{folder} was begun and has no checkpoint yet: it begins again at the first step.\n"
     )
-    assert json.loads((folder / "config.json").read_bytes())["learning_rate"] == 0.00176
+    assert config_of(folder)["learning_rate"] == 0.00176
 
 
-@pytest.mark.parametrize(("held_out", "text"), [(1, "--data data"), (0, "--text FILE")])
-def test_what_is_named_next_can_be_measured(tmp_path, monkeypatch, capsys, held_out, text):
+@pytest.mark.parametrize(
+    ("held_out", "text", "run", "export"),
+    [(1, "--data data", "run", "run-hf"), (0, "--text FILE", "'my run'", "'my run-hf-2'")],
+)
+def test_what_is_named_next_can_be_measured_and_written(
+    tmp_path, monkeypatch, capsys, held_out, text, run, export
+):
     monkeypatch.chdir(tmp_path)
-    run = Path("run")
-    write_dataset(run, copies=1, shards=1, examples=1, eval_examples=held_out)
-    (run / MANIFEST).rename(run / DATA_MANIFEST)
-    asked = SimpleNamespace(data_as_given="data", output=run)
+    Path("my run-hf").mkdir()
+    output = Path(run.strip("'"))
+    write_dataset(output, copies=1, shards=1, examples=1, eval_examples=held_out)
+    (output / MANIFEST).rename(output / DATA_MANIFEST)
+    asked = SimpleNamespace(data_as_given="data", output=output)
     pretrain.say_end(TrainResult(3, 3, "finished"), asked, Console(quiet=False))
     assert capsys.readouterr().err.splitlines() == [
-        "run: finished, 3 steps",
-        f"Next:  albert evaluate run {text}",
-        "       albert fill-mask run 'A sentence with a [MASK] in it.'",
-        "       albert report data run",
-        "       albert finetune run --task classify --train FILE --output tuned",
-        "       albert export run --to hf --output run-hf",
+        f"{output}: finished, 3 steps",
+        f"Next:  albert evaluate {run} {text}",
+        f"       albert fill-mask {run} 'A sentence with a [MASK] in it.'",
+        f"       albert report data {run}",
+        f"       albert finetune {run} --task classify --train FILE --output tuned",
+        f"       albert export {run} --to hf --output {export}",
     ]
 
 
-def test_a_name_that_is_taken_is_not_the_next_one(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    Path("my run-hf").mkdir()
-    asked = SimpleNamespace(data_as_given="s3://bucket/d", output=Path("my run"))
-    pretrain.say_end(TrainResult(3, 3, "finished"), asked, Console(quiet=False))
-    export = capsys.readouterr().err.splitlines()[-1]
-    assert export == "       albert export 'my run' --to hf --output 'my run-hf-2'"
-
-
 def config_of(folder):
-    return json.loads((folder / "config.json").read_bytes())
+    return read_json(folder / "config.json")
 
 
 def done(command, *arguments):
@@ -115,6 +114,9 @@ def done(command, *arguments):
     (folder / METRICS).write_text(json.dumps(eval_line(2)) + "\n")
     save_checkpoint(folder, Checkpoint({}, {}, {"step": 2}), is_best=False)
     return folder
+
+
+RECIPE = ("--recipe", "small-budget")
 
 
 def test_a_run_becomes_longer(command, tmp_path, monkeypatch):
@@ -145,16 +147,6 @@ def test_a_run_becomes_longer(command, tmp_path, monkeypatch):
     assert f"{folder} is at step 3 of 3 and cannot change --steps" in said
 
 
-def test_a_run_keeps_how_long_the_sequences_of_its_first_weights_were(small, tmp_path, untrained):
-    first, other = tmp_path / "run", tmp_path / "other"
-    write_run(first, SMALL_RUN, small)
-    # As of an import of which nothing says it.
-    (first / "data_manifest.json").unlink()
-    given = ("--data", small / "data", "--batch-size", 2, "--eval-examples", 2)
-    run("pretrain", *given, "--steps", 1, "--output", other, "--init-from", first)
-    assert config_of(other)["length_before"] == SMALL_RUN.max_position_embeddings
-
-
 def test_a_run_keeps_its_settings_and_an_older_one_its_release(command, tmp_path, untrained):
     done(command)
     said = refused(*command, "--beta2", 0.98)
@@ -165,21 +157,20 @@ def test_a_run_keeps_its_settings_and_an_older_one_its_release(command, tmp_path
         "its learning rates depend on them; keep --steps 2, or begin another run with "
         f"its weights: another --output with --init-from {tmp_path}/run.\n"
     )
-    path = tmp_path / "run/config.json"
-    record = json.loads(path.read_bytes()) | {"albert_version": "0.2.0"}
+    record = config_of(tmp_path / "run") | {"albert_version": "0.2.0"}
     del record["identity"]["beta2"]
-    path.write_text(json.dumps(record), "utf-8")
+    write_json(tmp_path / "run/config.json", record)
     said = refused(*command)
     assert f"{tmp_path}/run holds a run of albert 0.2.0, which has other settings" in said
 
 
 def test_a_run_of_before_the_sampled_softmax_goes_on_without_it(command, untrained):
-    path = done(command, "--recipe", "small-budget", "--no-sampled-softmax") / "config.json"
-    record = json.loads(path.read_bytes())
+    folder, recipe = done(command, *RECIPE, "--no-sampled-softmax"), (*command, *RECIPE)
+    record = config_of(folder)
     del record["sampled_softmax"]
-    path.write_text(json.dumps(record), "utf-8")
-    assert "finished already" in run(*command, "--recipe", "small-budget")
-    assert "--sampled-softmax" in refused(*command, "--recipe", "small-budget", "--sampled-softmax")
+    write_json(folder / "config.json", record)
+    assert "finished already" in run(*recipe)
+    assert "--sampled-softmax" in refused(*recipe, "--sampled-softmax")
 
 
 def test_the_time_allowed_counts_from_when_the_command_was_entered(small, monkeypatch, tmp_path):
@@ -188,15 +179,7 @@ def test_the_time_allowed_counts_from_when_the_command_was_entered(small, monkey
     monkeypatch.setattr(pretrain.time, "monotonic", lambda: 150.0)
     run = resolved_run(small / "data", tmp_path / "run", TrainConfig())
     for max_time, left in ((60.0, 10.0), (None, None)):
-        asked = Asked(
-            model="tiny",
-            is_model_given=True,
-            overrides=(),
-            config=TrainConfig(),
-            data=small / "data",
-            max_time=max_time,
-            started=100.0,
-        )
+        asked = SimpleNamespace(max_time=max_time, started=100.0)
         pretrain.train(run, asked, deadline=None, console=Console(quiet=True))
         assert train.call_args.kwargs["max_seconds"] == left
 
@@ -216,27 +199,23 @@ LONG = "this run would take 8 d 0 h or more on this machine; "
 SHORTER = "with --budget 1h, and without --model, --recipe and --steps, it is what suits"
 
 
-@pytest.mark.parametrize(
-    ("given", "is_alone", "said"),
-    [
-        ({}, True, f"{LONG}give --yes to start it all the same; {SHORTER}"),
-        ({}, False, f"Note: {LONG}{SHORTER}"),
-        ({"may_be_long": True}, True, ""),
-        ({"max_time": 3600.0}, True, ""),
-        ({"budget": 3600.0}, True, ""),
-    ],
-)
-def test_a_run_of_more_than_a_week_is_not_begun_without_a_word(capsys, given, is_alone, said):
+@pytest.mark.parametrize("given", [{}, {"may_be_long": True}, {"max_time": 9.0}, {"budget": 9.0}])
+def test_a_run_of_more_than_a_week_is_not_begun_without_a_word(capsys, given):
     asked = SimpleNamespace(**{"may_be_long": False, "budget": None, "max_time": None} | given)
-    beside = {"is_alone": is_alone, "console": Console(quiet=False)}
-    try:
-        resolve.check_duration(8 * 86_400, asked, **beside)
-        found = capsys.readouterr().err
-    except SettingError as error:
-        found = str(error)
-    assert found.removesuffix("\n") == (said and f"{said} an hour.")
-    resolve.check_duration(6 * 86_400, asked, **beside)
-    assert capsys.readouterr().err == ""
+
+    def check(days, *, is_alone=True):
+        beside = {"is_alone": is_alone, "console": Console(quiet=False)}
+        resolve.check_duration(days * 86_400, asked, **beside)
+        return capsys.readouterr().err
+
+    assert check(6) == ""
+    if given:
+        assert check(8) == check(8, is_alone=False) == ""
+    else:
+        assert refusal(check, 8, error=SettingError) == (
+            f"{LONG}give --yes to start it all the same; {SHORTER} an hour."
+        )
+        assert check(8, is_alone=False) == f"Note: {LONG}{SHORTER} an hour.\n"
 
 
 @pytest.mark.parametrize(("cores", "years"), [(1, 1), (2, 0)])
@@ -280,7 +259,7 @@ def test_jax_computes_where_it_has_a_plugin_for_the_gpu_and_nobody_chose(
 
 
 def test_a_recipe_leaves_out_what_has_no_use_here(command, small, tmp_path, untrained):
-    run(*command, "--recipe", "small-budget")
+    run(*command, *RECIPE)
     config = config_of(tmp_path / "run")
     # Examples that are stored are masked already.
     assert config["masked_lm_prob"] is None
@@ -289,12 +268,15 @@ def test_a_recipe_leaves_out_what_has_no_use_here(command, small, tmp_path, untr
 
     first, other = tmp_path / "first", tmp_path / "other"
     write_run(first, SMALL_RUN, small)
+    # As of an import of which nothing says how long its sequences were.
+    (first / "data_manifest.json").unlink()
     start = ("pretrain", "--data", small / "data", "--steps", 2, "--batch-size", 2)
     start = (*start, "--output", other, "--init-from", first)
-    run(*start, "--recipe", "small-budget")
+    run(*start, *RECIPE)
     config = config_of(other)
     assert config["pmi_embeddings"] is config["unigram_bias"] is False
     assert config["optimizer"] == "muon"
+    assert config["length_before"] == SMALL_RUN.max_position_embeddings
 
     said = refused(*start, "--overwrite", "--pmi-embeddings")
     assert said.startswith("Error: --pmi-embeddings sets first weights and --init-from")
