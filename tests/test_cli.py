@@ -8,24 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import attempt, make_data, run
+from tests.commands import attempt, make_data
 from tests.exported_runs import SMALL_RUN, write_run
 from tests.processes import albert, run_python
-
-
-def test_the_written_config_makes_the_same_data_again(small, tmp_path):
-    run("make-data", "--config", small / "data/config.json", "--output", tmp_path / "d")
-    made, given = (folder / "manifest.json" for folder in (tmp_path / "d", small / "data"))
-    assert made.read_bytes() == given.read_bytes()
-
-
-def test_a_flag_goes_before_the_file_and_the_file_before_the_default(small, tmp_path):
-    file = tmp_path / "settings.json"
-    file.write_text(json.dumps({"max_ngram": 2, "max_seq_length": 64}), "utf-8")
-    make_data(small, "--config", file, output=tmp_path / "d")
-    config = json.loads((tmp_path / "d/manifest.json").read_bytes())["config"]
-    assert (config["max_seq_length"], config["max_ngram"]) == (32, 2)
-    assert config["short_seq_prob"] == 0.1
 
 
 def test_overwrite_replaces_what_the_command_wrote_and_quiet_says_nothing(small, tmp_path):

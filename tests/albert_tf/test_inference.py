@@ -13,6 +13,7 @@ import albert_tf
 from albert_tf.inference import examples_of
 from schemas.task import Columns, TaskSpec
 from tests.commands import run
+from tests.processes import run_python
 from tests.refusals import refusal
 
 
@@ -58,10 +59,14 @@ def test_a_model_of_vectors_that_learned_from_pairs_takes_single_texts():
     assert (example.text, example.text_pair) == ("it is", None)
 
 
-def test_what_a_model_cannot_do_is_said(model):
+def test_what_a_model_cannot_do_or_did_not_learn_from_is_said(model, models):
     assert "is not a fine-tuned model; give a folder that" in refusal(model.predict, ["it is"])
     assert "'it is' is one text; give a list of texts" in refusal(model.encode, "it is")
     assert "is not UTF-8; convert it first" in refusal(model.encode, ["half \ud83d"])
+    said = refusal(model.fill_mask, "[MASK]" + " ." * 40)
+    assert "and the model reads 32; give less text" in said
+    said = refusal(albert_tf.load(models / "tuned").predict, [{"text": "a", "options": ("b", "c")}])
+    assert "does not choose; leave it out" in said
 
 
 def test_an_encoder_without_a_head_gives_vectors_and_fills_no_mask(models, tmp_path):
@@ -81,13 +86,6 @@ def test_an_encoder_without_a_head_gives_vectors_and_fills_no_mask(models, tmp_p
     assert "It has no masked-LM head" in said
 
 
-def test_what_a_model_did_not_learn_from_is_refused(models):
-    said = refusal(albert_tf.load(models / "run").fill_mask, "[MASK]" + " ." * 40)
-    assert "and the model reads 32; give less text" in said
-    said = refusal(albert_tf.load(models / "tuned").predict, [{"text": "a", "options": ("b", "c")}])
-    assert "does not choose; leave it out" in said
-
-
 def test_a_training_that_was_stopped_gives_its_best_checkpoint_and_it_is_said(models, tmp_path):
     """Not in silence: the newest one, which nothing has measured, may be far better."""
     stopped = tmp_path / "stopped"
@@ -104,20 +102,19 @@ def test_a_training_that_was_stopped_gives_its_best_checkpoint_and_it_is_said(mo
     assert "has stopped" not in run("predict", stopped, "it is")
 
 
+LOADING = "import albert_tf, sys; print(albert_tf.load(sys.argv[1]).encode(['a']).shape)"
+
+
 @pytest.mark.parametrize("name", ["pipeline.py", "pipeline/__init__.py"])
 def test_a_file_that_hides_a_package_of_ours_is_named(models, tmp_path, name):
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_text("")
-    code = f"import albert_tf; albert_tf.load({str(models / 'run')!r})"
-    found = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    said = found.stderr.splitlines()[-1]
+    said = run_python(LOADING, models / "run", cwd=tmp_path).stderr.splitlines()[-1]
     assert f"Python finds {path} under the name pipeline" in said
 
 
 def test_tensorflow_says_nothing(models):
-    code = f"import albert_tf; print(albert_tf.load({str(models / 'run')!r}).encode(['a']).shape)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", LOADING, models / "run"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
     assert (found.stdout, found.stderr) == ("(1, 16)\n", "")

@@ -22,12 +22,9 @@ def albert(tmp_path):
 
     With `before`, some lines run first.
     """
+    for name in ("bin", "current", "scratch"):
+        (tmp_path / name).mkdir()
     program = tmp_path / "bin" / "albert"
-    program.parent.mkdir()
-    current = tmp_path / "current"
-    current.mkdir()
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
 
     def start(*arguments, before=""):
         program.write_text(
@@ -35,8 +32,8 @@ def albert(tmp_path):
         )
         return subprocess.Popen(
             [sys.executable, "-W", "ignore", program, *map(str, arguments)],
-            cwd=current,
-            env=os.environ | {"TMPDIR": str(scratch)},
+            cwd=tmp_path / "current",
+            env=os.environ | {"TMPDIR": str(tmp_path / "scratch")},
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -44,15 +41,14 @@ def albert(tmp_path):
     return start
 
 
-def vocab(small, output):
-    text = small / "text"
-    return "vocab", "--text", text, "--vocab-size", 400, "--output", output
+def vocab(small, output, *options):
+    given = ("--text", small / "text", "--vocab-size", 400)
+    return "vocab", *given, *options, "--output", output
 
 
 def make_data(small, output, *options):
-    vocabulary, length = ("--vocab", small / "vocab"), ("--max-seq-length", 32)
-    data = ("--text", small / "text", *vocabulary, *length)
-    return "make-data", *data, *options, "--output", output
+    given = ("--text", small / "text", "--vocab", small / "vocab", "--max-seq-length", 32)
+    return "make-data", *given, *options, "--output", output
 
 
 # Training that is never done, so that it is killed in its middle.
@@ -84,7 +80,7 @@ def test_a_killed_vocab_leaves_neither_process_nor_folder(albert, small, tmp_pat
     await_end_of(children)
     assert len(list(scratch.iterdir())) == 1
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    run(*vocab(small, output), "--workers", 1)
+    run(*vocab(small, output, "--workers", 1))
     assert list(scratch.iterdir()) == []
     assert (output / "spiece.model").read_bytes() == (small / "vocab" / "spiece.model").read_bytes()
 
@@ -113,36 +109,24 @@ def test_a_scratch_folder_in_use_is_left_alone(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_was_just_made_is_left_alone(tmp_path, monkeypatch):
-    """Another process may be about to lock it."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    new, old = tmp_path / "albert-vocab-new", tmp_path / "albert-vocab-old"
-    new.mkdir()
-    old.mkdir()
-    os.utime(old, (1, 1))
+def test_of_what_is_named_as_scratch_folders_only_an_old_one_goes(tmp_path, monkeypatch):
+    """Another process may be about to lock a new one, and a link may lead anywhere."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    new, old, link = (tmp_path / f"tmp/albert-vocab-{name}" for name in ("new", "old", "link"))
+    kept = tmp_path / "kept"
+    for each in (new, old, kept):
+        each.mkdir(parents=True)
+    for each in (old, kept):
+        os.utime(each, (1, 1))
+    link.symlink_to(kept)
     with scratch_folder("vocab"):
         assert new.exists()
         assert not old.exists()
-
-
-def test_a_link_that_is_named_as_a_scratch_folder_stays(tmp_path, monkeypatch):
-    """Whoever made it in a folder of all people may have led it anywhere."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
-    kept, link = tmp_path / "kept", tmp_path / "tmp/albert-vocab-link"
-    link.parent.mkdir()
-    kept.mkdir()
-    os.utime(kept, (1, 1))
-    link.symlink_to(kept)
-    with scratch_folder("vocab"):
         assert link.is_symlink()
         assert kept.is_dir()
 
 
-COMMANDS = {
-    "vocab": lambda small, output: (*vocab(small, output), "--workers", 2),
-    "make-data": lambda small, output: make_data(small, output, "--workers", 1),
-    "two workers": lambda small, output: make_data(small, output, "--workers", 2),
-}
+COMMANDS = {"vocab": (vocab, 2), "make-data": (make_data, 1), "two workers": (make_data, 2)}
 
 ADDRESS_SPACE = (
     "import resource\nresource.setrlimit(resource.RLIMIT_AS, ({0}, resource.RLIM_INFINITY))\n"
@@ -177,7 +161,9 @@ OFTEN = {("300 MiB", "vocab"), ("2 threads", "two workers")}
 )
 def test_a_limit_of_memory_or_threads_ends_a_command(albert, small, tmp_path, limit, name):
     """With one sentence and 1, neither never nor in a crash."""
-    command = albert(*COMMANDS[name](small, tmp_path / "d"), before=LIMITS[limit])
+    arguments, workers = COMMANDS[name]
+    given = arguments(small, tmp_path / "d", "--workers", workers)
+    command = albert(*given, before=LIMITS[limit])
     said = ended(command)
     if command.returncode == 0:
         # Some limits are enough for some commands.

@@ -107,5 +107,5 @@ def made(longer, tmp_path_factory):
 @pytest.fixture(scope="session")
 def pool():
     """The options that name a pool of workers."""
-    with start.short_folder() as folder, start.pool(folder) as options:
+    with start.short_folder() as folder, start.pool_process(folder) as (options, _):
         yield options

@@ -100,13 +100,6 @@ def pool_process(folder, *, before=(), environment=()):
         yield options, process
 
 
-@contextlib.contextmanager
-def pool(folder):
-    """`albert worker`; gives the options that name it."""
-    with pool_process(folder) as (options, _):
-        yield options
-
-
 def started_workers(folder):
     """A program that starts a worker; gives the options that name it."""
     boot = folder / "boot"

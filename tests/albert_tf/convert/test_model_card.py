@@ -137,34 +137,30 @@ def test_a_card_says_what_was_trained_on_how_long_and_on_what(trained):
         ("o", "É is read as o."),
     ],
 )
-def test_a_card_says_which_letters_are_kept(trained, made_of, said):
-    assert f"give it raw text. {said}" in card_of(trained, letters=made_of)
+def test_a_card_says_which_letters_are_kept(tmp_path, made_of, said):
+    assert f"give it raw text. {said}" in card_of(tmp_path, letters=made_of)
 
 
-def test_a_bare_run_has_a_card_all_the_same(trained):
-    for name in ("config.json", "data_manifest.json", "metrics.jsonl"):
-        (trained / name).unlink()
-    card = card_of(trained)
+def test_a_bare_run_has_a_card_all_the_same(tmp_path):
+    card = card_of(tmp_path)
     assert "## Recipe" not in card
     assert "## Data" not in card
 
 
-def test_a_card_says_when_sharing_was_written_out(trained):
-    partly = dataclasses.replace(SMALL_RUN, sharing="attention")
-    assert "share only in part" in card_of(trained, partly)
-    assert "share only in part" not in card_of(trained)
-    apart = dataclasses.replace(SMALL_RUN, sharing="none")
-    card = card_of(trained, apart)
-    assert "Each layer has weights of its own." in card
+def test_a_card_says_when_sharing_was_written_out(tmp_path):
+    shared, partly, apart = (
+        card_of(tmp_path, dataclasses.replace(SMALL_RUN, sharing=sharing))
+        for sharing in ("all", "attention", "none")
+    )
+    assert ["share only in part" in card for card in (shared, partly, apart)] == [0, 1, 0]
+    assert "Each layer has weights of its own." in apart
     # As the exported config.json says it.
-    assert {"| num_hidden_groups | 4 |", "| sharing | none |"} < set(card.splitlines())
-    assert "share only in part" not in card
+    assert {"| num_hidden_groups | 4 |", "| sharing | none |"} < set(apart.splitlines())
 
 
-def test_a_card_names_the_vocabulary_that_stands_beside_it(trained):
-    ours = card_of(trained)
+def test_a_card_names_the_vocabulary_that_stands_beside_it(tmp_path):
+    ours, theirs = card_of(tmp_path), card_of(tmp_path, vocabulary="vocab.txt")
     assert "`spiece.model` holds the text normalization: give it raw text." in ours
-    theirs = card_of(trained, vocabulary="vocab.txt")
     assert "`vocab.txt` has BERT's pieces: divide text as BERT's tokenizer does." in theirs
 
 
@@ -192,9 +188,9 @@ def test_of_many_inputs_the_largest_are_listed(trained):
     assert f"| and 10 smaller files | | | {sum(range(1, 11))} | |" in card.splitlines()
 
 
-def test_an_imported_model_has_the_licence_of_its_source(trained):
-    write_json(trained / "config.json", {"command": "import", "source": "elsewhere/albert-x"})
-    card = card_of(trained, step=0)
+def test_an_imported_model_has_the_licence_of_its_source(tmp_path):
+    write_json(tmp_path / "config.json", {"command": "import", "source": "elsewhere/albert-x"})
+    card = card_of(tmp_path, step=0)
     assert "Imported and written out by " in card
     assert "That of `albert-x`, which was imported." in card
     assert "Pretrained" not in card
@@ -213,14 +209,8 @@ def test_the_card_of_a_fine_tuned_model_says_first_how_to_load_it(tmp_path):
     (tmp_path / "README.md").write_text("# A classifier\n", "utf-8")
     card = task_card(tmp_path, CLASSIFIER, step=7, target="hf")
     assert card.startswith(
-        "---\n"
-        "library_name: transformers\n"
-        "pipeline_tag: text-classification\n"
-        "license: other\n"
-        "tags:\n"
-        "- albert\n"
-        "---\n\n"
-        "```python\n"
+        "---\nlibrary_name: transformers\npipeline_tag: text-classification\nlicense: other\n"
+        "tags:\n- albert\n---\n\n```python\n"
         "from transformers import AlbertForSequenceClassification, AutoTokenizer\n\n"
         'model = AlbertForSequenceClassification.from_pretrained("FOLDER")\n'
         'tokenizer = AutoTokenizer.from_pretrained("FOLDER")\n'
@@ -293,18 +283,23 @@ ASKED = {
 }
 
 
+def exported(folder, kind, vocabulary, target, *, config=ONE_LAYER):
+    """Where a fine-tuned model is, where its export, and what the card of that says."""
+    tuned, out = folder / "tuned", folder / "out"
+    write_tuned(tuned, kind, vocabulary, config=config)
+    run("export", tuned, "--to", target, "--output", out)
+    return tuned, out, (out / "README.md").read_text("utf-8")
+
+
 @pytest.mark.parametrize("kind", ASKED)
 def test_the_code_in_the_card_of_a_graph_gives_what_the_model_does(kind, model, tmp_path):
     pytest.importorskip("transformers")
     config = dataclasses.replace(ONE_LAYER, vocab_size=2000)
-    write_tuned(tmp_path / "tuned", kind, model, config=config)
-    out = tmp_path / "out"
-    run("export", tmp_path / "tuned", "--to", "onnx", "--output", out)
-    code = (out / "README.md").read_text("utf-8").partition("```python\n")[2].partition("```")[0]
-    found = {}
+    folder, out, card = exported(tmp_path, kind, model, "onnx", config=config)
+    code, found = card.partition("```python\n")[2].partition("```")[0], {}
     exec(code.replace("FOLDER", str(out)), found)
     theirs = np.stack(found["outputs"], axis=-1) if kind == "answer" else found["outputs"][0]
-    tuned = albert_tf.load(tmp_path / "tuned")
+    tuned = albert_tf.load(folder)
     rows = tuned.encoded(examples_of(ASKED[kind], tuned.trained.record.spec)).rows
     ours = Predictor(tuned.trained, is_compiled=False).logits(rows)
     for given, wanted in zip(theirs, ours, strict=True):
@@ -328,15 +323,13 @@ def test_the_card_of_a_fine_tuned_saved_model_has_a_request_and_its_answer(tmp_p
 @pytest.mark.parametrize("kind", ["classify", "choose", "tag", "embed"])
 def test_the_answer_in_a_card_and_that_of_the_saved_model_are_the_models_own(kind, small, tmp_path):
     vocabulary = (small / "vocab" / "spiece.model").read_bytes()
-    write_tuned(tmp_path / "tuned", kind, vocabulary, config=ONE_LAYER)
-    out = tmp_path / "out"
-    run("export", tmp_path / "tuned", "--to", "saved-model", "--output", out)
-    blocks = (out / "README.md").read_text("utf-8").split("```json\n")[1:]
+    folder, out, card = exported(tmp_path, kind, vocabulary, "saved-model")
+    blocks = card.split("```json\n")[1:]
     request, answer = (json.loads(block.split("\n```")[0]) for block in blocks)
     predict = tf.saved_model.load(str(out)).signatures[request["signature_name"]]
     inputs = {n: tf.constant(v, tf.int32) for n, v in request["inputs"].items()}
     logits = predict(**inputs)["logits"].numpy()
     given = {name: np.array(values) for name, values in request["inputs"].items()}
-    expected = np.asarray(task_model_of(read_tuned(tmp_path / "tuned"))(given))
+    expected = np.asarray(task_model_of(read_tuned(folder))(given))
     assert logits == pytest.approx(expected, abs=1e-4)
     assert np.array(answer["outputs"]) == pytest.approx(expected, abs=1e-4)

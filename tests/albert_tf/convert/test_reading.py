@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.convert.reading import is_google, read_google
-from albert_tf.runs.checkpoints import Checkpoint, arrays_of, run_checkpoint, save_checkpoint
+from albert_tf.runs.checkpoints import Checkpoint, run_checkpoint, save_checkpoint
 from schemas.errors import AlbertError
 from tests.albert_tf.convert.test_huggingface import VARIANTS, logits
 from tests.exported_runs import load_pretrainer
@@ -66,13 +66,6 @@ def save(folder, config=SMALL):
     return weights
 
 
-def test_names_and_shapes_are_those_of_the_published_checkpoints(tmp_path):
-    save(tmp_path)
-    reader = tf.train.load_checkpoint(str(tmp_path))
-    assert reader.get_variable_to_shape_map() == PUBLISHED
-    assert reader.get_tensor("global_step") == 11
-
-
 @pytest.mark.parametrize("changes", VARIANTS)
 def test_what_is_read_back_computes_the_same(tmp_path, changes):
     config = dataclasses.replace(SMALL, **changes)
@@ -91,7 +84,9 @@ def test_a_published_checkpoint_is_read_without_its_optimizer(tmp_path):
     """As TensorFlow 1 writes it, of variables in a graph."""
     weights = save(tmp_path)
     reader = tf.train.load_checkpoint(str(tmp_path))
-    tensors = {n: reader.get_tensor(n) for n in reader.get_variable_to_shape_map()}
+    # The names and the shapes are the published ones.
+    assert reader.get_variable_to_shape_map() == PUBLISHED
+    tensors = {n: reader.get_tensor(n) for n in PUBLISHED}
     table = "bert/embeddings/word_embeddings"
     slots = {f"{table}/adam_m": tensors[table], f"{table}/adam_v": tensors[table]}
     for path in [*tmp_path.glob("model.ckpt*"), tmp_path / "checkpoint"]:
@@ -191,18 +186,6 @@ def test_a_folder_is_recognised_by_its_checkpoint(tmp_path):
     assert not is_google(tmp_path)
     save(tmp_path)
     assert is_google(tmp_path)
-
-
-def test_a_run_is_loaded_with_its_newest_weights(tmp_path):
-    weights = save_run(tmp_path, TINY)
-    newer = {path: array + 1 for path, array in weights.items()}
-    save_checkpoint(tmp_path, Checkpoint(newer, {}, {"step": 10}), is_best=False)
-    model = load_pretrainer(tmp_path)
-    assert model.config == TINY
-    arrays = arrays_of(model.weights_by_path)
-    assert arrays.keys() == newer.keys()
-    for path, array in arrays.items():
-        np.testing.assert_array_equal(array, newer[path])
 
 
 def test_a_damaged_best_checkpoint_is_refused(tmp_path):

@@ -10,25 +10,18 @@ import tensorflow as tf
 
 from albert_tf.convert.saved_model import write_saved_model
 from albert_tf.model import operations
-from albert_tf.model.pretrainer import AlbertPretrainer
-from albert_tf.runs.checkpoints import assign_arrays
 from tests.batches import random_batch
 from tests.commands import contents, refused
 from tests.exported_runs import ONE_LAYER, write_run
-from tests.huggingface_albert import SMALL, lively_weights
+from tests.huggingface_albert import SMALL, lively_model
 
 IDS = ("input_ids", "input_mask", "segment_ids")
 
 
-def lively(config):
-    model = AlbertPretrainer(config, operations=operations)
-    assign_arrays(model.weights_by_path, lively_weights(model))
-    return model
-
-
 @pytest.fixture(scope="module")
 def model():
-    return lively(dataclasses.replace(SMALL, num_hidden_layers=2))
+    config = dataclasses.replace(SMALL, num_hidden_layers=2)
+    return lively_model(config, operations=operations)
 
 
 @pytest.fixture(scope="module")
@@ -63,25 +56,24 @@ def test_signatures_have_names_and_take_any_batch_and_length(signatures):
 def test_signatures_compute_what_the_model_does(model, signatures, rows, length):
     batch = random_batch(SMALL, rows=rows, length=length)
     mlm, sentence = model(batch)
+    vectors = model.encoder(*(batch[name] for name in IDS))
     filled = called(signatures["fill_mask"], batch, "masked_lm_positions")["logits"]
     assert filled.shape == (rows, 4, SMALL.vocab_size)
-    np.testing.assert_allclose(np.reshape(filled, mlm.shape), mlm, atol=1e-4)
-    order = called(signatures["sentence_order"], batch)["logits"]
-    np.testing.assert_allclose(order, sentence, atol=1e-4)
     encoded = called(signatures["encode"], batch)
-    encoder = model.encoder
-    vectors = encoder(*(batch[name] for name in IDS))
-    expected = np.reshape(vectors, (rows, length, -1))
-    np.testing.assert_allclose(encoded["sequence_output"], expected, atol=1e-4)
-    pooled = encoder.pool(vectors, length)
-    np.testing.assert_allclose(encoded["pooled_output"], pooled, atol=1e-4)
+    for found, expected in (
+        (np.reshape(filled, mlm.shape), mlm),
+        (called(signatures["sentence_order"], batch)["logits"], sentence),
+        (encoded["sequence_output"], np.reshape(vectors, (rows, length, -1))),
+        (encoded["pooled_output"], model.encoder.pool(vectors, length)),
+    ):
+        np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
 def test_a_model_without_sentence_task_has_two_signatures(tmp_path):
     config = dataclasses.replace(
         SMALL, sentence_task="none", num_hidden_layers=1, num_hidden_groups=1
     )
-    write_saved_model(lively(config), tmp_path)
+    write_saved_model(lively_model(config, operations=operations), tmp_path)
     signatures = tf.saved_model.load(str(tmp_path)).signatures
     assert sorted(signatures) == ["encode", "fill_mask", "serving_default"]
     assert sorted(signatures["encode"].structured_outputs) == ["sequence_output"]

@@ -133,6 +133,8 @@ def test_a_model_that_knows_nothing_needs_all_bits_of_a_token(of_blank, data):
     bits = of_blank["bits_per_character"]
     # A token of 64 takes six bits, and is a word of two letters.
     assert bits["model"] == pytest.approx({"value": 3.0, "low": 3.0, "high": 3.0})
+    more = bits["model_minus_neighbours"]["value"]
+    assert more == pytest.approx(3.0 - bits["neighbours"]["value"])
     words = sum(len(row) - 3 for row in rows_of(data, "eval"))
     assert bits["characters"] == 2 * bits["words"]
     assert bits["words"] == pytest.approx(SHARE * words, rel=0.5)
@@ -164,13 +166,6 @@ def test_counting_is_measured_on_the_same_masked_tokens(of_blank, data):
     )
     # Tokens count up, so that a neighbour tells much.
     assert counting["neighbours"]["mlm_loss"] < counting["unigram"]["mlm_loss"]
-
-
-def test_what_the_model_needs_more_than_counting_has_its_own_interval(result):
-    bits = result["bits_per_character"]
-    assert bits["model_minus_neighbours"]["value"] == pytest.approx(
-        bits["model"]["value"] - bits["neighbours"]["value"]
-    )
 
 
 def test_words_are_of_the_first_examples_and_much_text_is_counted_in_part(blank, data, monkeypatch):
@@ -205,12 +200,9 @@ def test_pairs_are_scored_by_paradigm_and_in_all_and_without_words_nothing_is_co
     assert found == [1, 1 / 3, low, high]
 
 
-def test_what_counting_gives_is_known_without_a_model(result, data):
+def test_what_counting_gives_is_known_without_a_model_but_not_without_text(result, data, tmp_path):
     expected = result["counting"]["neighbours"]["mlm_loss"]
     assert loss_of_counting(data, read_manifest(data)) == pytest.approx(expected)
-
-
-def test_without_held_out_text_what_counting_gives_is_not_known(tmp_path):
     manifest = write_dataset(tmp_path / "data", eval_examples=0)
     assert loss_of_counting(tmp_path / "data", manifest) is None
 

@@ -31,15 +31,13 @@ def normal(*shape):
     return RNG.normal(size=shape).astype("float32")
 
 
+PROJECTED = [4 * normal(20, WIDTH), normal(WIDTH, 3), normal(3)]
 CASES = {
     "gelu": (lambda using, x: using.gelu(x), [4 * normal(20, WIDTH)]),
-    "linear": (
-        lambda using, *x: using.linear(*x),
-        [4 * normal(20, WIDTH), normal(WIDTH, 3), normal(3)],
-    ),
+    "linear": (lambda using, *x: using.linear(*x), PROJECTED),
     "project_activated": (
         lambda using, *x: using.project_activated(*x, activate=using.gelu),
-        [4 * normal(20, WIDTH), normal(WIDTH, 3), normal(3)],
+        PROJECTED,
     ),
     "normalize": (
         lambda using, *x: using.normalize(*x, epsilon=1e-12),
@@ -109,8 +107,7 @@ def test_attention_gradients_in_bfloat16_are_exact_however_confident_a_head_is(m
     rows = tf.constant(np.hstack([query, key, value]), tf.bfloat16)
     dcontext = tf.constant(dcontext, tf.bfloat16)
 
-    def gradients(attend, *arguments):
-        rows, dcontext = arguments
+    def gradients(attend, rows, dcontext):
         with tf.GradientTape() as tape:
             tape.watch(rows)
             context = attend(rows)

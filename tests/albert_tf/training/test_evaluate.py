@@ -64,9 +64,7 @@ def test_evaluations_are_due_before_the_first_step_regularly_and_after_the_last(
     assert [step for step in range(26) if due.is_due(step)] == [0, 10, 20, 25]
     log.write(line(10, 6.0))
     assert [step for step in range(26) if due.is_due(step)] == [0, 20, 25]
-
-
-def test_without_held_out_examples_none_is_due_and_none_takes_time(log):
+    # Without held-out examples none is, and none takes time.
     none = evaluations(log, held_out=None)
     assert not none.is_due(0)
     assert none.seconds_left(0, step_seconds=3.0) == 0.0
@@ -116,21 +114,15 @@ def test_or_that_of_the_fastest_evaluation_of_a_trained_model_before(log):
     assert evaluations(log).seconds(15, step_seconds=9.0) == pytest.approx(100.0)
 
 
-def test_the_best_is_no_worse_than_any_trained_model_before(log):
+def test_the_best_is_no_worse_than_any_trained_model_before_and_a_number(log):
     due = evaluations(log)
     assert not due.is_best(line(0, 1.0))
     log.write(line(0, 1.0))
-    log.write(line(10, 6.0))
-    assert due.is_best(line(20, 6.0))
-    assert not due.is_best(line(20, 6.1))
-    assert not due.is_best(line(20, None))
-
-
-def test_an_evaluation_that_is_no_number_is_no_best_and_hides_none(log):
-    due = evaluations(log)
     assert not due.is_best(line(10, math.nan))
     log.write(line(10, math.nan))
     assert due.is_best(line(20, 6.0))
+    log.write(line(20, 6.0))
+    assert [due.is_best(line(30, loss)) for loss in (6.0, 6.1, None)] == [True, False, False]
 
 
 class Stub:
@@ -206,10 +198,9 @@ def run(tmp_path_factory):
     return root
 
 
-def words_of(run, data, *, examples, **settings):
-    records = Records(data, read_manifest(data), **settings)
-    model = load_pretrainer(run)
-    return HeldOutWords(model, records, examples=examples, vocabulary=WORDS)
+def words_of(run, data, *, examples):
+    records = Records(data, read_manifest(data))
+    return HeldOutWords(load_pretrainer(run), records, examples=examples, vocabulary=WORDS)
 
 
 def test_words_asked_in_training_are_those_of_albert_evaluate_but_fewer(run, data, monkeypatch):
@@ -222,15 +213,13 @@ def test_words_asked_in_training_are_those_of_albert_evaluate_but_fewer(run, dat
         assert one._asdict() == pytest.approx(expected, rel=1e-5)
 
 
-def test_of_few_examples_the_last_evaluation_alone_asks_about_enough_words(run, data):
+def test_of_few_examples_the_last_evaluation_alone_asks_about_enough_words(run, data, monkeypatch):
     words = words_of(run, data, examples=80)
     assert words.bits_per_character(never, is_last=False) is None
     assert [words.number(is_last=last) for last in (False, True)] == [0, LEAST_WORDS]
     # These examples do not have that many.
     assert words.bits_per_character(never, is_last=True) is None
-
-
-def test_a_stop_is_heard_between_batches_of_words(run, data, monkeypatch):
     monkeypatch.setattr(module, "LEAST_WORDS", 8)
-    words = words_of(run, data, examples=80)
-    assert words.bits_per_character(lambda: True, is_last=True) is None
+    # A stop is heard between batches.
+    stopped = words_of(run, data, examples=80)
+    assert stopped.bits_per_character(lambda: True, is_last=True) is None

@@ -16,7 +16,7 @@ from cli.commands.evaluate import run_section, trained_files
 from schemas.files import read_json, write_json
 from schemas.layout import EVALUATIONS
 from schemas.report import as_text
-from tests.commands import attempt, make_data, refused, run
+from tests.commands import attempt, make_data, run
 from tests.evaluations import evaluation
 from tests.exported_runs import SMALL_RUN, write_run
 
@@ -57,15 +57,6 @@ def said(folder, data, *arguments):
     return lines
 
 
-def test_without_data_those_of_the_run_are_named(tmp_path):
-    folder = tmp_path / "run"
-    write_json(folder / "config.json", {"data": "/my data"})
-    assert refused("evaluate", folder) == (
-        "Error: --data: give a data set to measure on, or --text with text of yours; "
-        f"{folder} was trained on '/my data'.\n"
-    )
-
-
 def test_positions_that_were_never_trained_are_said(trained, longer, measured):
     assert said(trained, longer) == [
         f"{longer} has sequences of 40 tokens and {trained} was trained on "
@@ -74,25 +65,16 @@ def test_positions_that_were_never_trained_are_said(trained, longer, measured):
     assert said(trained, longer, "--quiet") == []
 
 
-@pytest.mark.parametrize(
-    ("task", "lines"),
-    [
-        (
-            "nsp",
-            "The sentence task of RUN is nsp and the labels of DATA are of sop: "
-            "sentence_loss and sentence_accuracy say little.",
-        ),
-        ("none", ""),
-        # As of the data that a run was trained on.
-        ("sop", ""),
-    ],
-)
-def test_labels_of_another_sentence_task_are_said(small, tmp_path, measured, task, lines):
-    config = dataclasses.replace(SMALL_RUN, sentence_task=task)
-    write_run(tmp_path / "run", config, small)
-    (line,) = said(tmp_path / "run", small / "data") or [""]
-    line = line.replace(f"{tmp_path}/run", "RUN").replace(f"{small}/data", "DATA")
-    assert line == lines
+def test_labels_of_another_sentence_task_are_said(small, tmp_path, measured):
+    for task in ("nsp", "none", "sop"):
+        config = dataclasses.replace(SMALL_RUN, sentence_task=task)
+        write_run(tmp_path / task, config, small)
+    assert said(tmp_path / "nsp", small / "data") == [
+        f"The sentence task of {tmp_path}/nsp is nsp and the labels of {small}/data are of sop: "
+        "sentence_loss and sentence_accuracy say little."
+    ]
+    # As of the data that a run was trained on.
+    assert said(tmp_path / "none", small / "data") == said(tmp_path / "sop", small / "data") == []
 
 
 def test_a_person_reads_at_a_glance_whether_the_model_beats_counting():
@@ -124,13 +106,10 @@ def test_a_result_that_cannot_be_kept_is_shown_and_that_is_said(trained, small, 
     assert line.endswith(" The result is not kept.")
 
 
-PAIR = '{"sentence_good": "A %d.", "sentence_bad": "B %d.", "UID": "%s"}\n'
-
-
 def write_pairs(folder):
     folder.mkdir()
-    lines = [PAIR % (n, n, "order") for n in range(3)]
-    (folder / "order.jsonl").write_text("".join(lines))
+    pairs = [{"sentence_good": p.good, "sentence_bad": p.bad, "UID": p.paradigm} for p in ORDER]
+    (folder / "order.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
     (folder / "case.txt").write_text("him ran .\nhe ran .\n")
     (folder / "README.md").write_text("Pairs.")
     return folder
@@ -199,8 +178,8 @@ def test_any_text_is_measured_beside_counting_in_the_training_data(evaluated):
     assert json.loads(run(*given, "--text", task)) == found
     kept = read_evaluations(trained)
     assert [one["text"] for one in kept] == ["data", "task.jsonl:sentence"]
-    shown = as_text(run_section(kept[1]))
-    assert shown.startswith(f"Step 7, {found['examples']} held-out examples of")
+    of_text = f"Step 7, {found['examples']} held-out examples of"
+    assert as_text(run_section(kept[1])).startswith(of_text)
 
 
 def test_text_that_was_trained_on_is_not_called_held_out(trained, small):
@@ -215,24 +194,22 @@ def test_text_that_was_trained_on_is_not_called_held_out(trained, small):
     ) in said
 
 
-def data_of(fraction, **splits):
+def data_of(fraction, *trained, held_out=()):
     """What a manifest says of the files of a data set and the share held out."""
-    inputs = tuple(
-        {"name": f"{name}.txt", "sha256": name} | ({"split": "eval"} if split == "eval" else {})
-        for name, split in splits.items()
-    )
+    inputs = [{"name": f"{name}.txt", "sha256": name} for name in trained]
+    inputs += [{"name": f"{name}.txt", "sha256": name, "split": "eval"} for name in held_out]
     return SimpleNamespace(inputs=inputs, config=SimpleNamespace(eval_fraction=fraction))
 
 
 @pytest.mark.parametrize(
     ("measured", "trained", "names"),
     [
-        (data_of(0.1, a="train"), None, []),
-        (data_of(0.1, a="train"), data_of(0.1, a="train"), []),
-        (data_of(0.05, a="train"), data_of(0.1, a="train"), []),
-        (data_of(0.2, a="train", b="train"), data_of(0.1, a="train"), ["a.txt"]),
-        (data_of(0.0, a="eval", b="eval"), data_of(0.1, a="train"), ["a.txt"]),
-        (data_of(0.0, a="eval"), data_of(0.0, a="eval", b="train"), []),
+        (data_of(0.1, "a"), None, []),
+        (data_of(0.1, "a"), data_of(0.1, "a"), []),
+        (data_of(0.05, "a"), data_of(0.1, "a"), []),
+        (data_of(0.2, "a", "b"), data_of(0.1, "a"), ["a.txt"]),
+        (data_of(0.0, held_out="ab"), data_of(0.1, "a"), ["a.txt"]),
+        (data_of(0.0, held_out="a"), data_of(0.0, "b", held_out="a"), []),
     ],
 )
 def test_text_that_a_run_was_trained_on_is_told(measured, trained, names):

@@ -2,11 +2,9 @@
 
 import csv
 import dataclasses
-import io
 import json
 import os
 import shutil
-import sys
 
 import numpy as np
 import pytest
@@ -66,22 +64,14 @@ def jobs(monkeypatch):
 
 def test_a_fine_tuned_model_has_its_task_worth_and_predictions_beside_it(tuned):
     assert {name for name in contents(tuned) if "events" not in name} == {
-        "README.md",
-        "checkpoints/best",
-        "checkpoints/latest",
+        *("README.md", "config.json", "eval.json", "metrics.jsonl", "model.json", "spiece.model"),
+        *("predictions-eval.jsonl", "predictions/predictions-1.jsonl", "task.json"),
+        *("checkpoints/best", "checkpoints/latest"),
         *(
             f"checkpoints/step-{step:08d}/{name}"
             for step in (0, 4)
             for name in ("model.safetensors", "optimizer.safetensors", "state.json")
         ),
-        "config.json",
-        "eval.json",
-        "metrics.jsonl",
-        "model.json",
-        "predictions-eval.jsonl",
-        "predictions/predictions-1.jsonl",
-        "spiece.model",
-        "task.json",
     }
     task = read_json(tuned / "task.json")
     assert task["labels"] == ["label 0", "label 1"]
@@ -94,16 +84,15 @@ def test_a_fine_tuned_model_has_its_task_worth_and_predictions_beside_it(tuned):
 
 
 def test_the_same_command_again_has_nothing_to_do(encoder, table, tuned, tmp_path):
-    files = ("--train", table, "--eval", table, "--test", table)
-    command = ("finetune", encoder, "--task", "classify", *files, "--output", tuned)
-    assert "nothing to do" in run(*command, *FAST[:-1])
-    assert "--seed was 12345 and is 7" in refused(*command, *FAST, "--seed", 7)
     fewer = tmp_path / "fewer.csv"
     fewer.write_text("".join(table.read_text().splitlines(keepends=True)[:-1]))
-    assert "--train changed; give another --output" in refused(*command, *FAST, "--train", fewer)
-    others = ("--train", table, "--eval", table, "--test", fewer, "--output", tuned)
-    said = refused("finetune", encoder, "--task", "classify", *others, *FAST)
-    assert "--test changed; give another --output" in said
+    command = ("finetune", encoder, "--task", "classify", "--train", table, "--eval", table)
+    command += ("--output", tuned, *FAST[:-1], "--test")
+    assert "nothing to do" in run(*command, table)
+    assert "--seed was 12345 and is 7" in refused(*command, table, "--seed", 7)
+    said = refused(*command, table, "--train", fewer)
+    assert "--train changed; give another --output" in said
+    assert "--test changed; give another --output" in refused(*command, fewer)
 
 
 def test_rows_to_predict_that_are_left_out_are_said(tuned, tmp_path):
@@ -138,14 +127,6 @@ def test_texts_that_are_typed_have_the_predictions_of_the_file(tuned):
     assert answer["label"] == expected["label"]
     assert answer["probabilities"] == pytest.approx(expected["probabilities"], abs=1e-5)
     assert run("predict", tuned, f"{TEXTS[0]}, 0").startswith(answer["label"])
-
-
-def test_a_file_is_predicted_whole(tuned, table, tmp_path):
-    output = tmp_path / "said.jsonl"
-    run("predict", tuned, "--input", table, "--output", output, "--quiet")
-    ours = [json.loads(line) for line in output.read_text().splitlines()]
-    kept = (tuned / "predictions-eval.jsonl").read_text().splitlines()
-    assert [row["label"] for row in ours] == [json.loads(x)["label"] for x in kept]
 
 
 def test_a_file_with_labels_measures_a_model_again(tuned, table):
@@ -216,11 +197,10 @@ def test_a_start_from_scratch_begins_as_the_run_began(encoder, small, table, tmp
         np.testing.assert_array_equal(weight, ours[1][path])
 
 
-def test_texts_that_are_not_utf_8_are_refused(tuned, monkeypatch):
+def test_texts_that_are_not_utf_8_are_refused(tuned, send):
     said = refused("predict", tuned, "caf\udce9", code=1)
     assert said.endswith(" is not UTF-8; convert it first.\n")
-    content = io.BytesIO(b"one\ncaf\xe9\n")
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(content))
+    send(b"one\ncaf\xe9\n")
     assert refused("predict", tuned, code=1) == (
         "Error: Line 2 of standard input is not UTF-8; convert it first.\n"
     )
@@ -231,8 +211,7 @@ def test_each_line_that_is_sent_is_answered_before_the_next(tuned):
     given = ("predict", tuned, "--json", "--quiet")
     answers = [json.loads(answer) for answer in dialogue((TEXTS[0], "", TEXTS[1]), *given)]
     assert [answer["id"] for answer in answers] == ["0", "1", "2"]
-    again = json.loads(run("predict", tuned, TEXTS[1], "--json", "--quiet"))
-    assert answers[2] == {**again, "id": "2"}
+    assert answers[2] == {**json.loads(run(*given, TEXTS[1])), "id": "2"}
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from albert_tf.runs.task_record import read_record, write_record
 from pipeline.job import estimate
 from pipeline.vocabulary.tokenizer import load_tokenizer, model_of_pieces
 from pipeline.vocabulary.wordpiece import read_wordpiece
+from schemas.files import read_json, write_json
 from schemas.task import KINDS
 from tests.commands import contents, refused, run
 from tests.exported_runs import (
@@ -35,11 +36,6 @@ VOCABULARY = [
     *("tokenizer.json", "tokenizer_config.json"),
 ]
 CHECKPOINT = "checkpoints/step-00000000"
-
-
-@pytest.fixture
-def vocabulary(small):
-    return (small / "vocab" / "spiece.model").read_bytes()
 
 
 @pytest.mark.parametrize("source", ["hf", "google"])
@@ -91,11 +87,8 @@ def test_heads_that_were_never_trained_are_told_wherever_they_are_asked(models, 
     source = shutil.copytree(models / "hf", tmp_path / "source")
     (source / "export.json").unlink()
     tensors = safetensors.numpy.load_file(source / "model.safetensors")
-    heads = ("predictions", "sop_classifier")
-    bare = {n.removeprefix("albert."): a for n, a in tensors.items()}
-    safetensors.numpy.save_file(
-        {n: a for n, a in bare.items() if not n.startswith(heads)}, source / "model.safetensors"
-    )
+    bare = {n.removeprefix("albert."): a for n, a in tensors.items() if n.startswith("albert.")}
+    safetensors.numpy.save_file(bare, source / "model.safetensors")
     imported = tmp_path / "imported"
     run("import", source, "--output", imported)
     said = run("order", imported, "She opened it.", "Then she read.")
@@ -116,8 +109,7 @@ def test_an_imported_model_goes_on_with_what_it_had_learned(encoder, small, tmp_
     )
     assert f"Starting from the weights of {tmp_path}/imported, step 0." in said
     before = evaluate(read_trained(encoder), data=small / "data")
-    lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
-    first = json.loads(lines[0])
+    first = json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[0])
     assert (first["step"], first["split"]) == (0, "eval")
     for name in ("mlm_loss", "mlm_accuracy", "sentence_loss", "sentence_accuracy"):
         assert before[name] == pytest.approx(first[name], rel=1e-6)
@@ -130,17 +122,21 @@ def test_a_vocabulary_alone_becomes_a_vocabulary(small, tmp_path):
     *_, last = said.splitlines()
     assert last == f"{tmp_path}/out: 400 pieces; give it to make-data as --vocab."
     assert contents(tmp_path / "out") == VOCABULARY
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    assert manifest["config"] == {"cased": False, "keep_accents": False}
+    config = read_json(tmp_path / "out" / "manifest.json")["config"]
+    assert config == {"cased": False, "keep_accents": False}
+
+
+def pieces_of(folder):
+    """The pieces of a vocabulary with their scores."""
+    tokenizer = load_tokenizer((folder / "spiece.model").read_bytes())
+    return [(tokenizer.piece(i), tokenizer.score(i)) for i in range(tokenizer.vocab_size)]
 
 
 def test_make_data_says_when_a_vocabulary_needs_its_normalization(small, tmp_path, monkeypatch):
     """The remedy it names is typed, and then it says nothing more."""
     monkeypatch.setattr(estimate, "_start_seconds", lambda: 1.0)
-    tokenizer = load_tokenizer((small / "vocab" / "spiece.model").read_bytes())
-    pieces = [(tokenizer.piece(i), tokenizer.score(i)) for i in range(tokenizer.vocab_size)]
     published = tmp_path / "published.model"
-    published.write_bytes(model_of_pieces(pieces, nmt_nfkc()))
+    published.write_bytes(model_of_pieces(pieces_of(small / "vocab"), nmt_nfkc()))
     arguments = ("--text", small / "text", "--plan", "--workers", 1)
     said = run("make-data", *arguments, "--vocab", published)
     (warning,) = [line for line in said.splitlines() if line.startswith("Warning")]
@@ -166,63 +162,14 @@ def test_a_vocabulary_of_another_size_is_refused(models, model, tmp_path):
 
 
 def test_other_pieces_than_those_of_the_tokenizer_are_refused(models, tmp_path):
-    pieces = load_tokenizer((models / "hf/spiece.model").read_bytes())
-    named = [(pieces.piece(i), pieces.score(i)) for i in range(pieces.vocab_size)]
     other = tmp_path / "other.model"
-    other.write_bytes(model_of_pieces([*named[:-1], ("▁zyzzyva", -9.0)], nmt_nfkc()))
+    pieces = [*pieces_of(models / "hf")[:-1], ("▁zyzzyva", -9.0)]
+    other.write_bytes(model_of_pieces(pieces, nmt_nfkc()))
     flags = ("--vocab", other, "--output", tmp_path / "out")
     assert refused("import", models / "hf", *flags, code=1) == (
         f"Error: {models}/hf/tokenizer.json has other pieces than {other}; give the files of one "
         "model.\n"
     )
-
-
-@pytest.mark.parametrize(
-    ("kind", "changes"), [*((kind, {}) for kind in KINDS), ("tag", {"embedding_size": 16})]
-)
-def test_a_fine_tuned_model_comes_back_with_its_head(kind, changes, vocabulary, tmp_path):
-    config = dataclasses.replace(ONE_LAYER, **changes)
-    write_tuned(tmp_path / "tuned", kind, vocabulary, config=config, threshold=0.25)
-    before = exported(tmp_path / "tuned", tmp_path / "hf")
-    again = ("import", tmp_path / "hf", "--output", tmp_path / "imported")
-    run(*again)
-    assert "is finished already; nothing to do." in run(*again)
-    assert exported(tmp_path / "imported", tmp_path / "again") == before
-    assert {"config.json", "model.safetensors", "tokenizer.json"} < set(before)
-    tasks = [tmp_path / name / "task.json" for name in ("imported", "tuned")]
-    assert tasks[0].read_bytes() == tasks[1].read_bytes()
-
-
-def test_a_model_without_our_record_has_the_task_that_transformers_sees(vocabulary, tmp_path):
-    write_tuned(tmp_path / "tuned", "multilabel", vocabulary, config=ONE_LAYER, threshold=0.25)
-    exported(tmp_path / "tuned", tmp_path / "hf")
-    (tmp_path / "hf" / "export.json").unlink()
-    run("import", tmp_path / "hf", "--output", tmp_path / "imported")
-    record = read_record(tmp_path / "imported")
-    assert (record.spec.kind, record.spec.labels) == ("multilabel", TUNED_LABELS)
-    assert (record.max_seq_length, record.threshold) == (TUNED_LENGTH, None)
-
-
-def test_labels_that_were_renamed_in_an_export_are_those_of_the_import(vocabulary, tmp_path):
-    write_tuned(tmp_path / "tuned", "classify", vocabulary, config=ONE_LAYER, threshold=0.25)
-    exported(tmp_path / "tuned", tmp_path / "hf")
-    config = json.loads((tmp_path / "hf" / "config.json").read_text())
-    config["id2label"] = {"0": "bad", "1": "middling", "2": "good"}
-    (tmp_path / "hf" / "config.json").write_text(json.dumps(config))
-    run("import", tmp_path / "hf", "--output", tmp_path / "imported")
-    record = read_record(tmp_path / "imported")
-    assert record.spec.labels == ("bad", "middling", "good")
-    assert record.threshold == 0.25
-
-
-def test_a_threshold_chosen_since_an_export_is_another_export(vocabulary, tmp_path):
-    write_tuned(tmp_path / "tuned", "multilabel", vocabulary)
-    again = ("export", tmp_path / "tuned", "--to", "hf", "--output", tmp_path / "hf")
-    run(*again)
-    assert "nothing to do" in run(*again)
-    record = read_record(tmp_path / "tuned")
-    write_record(tmp_path / "tuned", dataclasses.replace(record, threshold=0.25))
-    assert "holds an export of other weights" in refused(*again)
 
 
 def exported(run_folder, output):
@@ -232,21 +179,70 @@ def exported(run_folder, output):
     return {path.name: path.read_bytes() for path in output.iterdir() if path.name not in own}
 
 
+@pytest.fixture
+def there_and_back(small, tmp_path):
+    """Exports a fine-tuned model and imports it as `imported`; the files, and what was said."""
+
+    def go(kind, *, threshold=0.25, change=lambda folder: None, **shape):
+        vocabulary = (small / "vocab" / "spiece.model").read_bytes()
+        config = dataclasses.replace(ONE_LAYER, **shape)
+        write_tuned(tmp_path / "tuned", kind, vocabulary, config=config, threshold=threshold)
+        files = exported(tmp_path / "tuned", tmp_path / "hf")
+        change(tmp_path / "hf")
+        return files, run("import", tmp_path / "hf", "--output", tmp_path / "imported")
+
+    return go
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape"), [*((kind, {}) for kind in KINDS), ("tag", {"embedding_size": 16})]
+)
+def test_a_fine_tuned_model_comes_back_with_its_head(kind, shape, there_and_back, tmp_path):
+    before, _ = there_and_back(kind, **shape)
+    again = ("import", tmp_path / "hf", "--output", tmp_path / "imported")
+    assert "is finished already; nothing to do." in run(*again)
+    assert exported(tmp_path / "imported", tmp_path / "again") == before
+    assert {"config.json", "model.safetensors", "tokenizer.json"} < set(before)
+    tasks = [tmp_path / name / "task.json" for name in ("imported", "tuned")]
+    assert tasks[0].read_bytes() == tasks[1].read_bytes()
+
+
+def test_a_model_without_our_record_has_the_task_that_transformers_sees(there_and_back, tmp_path):
+    there_and_back("multilabel", change=lambda folder: (folder / "export.json").unlink())
+    record = read_record(tmp_path / "imported")
+    assert (record.spec.kind, record.spec.labels) == ("multilabel", TUNED_LABELS)
+    assert (record.max_seq_length, record.threshold) == (TUNED_LENGTH, None)
+
+
+def test_labels_that_were_renamed_in_an_export_are_those_of_the_import(there_and_back, tmp_path):
+    def rename(folder):
+        config = read_json(folder / "config.json")
+        config["id2label"] = {"0": "bad", "1": "middling", "2": "good"}
+        write_json(folder / "config.json", config)
+
+    there_and_back("classify", change=rename)
+    record = read_record(tmp_path / "imported")
+    assert (record.spec.labels, record.threshold) == (("bad", "middling", "good"), 0.25)
+
+
 @pytest.mark.parametrize(("threshold", "labels"), [(0.0, 3), (1.0, 0)])
-def test_an_imported_model_has_the_labels_of_its_threshold(threshold, labels, vocabulary, tmp_path):
-    write_tuned(tmp_path / "tuned", "multilabel", vocabulary, config=ONE_LAYER, threshold=threshold)
-    exported(tmp_path / "tuned", tmp_path / "hf")
-    run("import", tmp_path / "hf", "--output", tmp_path / "imported")
+def test_an_imported_model_has_the_labels_of_its_threshold(
+    threshold, labels, there_and_back, tmp_path
+):
+    there_and_back("multilabel", threshold=threshold)
     said = run("predict", tmp_path / "imported", "an object is mutable", "--json")
     assert len(json.loads(said)["labels"]) == labels
+    # One that was chosen since an export is another export.
+    record = read_record(tmp_path / "tuned")
+    write_record(tmp_path / "tuned", dataclasses.replace(record, threshold=0.25))
+    again = ("export", tmp_path / "tuned", "--to", "hf", "--output", tmp_path / "hf")
+    assert "holds an export of other weights" in refused(*again)
 
 
-def test_an_imported_classifier_is_asked_as_it_was_before(vocabulary, tmp_path):
-    write_tuned(tmp_path / "tuned", "classify", vocabulary)
-    run("export", tmp_path / "tuned", "--to", "hf", "--output", tmp_path / "hf")
-    said = run("import", tmp_path / "hf", "--output", tmp_path / "imported")
+def test_an_imported_classifier_is_asked_as_it_was_before(there_and_back, tmp_path):
+    _, said = there_and_back("classify")
     assert said.splitlines()[-1] == (
-        f"{tmp_path}/imported: 4 layers of width 16, 400 pieces; a model of classify "
+        f"{tmp_path}/imported: 1 layer of width 16, 400 pieces; a model of classify "
         "(dull, fair, fine) for albert predict."
     )
     asked = ("an object is mutable", "--json")
@@ -306,13 +302,6 @@ def test_a_model_with_wordpiece_has_its_special_pieces_first(original, imported)
         np.testing.assert_array_equal(ours[path], expected)
 
 
-def test_googles_name_of_a_wordpiece_is_known(chinese, tmp_path):
-    (chinese / "vocab.txt").rename(chinese / "vocab_chinese.txt")
-    run("import", chinese, "--output", tmp_path / "out")
-    pieces = (tmp_path / "out" / "vocab.txt").read_text(encoding="utf-8").splitlines()
-    assert pieces == list(WORDPIECES)
-
-
 def test_a_model_with_wordpiece_is_written_back_as_it_was(original, imported, tmp_path):
     back = tmp_path / "back"
     run("export", imported[0], "--to", "hf", "--output", back)
@@ -322,19 +311,17 @@ def test_a_model_with_wordpiece_is_written_back_as_it_was(original, imported, tm
     for name, array in theirs.items():
         np.testing.assert_array_equal(array, ours[name])
     assert (back / "vocab.txt").read_bytes() == (original / "vocab.txt").read_bytes()
-    values = json.loads((back / "config.json").read_text())
-    assert {name: values[name] for name in values if name.endswith("token_id")} == {
-        "pad_token_id": 0,
-        "bos_token_id": 101,
-        "eos_token_id": 102,
-    }
+    values = read_json(back / "config.json")
+    tokens = {name: value for name, value in values.items() if name.endswith("token_id")}
+    assert tokens == {"pad_token_id": 0, "bos_token_id": 101, "eos_token_id": 102}
     assert values["hidden_act"] == "relu"
 
 
-def test_a_model_with_wordpiece_fills_masks(imported):
-    said = run("fill-mask", imported[0], "\u4e00[MASK]\u4e01", "--json")
-    filled = json.loads(said)["filled"]
+def test_a_model_with_wordpiece_fills_masks_once_it_is_imported(original, imported):
+    filled = json.loads(run("fill-mask", imported[0], "\u4e00[MASK]\u4e01", "--json"))["filled"]
     assert (filled[0], filled[-1]) == ("\u4e00", "\u4e01")
+    said = refused("fill-mask", original, "\u4e00[MASK]", code=1)
+    assert "turn it into a run with albert import." in said
 
 
 def test_a_wordpiece_vocabulary_is_of_use_with_its_model_only(chinese, tmp_path):
@@ -348,17 +335,14 @@ def test_a_wordpiece_vocabulary_is_of_use_with_its_model_only(chinese, tmp_path)
     assert said.endswith("for text without capital letters; leave the flag out.")
 
 
-def test_an_export_with_wordpiece_is_imported_before_it_is_asked(original):
-    said = refused("fill-mask", original, "\u4e00[MASK]", code=1)
-    assert "turn it into a run with albert import." in said
-
-
 def test_the_rules_and_added_tokens_of_a_wordpiece_come_along(chinese, tmp_path):
-    pieces = (chinese / "vocab.txt").read_text(encoding="utf-8").splitlines()[:-1]
-    (chinese / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
+    """Also of one that is named as Google's is."""
+    (chinese / "vocab.txt").unlink()
+    pieces = "".join(f"{piece}\n" for piece in WORDPIECES[:-1])
+    (chinese / "vocab_chinese.txt").write_text(pieces, encoding="utf-8")
     token = {"content": "<e1>", "normalized": False}
     config = {"do_lower_case": False, "added_tokens_decoder": {"399": token}}
-    (chinese / "tokenizer_config.json").write_text(json.dumps(config))
+    write_json(chinese / "tokenizer_config.json", config)
     run("import", chinese, "--output", tmp_path / "out")
     run("export", tmp_path / "out", "--to", "hf", "--output", tmp_path / "back")
     for name in ("out", "back"):
@@ -369,8 +353,8 @@ def test_the_rules_and_added_tokens_of_a_wordpiece_come_along(chinese, tmp_path)
 
 
 def test_rows_that_pad_the_tables_are_left_out(chinese, tmp_path):
-    pieces = (chinese / "vocab.txt").read_text(encoding="utf-8").splitlines()[:-5]
-    (chinese / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
+    pieces = "".join(f"{piece}\n" for piece in WORDPIECES[:-5])
+    (chinese / "vocab.txt").write_text(pieces, encoding="utf-8")
     said = run("import", chinese, "--output", tmp_path / "out")
     assert "Left out: 5 rows with which its tables of 400 are padded." in said
     weights = read_trained(tmp_path / "out").weights
@@ -394,9 +378,9 @@ def test_bfloat16_is_read(models, tmp_path):
 
 def test_tokens_that_sentencepiece_cannot_find_are_refused(models, tmp_path):
     shutil.copytree(models / "hf", tmp_path / "hf")
-    values = json.loads((tmp_path / "hf/tokenizer.json").read_text())
+    values = read_json(tmp_path / "hf/tokenizer.json")
     values["added_tokens"].append({"id": 400, "content": "<e1>"})
-    (tmp_path / "hf/tokenizer.json").write_text(json.dumps(values))
+    write_json(tmp_path / "hf/tokenizer.json", values)
     given = ("import", tmp_path / "hf", "--output", tmp_path / "out")
     (said,) = refused(*given, code=1).splitlines()
     assert "its tokenizer finds <e1> in a text before the 400 pieces of its model" in said

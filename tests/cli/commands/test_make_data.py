@@ -40,17 +40,14 @@ def whole(small, tmp_path_factory):
     return folder / "my data", said
 
 
-def test_the_next_command_is_said_quoted_for_the_shell(whole):
+def test_the_next_command_is_said_quoted_for_the_shell_and_no_advice_that_nobody_needs(whole):
     folder, said = whole
     assert said.splitlines()[-2:] == [
         "Without --budget the next command would train ALBERT base as its authors did, on "
         "gigabytes of text and many GPUs; on a CPU that takes months to years, and needs --yes.",
         f"next: albert pretrain --data '{folder}' --output run --budget 1h",
     ]
-
-
-def test_nothing_held_out_on_purpose_needs_no_advice(whole):
-    folder, said = whole
+    # Nothing is held out on purpose.
     assert "held-out examples, few" not in said
     said = run("inspect", folder, "--split", "eval")
     assert said.splitlines()[-1] == f"{folder} has no examples in its eval split."
@@ -81,30 +78,31 @@ def test_a_small_held_out_split_is_said_with_a_fraction_that_works(small, tmp_pa
     assert " held-out examples of " in said
 
 
-def test_documents_too_few_to_hold_any_out_are_said(small, tmp_path):
-    for number in range(3):
-        text = (small / "text/assert.txt").read_text("utf-8") + f"Number {number}.\n"
-        (tmp_path / f"{number}.txt").write_text(text, "utf-8")
-    given = ("--text", f"{tmp_path}/*.txt", "--vocab", small / "vocab", "--eval-fraction", 0.01)
-    said = run("make-data", *given, "--output", tmp_path / "d")
-    (advice,) = (line for line in said.splitlines() if line.startswith("Only"))
-    assert advice == (
-        "Only 0 held-out examples of 0 documents, few to measure on; make the data again with "
-        "--overwrite --eval-text FILE, which holds out a file of your own, one of these or another."
-    )
+def split_of(documents, examples):
+    return {"documents": documents, "copies": [{"examples": examples}]}
 
 
-def test_a_share_that_held_out_too_few_is_followed_by_a_larger_one():
-    splits = {
-        "eval": {"documents": 1, "copies": [{"examples": 694}]},
-        "train": {"documents": 21, "copies": [{"examples": 21_000}]},
-    }
-    config = SimpleNamespace(eval_fraction=0.2286)
-    manifest = SimpleNamespace(config=config, splits=splits, inputs=[])
-    assert eval_advice(manifest) == (
-        "Only 694 held-out examples of 1 document, few to measure on; make the data again with "
-        "--overwrite --eval-fraction 0.3598, to hold out about 5 documents with 4,263 examples."
-    )
+@pytest.mark.parametrize(
+    ("fraction", "held_out", "trained", "advice"),
+    [
+        (
+            *(0.2286, split_of(1, 694), split_of(21, 21_000)),
+            "Only 694 held-out examples of 1 document, few to measure on; make the data again with "
+            "--overwrite --eval-fraction 0.3598, to hold out about 5 documents with 4,263 "
+            "examples.",
+        ),
+        (
+            *(0.01, split_of(0, 0), split_of(3, 90)),
+            "Only 0 held-out examples of 0 documents, few to measure on; make the data again with "
+            "--overwrite --eval-text FILE, which holds out a file of your own, one of these or "
+            "another.",
+        ),
+    ],
+    ids=["a larger share", "too few documents to hold any out"],
+)
+def test_how_more_would_be_held_out_is_said(fraction, held_out, trained, advice):
+    splits, config = {"eval": held_out, "train": trained}, SimpleNamespace(eval_fraction=fraction)
+    assert eval_advice(SimpleNamespace(config=config, splits=splits, inputs=[{}, {}])) == advice
 
 
 def test_text_of_your_own_is_held_out_instead_of_a_share(small, tmp_path):

@@ -9,6 +9,7 @@ from albert_tf.planning.cost import preset_name
 from albert_tf.training import timing
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig
+from schemas.manifest import read_manifest
 from schemas.readable import rounded
 from tests.commands import run
 
@@ -90,30 +91,25 @@ def test_a_bert_stands_alone():
 def test_a_model_of_ones_own_beside_its_bert(tmp_path):
     path = tmp_path / "model.json"
     path.write_text(json.dumps({"hidden_size": 128, "num_attention_heads": 2}))
-    figures = plan("--model", path, "--set", "vocab_size=100")
-    assert list(figures["models"]) == ["this model", "its BERT"]
-    assert figures["models"]["its BERT"]["architecture"] == {
-        **figures["models"]["this model"]["architecture"],
-        "sharing": "none",
-        "embedding_size": 128,
-    }
-    assert figures["models"]["this model"]["architecture"]["vocab_size"] == 100
+    models = plan("--model", path, "--set", "vocab_size=100")["models"]
+    assert list(models) == ["this model", "its BERT"]
+    ours, theirs = (model["architecture"] for model in models.values())
+    assert theirs == {**ours, "sharing": "none", "embedding_size": 128}
+    assert ours["vocab_size"] == 100
 
 
 def test_a_data_set_gives_vocabulary_lengths_and_how_often_it_is_read(small):
-    figures = plan("--data", small / "data", "--batch-size", 8, "--steps", 100)
-    manifest = json.loads((small / "data/manifest.json").read_text())
-    size = manifest["vocabulary"]["size"]
+    given = ("--data", small / "data", "--batch-size", 8, "--steps", 100)
+    figures, manifest = plan(*given), read_manifest(small / "data")
+    size = manifest.vocabulary["size"]
     assert figures["models"]["base"]["architecture"]["vocab_size"] == size
     assert figures["max_seq_length"] == 32
-    examples = sum(
-        shard["examples"] for shard in manifest["shards"] if shard["name"].startswith("train/")
-    )
+    examples = manifest.num_examples("train")
     assert figures["passes_over_data"] == 800 / examples
     mean = figures["mean_length"]
-    assert mean == round(manifest["statistics"]["mean_length"]) < 32
+    assert mean == round(manifest.statistics["mean_length"]) < 32
     assert figures["tokens"] == 800 * mean
-    said = run("plan", "--data", small / "data", "--batch-size", 8, "--steps", 100)
+    said = run("plan", *given)
     assert said.startswith(
         f"100 steps of 8 sequences of at most 32 tokens, {mean} on average, up to 5 of "
         f"them predicted: {800 * mean:,} tokens, "
@@ -123,4 +119,3 @@ def test_a_data_set_gives_vocabulary_lengths_and_how_often_it_is_read(small):
 
 def test_a_preset_is_known_whatever_its_vocabulary():
     assert preset_name(ModelConfig(vocab_size=9, sentence_task="nsp")) == "base"
-    assert preset_name(ModelConfig(hidden_size=12)) is None

@@ -57,29 +57,30 @@ def command(small, tmp_path):
 
 
 def config_of(folder):
-    return json.loads((folder / "config.json").read_bytes())
+    return read_json(folder / "config.json")
+
+
+def planned(small, *flags, budget):
+    """What is said of a plan for a budget, on the data of `small`."""
+    return run("plan", "--data", small / "data", *flags, "--budget", budget)
+
+
+TINY = ("--model", "tiny")
 
 
 @pytest.mark.parametrize(
     ("counting", "expected"),
-    [
-        (5.0, "expected: masked-LM loss about 4 (3.4 to 4.6)."),
-        (
-            None,
-            "expected: masked-LM loss about 0.8 (0.68 to 0.92) of the loss of counting neighbours.",
-        ),
-    ],
+    [(5.0, "4 (3.4 to 4.6)"), (None, "0.8 (0.68 to 0.92) of the loss of counting neighbours")],
 )
-def test_a_loss_is_expected_in_nats_if_text_is_held_out(command, monkeypatch, counting, expected):
+def test_a_loss_is_expected_in_nats_if_text_is_held_out(small, monkeypatch, counting, expected):
     monkeypatch.setattr(of_counting, "loss_of_counting", lambda *_, **__: counting)
     monkeypatch.setattr(Law, "share", lambda *_, **__: 0.8)
-    plan = ("plan", *command[1:3], "--model", "tiny", "--budget", "80s")
-    lines = run(*plan).splitlines()
-    assert expected in lines
+    lines = planned(small, *TINY, budget="80s").splitlines()
+    assert f"expected: masked-LM loss about {expected}." in lines
     # Three steps: what is said of the choice begins with that.
     (chosen,) = (i for i, line in enumerate(lines) if line.startswith("chosen:"))
     assert lines[chosen - 1].startswith("No run like it was measured, so")
-    record = json.loads(run(*plan, "--json"))
+    record = json.loads(planned(small, *TINY, "--json", budget="80s"))
     assert record["loss_of_counting"] == counting
     (candidate,) = record["candidates"]
     assert candidate["expected_loss"] == (counting and 4.0)
@@ -96,22 +97,21 @@ def test_steps_are_counted_again_as_a_run_shows_its_pace_and_kept(command, tmp_p
     given = (*command, *LITTLE_MODEL, "--budget", "60s")
     said = run(*given)
     config = config_of(tmp_path / "run")
-    planned = config["began"]["steps"]
+    first = config["began"]["steps"]
     # 60 s less what was spent before, at 0.4 s a step; little is held out.
-    assert 80 <= planned <= int(60 / 0.4)
-    assert f", {planned} steps of 2 sequences" in said
+    assert 80 <= first <= int(60 / 0.4)
+    assert f", {first} steps of 2 sequences" in said
     # A fifth of the four fifths before the cooldown; a twentieth is too few to tell.
-    pause = int(0.2 * (planned - round(0.2 * planned)))
+    pause = int(0.2 * (first - round(0.2 * first)))
     steps = config["steps"]
     assert steps - round(0.2 * steps) == pause
     assert (
-        f"At the pace so far {pause} steps fit in the budget, not {planned}; at least "
+        f"At the pace so far {pause} steps fit in the budget, not {first}; at least "
         f"{steps} are needed now, so it will end late.\n"
     ) in said
     assert config["identity"]["steps"] == steps
-    assert config["warmup_steps"] == planned // 40
-    again = run(*given)
-    assert again.splitlines()[-1].endswith("is finished already; nothing to do.")
+    assert config["warmup_steps"] == first // 40
+    assert run(*given).splitlines()[-1].endswith("is finished already; nothing to do.")
 
 
 @pytest.fixture(scope="module")
@@ -218,7 +218,7 @@ def choices(small, *overrides, config=None):
     return models_to_choose_from(asked, read_manifest(small / "data"))
 
 
-def test_fields_that_are_set_are_those_of_every_model_to_choose_from(small):
+def test_fields_that_are_set_and_what_follows_are_those_of_every_model_to_choose_from(small):
     models = choices(small, "sharing=all", "sentence_task=none")
     assert [(each.num_hidden_layers, each.hidden_size) for each in models] == list(SHAPES)
     assert {(each.sharing, each.sentence_task) for each in models} == {("all", "none")}
@@ -229,13 +229,14 @@ def test_fields_that_are_set_are_those_of_every_model_to_choose_from(small):
     two = choices(small, "num_hidden_layers=2")
     assert len(two) == len({hidden for _, hidden in SHAPES})
 
-
-def test_what_follows_from_a_width_that_is_set_follows_from_it(small):
     models = choices(small, "hidden_size=192")
     assert [each.num_hidden_layers for each in models] == [2, 4, 6, 8, 12]
     assert {
         (each.hidden_size, each.num_attention_heads, each.intermediate_size) for each in models
     } == {(192, 4, 768)}
+    # The longest examples of a run are read.
+    models = choices(small, config=TrainConfig(max_seq_length="128:0.9,1024"))
+    assert {each.max_position_embeddings for each in models} == {1024}
 
 
 def test_rungs_that_cannot_have_what_is_set_are_not_to_choose_from(small):
@@ -245,19 +246,17 @@ def test_rungs_that_cannot_have_what_is_set_are_not_to_choose_from(small):
     assert "must divide hidden_size 128, and 7" in said
 
 
-def test_models_to_choose_from_read_the_longest_examples_of_the_run(small):
-    models = choices(small, config=TrainConfig(max_seq_length="128:0.9,1024"))
-    assert {each.max_position_embeddings for each in models} == {1024}
+def take_shares(monkeypatch, *smallest):
+    """Let the two smallest models end at these shares of the loss of counting, the others worse."""
+    shares = dict(zip((393_216, 786_432), smallest, strict=True))
+    monkeypatch.setattr(Law, "share", lambda _, *, weights, **__: shares.get(weights, 0.9))
 
 
 def test_why_the_larger_of_two_models_is_chosen_is_said(small, monkeypatch):
-    def share(_, *, weights, tokens, text):
-        return {393_216: 0.8, 786_432: 0.805}.get(weights, 0.9)
-
+    take_shares(monkeypatch, 0.8, 0.805)
     monkeypatch.setattr(of_counting, "loss_of_counting", lambda *_, **__: 5.0)
-    monkeypatch.setattr(Law, "share", share)
     monkeypatch.setattr(Law, "is_fitted", lambda *_, **__: True)
-    said = run("plan", "--data", small / "data", "--budget", "20h").splitlines()
+    said = planned(small, budget="20h").splitlines()
     assert not any(line.startswith("No run like it") for line in said)
     (expected,) = (i for i, line in enumerate(said) if line.startswith("expected:"))
     assert said[expected] == "expected: masked-LM loss 4.03 (3.86 to 4.19)."
@@ -271,17 +270,16 @@ def test_why_the_larger_of_two_models_is_chosen_is_said(small, monkeypatch):
 
 def test_a_text_that_would_be_read_very_often_is_told(small, monkeypatch):
     take(monkeypatch, 5.0)
-    tiny = ("plan", "--data", small / "data", "--model", "tiny")
-    long, short = (run(*tiny, "--budget", budget) for budget in ("24h", "1m"))
     sentence = "what more than 8 times are worth depends on the text"
-    assert (sentence in long, sentence in short) == (True, False)
+    told = [sentence in planned(small, *TINY, budget=budget) for budget in ("24h", "1m")]
+    assert told == [True, False]
 
 
 def test_little_time_to_train_in_is_told_with_what_would_help(small, monkeypatch):
     monkeypatch.setattr(budget, "OVERHEAD_SECONDS", 200.0)
     take(monkeypatch, 3.0)
-    said = run("plan", "--data", small / "data", "--model", "tiny", "--budget", "5m")
-    (line,) = (line for line in said.splitlines() if line.startswith("Of 5 min 0 s only "))
+    said = planned(small, *TINY, budget="5m").splitlines()
+    (line,) = (line for line in said if line.startswith("Of 5 min 0 s only "))
     assert line.endswith(
         "left to train in: starting, choosing, compiling and evaluating take the rest. A longer "
         "--budget helps most; a machine that does nothing else or a smaller --model helps too."
@@ -310,40 +308,28 @@ def test_a_vocabulary_that_does_not_suit_the_text_is_told(small, monkeypatch, su
 
     monkeypatch.setattr(advice, "suited_vocab_size", suited_size)
     take(monkeypatch, 0.1)
-    said = run("plan", "--data", small / "data", "--model", "tiny", "--budget", "1m")
+    said = planned(small, *TINY, budget="1m")
     assert re.findall("The vocabulary has 400 pieces; about (.+) suit a text of ", said) == told
 
 
 def test_a_smaller_model_that_no_run_was_like_counts_as_equal_to_none(small, monkeypatch):
-    def share(_, *, weights, tokens, text):
-        return {393_216: 0.8, 786_432: 0.85}.get(weights, 0.9)
-
-    def is_outside(_, *, weights, tokens):
-        return weights == 393_216
-
-    monkeypatch.setattr(Law, "share", share)
-    monkeypatch.setattr(Law, "is_outside", is_outside)
-    said = run("plan", "--data", small / "data", "--budget", "20h")
+    take_shares(monkeypatch, 0.8, 0.85)
+    monkeypatch.setattr(Law, "is_outside", lambda _, *, weights, tokens: weights == 393_216)
+    said = planned(small, budget="20h")
     assert "chosen: 4 layers of 128, " in said
     assert "count as equal" not in said
 
 
-def test_a_plan_tells_the_ladder_and_the_command(small, tmp_path, monkeypatch):
+def test_a_plan_tells_the_ladder_and_the_command_with_the_flags_given(small, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    said = run("plan", "--budget", "1h", "--data", small / "data")
+    said = planned(small, budget="1h")
     rungs = [line for line in said.splitlines() if line[:1].isdigit()]
     assert [line.split(",")[0] for line in rungs] == [
         f"{layers} layers of {hidden}" for layers, hidden in SHAPES
     ]
     assert said.count("  chosen\n") == 1
     assert said.endswith(f"Next:  albert pretrain --budget 1h --data {small}/data --output run\n")
-
-
-def test_the_command_after_a_plan_has_the_flags_that_were_given(small, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    flags = ("--model", "tiny", "--set", "sharing=all", "--batch-size", 8)
-    said = run("plan", "--budget", "1h", "--data", small / "data", *flags)
-    assert said.endswith(
+    assert planned(small, *TINY, "--set", "sharing=all", "--batch-size", 8, budget="1h").endswith(
         "Next:  albert pretrain --budget 1h --model tiny --set sharing=all "
         f"--batch-size 8 --data {small}/data --output run\n"
     )
@@ -351,6 +337,5 @@ def test_the_command_after_a_plan_has_the_flags_that_were_given(small, tmp_path,
 
 def test_a_number_format_that_is_given_is_kept(small, monkeypatch):
     monkeypatch.setattr(timing, "matrix_rate", {"bfloat16": 2e9, "float32": 1e9}.get)
-    plan = ("plan", "--data", small / "data", "--model", "tiny", "--budget", "80s")
-    assert ", bfloat16; " in run(*plan)
-    assert ", float32; " in run(*plan, "--precision", "float32")
+    assert ", bfloat16; " in planned(small, *TINY, budget="80s")
+    assert ", float32; " in planned(small, *TINY, "--precision", "float32", budget="80s")

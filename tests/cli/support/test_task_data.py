@@ -28,15 +28,10 @@ def row_of(ids, **values):
 
 
 def test_answers_that_no_window_has_whole_are_counted():
-    starts = (3, 7, None, -1)
+    answers = [(Answer("a", 3),), (Answer("a", 7),), (), (Answer("a", -1),)]
     examples = [
-        TaskExample(
-            id=str(number),
-            place="",
-            text="a passage",
-            answers=() if start is None else (Answer("a", start),),
-        )
-        for number, start in enumerate(starts)
+        TaskExample(id=str(number), place="", text="a passage", answers=each)
+        for number, each in enumerate(answers)
     ]
     targets = [(0, (0, 0)), (0, (4, 5)), (1, (0, 0)), (2, (0, 0)), (3, (0, 0))]
     rows = [row_of([2, 3], example=n, target=target) for n, target in targets]
@@ -58,13 +53,8 @@ def rows_of(*rows):
 
 
 def record_of(kind, *, max_query_tokens=64):
-    return TaskRecord(
-        spec=task_called(kind),
-        max_seq_length=64,
-        doc_stride=16,
-        max_query_tokens=max_query_tokens,
-        max_answer_tokens=30,
-    )
+    lengths = {"max_seq_length": 64, "doc_stride": 16, "max_answer_tokens": 30}
+    return TaskRecord(spec=task_called(kind), max_query_tokens=max_query_tokens, **lengths)
 
 
 def test_cut_texts_and_unknown_tokens_are_said_where_there_are_enough():
