@@ -16,7 +16,7 @@ from keras import ops
 
 from albert_tf.convert.external import without_padding_rows
 from albert_tf.convert.reading import read_whole_model
-from albert_tf.finetuning.evaluate import Predictor
+from albert_tf.finetuning.predictor import Predictor
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import (
     TrainedModel,
@@ -28,8 +28,8 @@ from albert_tf.model.trained_model import (
 from albert_tf.runs.checkpoints import Which
 from albert_tf.runs.metrics import QUIET, Say
 from albert_tf.tasks.evaluation import Answered
-from pipeline.encoding.encoding import encode_examples
 from pipeline.encoding.queries import check_length, check_text, encode_masked
+from pipeline.encoding.task_rows import encode_examples
 from pipeline.tasks.table_examples import words_of
 from pipeline.vocabulary.importing import notes_on, read_vocabulary
 from pipeline.vocabulary.tokenizer import Tokenizer

@@ -24,8 +24,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from albert_tf.evaluation.counting import Float, NeighbourCounts, training_text
-from albert_tf.evaluation.words import (
+from albert_tf.evaluation.bits_per_character import (
     BATCH_TOKENS,
     SHARE,
     TEXT_LETTERS,
@@ -40,6 +39,7 @@ from albert_tf.evaluation.words import (
     width_of,
     words_of_row,
 )
+from albert_tf.evaluation.counting import Float, NeighbourCounts, training_text
 from albert_tf.model.trained_model import pretrainer_of, read_trained
 from albert_tf.runs.metrics import bits_per_character
 from benchmarks.peers import KERAS_HUB_FILE, LENGTH, inputs_of, read_keras_hub

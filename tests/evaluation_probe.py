@@ -24,7 +24,8 @@ def measured(folder):
     import jax
 
     from albert_tf.data.input_pipeline import Records
-    from albert_tf.evaluation import held_out, words
+    from albert_tf.evaluation import bits_per_character, held_out
+    from albert_tf.model.compiling import Compiled
     from albert_tf.runs.metrics import QUIET
 
     names = []
@@ -33,19 +34,19 @@ def measured(folder):
         if event.endswith("backend_compile_duration"):
             names.append(of["fun_name"])
 
-    held_out.MAX_TOKENS = words.MAX_TOKENS = 5 * MAX_SEQ_LENGTH
+    held_out.MAX_TOKENS = bits_per_character.MAX_TOKENS = 5 * MAX_SEQ_LENGTH
     records = Records(folder, write_dataset(folder, eval_examples=EXAMPLES))
     model = lively_model(dataclasses.replace(TINY, num_hidden_layers=2))
     jax.monitoring.register_event_duration_secs_listener(note)
     examples = held_out.HeldOut(model, records, examples=EXAMPLES)
-    scorer = words.WordScorer(model)
+    scorer = bits_per_character.WordScorer(model)
     programs = [program() for program in [*examples.programs(), scorer.program(MAX_SEQ_LENGTH)]]
     rng = np.random.default_rng(0)
     rows = [rng.integers(5, VOCAB_SIZE, MAX_SEQ_LENGTH) for _ in range(WORDS)]
     sums, by_example = examples.measure(on_batch=lambda number: None)
-    of_words = scorer.losses(rows, [words.Span(row, 1, 3) for row in range(WORDS)])
+    of_words = scorer.losses(rows, [bits_per_character.Span(row, 1, 3) for row in range(WORDS)])
     layers = held_out.layer_similarities(model, records, examples=5, progress=QUIET)
-    orders = held_out.Compiled(lambda of, batch: of(batch)[1], model)
+    orders = Compiled(lambda of, batch: of(batch)[1], model)
     return {
         "sums": sums,
         "losses of examples": by_example,

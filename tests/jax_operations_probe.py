@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax._src.cudnn import fused_attention_stablehlo as cudnn
 
-from albert_tf.evaluation.held_out import with_weights
 from albert_tf.model import jax_operations, operations
+from albert_tf.model.compiling import with_weights
 from albert_tf.model.encoder import DropoutSeeds
 from albert_tf.model.pretrainer import AlbertPretrainer, micro_batch_loss
 from tests.batches import random_batch

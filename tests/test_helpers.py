@@ -23,7 +23,7 @@ IDEAS = {
     "worker_processes._end_with_parent worker_processes._ended_early "
     "repeats.near_pairs files._remove_halves "
     "first_weights.label_log_shares first_weights.tokens_to_count "
-    "unpadding.flat_predictions words._batch",
+    "unpadding.flat_predictions bits_per_character._batch",
     "one of several alike, or the pair of another": "checkpoints.best_step checks._check_length "
     "checks._check_masks "
     "initial_weights.set_heads initial_weights.set_positions masking._search "

@@ -9,28 +9,7 @@ import numpy as np
 
 from albert_tf.data.data_check import check_model_fits, check_same_vocabulary
 from albert_tf.data.input_pipeline import Records
-from albert_tf.evaluation.counting import (
-    Asked,
-    Guesses,
-    Int,
-    NeighbourCounts,
-    held_out_text,
-    masked_tokens,
-    training_text,
-)
-from albert_tf.evaluation.held_out import (
-    HeldOut,
-    compile_together,
-    error_of_ratio,
-    held_out_examples,
-)
-from albert_tf.evaluation.minimal_pairs import (
-    MinimalPair,
-    score_by_paradigm,
-    sentence_rows,
-    words_of_sentences,
-)
-from albert_tf.evaluation.words import (
+from albert_tf.evaluation.bits_per_character import (
     Row,
     Vocabulary,
     WordScorer,
@@ -41,6 +20,23 @@ from albert_tf.evaluation.words import (
     sum_by_word,
     width_of,
 )
+from albert_tf.evaluation.counting import (
+    Asked,
+    Guesses,
+    Int,
+    NeighbourCounts,
+    held_out_text,
+    masked_tokens,
+    training_text,
+)
+from albert_tf.evaluation.held_out import HeldOut, error_of_ratio, held_out_examples
+from albert_tf.evaluation.minimal_pairs import (
+    MinimalPair,
+    score_by_paradigm,
+    sentence_rows,
+    words_of_sentences,
+)
+from albert_tf.model.compiling import compile_together
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import TrainedModel, pretrainer_of
 from albert_tf.planning.budget import COUNTED_TOKENS

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from albert_tf.evaluation.bits_per_character import Row, Span, Vocabulary, word_bounds
 from albert_tf.evaluation.counting import Float
-from albert_tf.evaluation.words import Row, Span, Vocabulary, word_bounds
 from schemas.errors import AlbertError
 from schemas.example import CLS_ID, SEP_ID
 from schemas.files import check_is_file

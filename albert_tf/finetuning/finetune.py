@@ -14,7 +14,6 @@ from typing import Any
 import keras
 import numpy as np
 
-from albert_tf.evaluation.held_out import Compiled, compile_together
 from albert_tf.finetuning.batches import (
     batch_of,
     batch_width,
@@ -24,8 +23,9 @@ from albert_tf.finetuning.batches import (
 )
 from albert_tf.finetuning.card import tuned_card
 from albert_tf.finetuning.contrast import INPUTS, with_gradients
-from albert_tf.finetuning.evaluate import Predictor, TaskEvaluations, prediction_lines
 from albert_tf.finetuning.job import TuningJob, TuningState
+from albert_tf.finetuning.predictor import Predictor, TaskEvaluations, prediction_lines
+from albert_tf.model.compiling import Compiled, compile_together
 from albert_tf.model.task_model import Batch, task_loss
 from albert_tf.model.trained_model import TrainedModel, as_embedder, read_tuned
 from albert_tf.runs.checkpoints import Checkpoint, load_newest
@@ -34,7 +34,7 @@ from albert_tf.runs.task_record import write_record
 from albert_tf.tasks.baselines import baselines_of
 from albert_tf.tasks.evaluation import evaluated, with_chosen_threshold
 from albert_tf.tasks.task import Result
-from albert_tf.training.evaluate import MetricsLog
+from albert_tf.training.evaluations import MetricsLog
 from albert_tf.training.loop import OverflowedError, Saver, StepParts, Training
 from albert_tf.training.run import remove_leftovers, training_steps
 from albert_tf.training.signals import SIGNALS, Reason, stop_requests

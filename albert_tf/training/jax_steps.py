@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import keras
 import numpy as np
 
-from albert_tf.evaluation.held_out import Program, jitted, shardings, with_weights
+from albert_tf.model.compiling import Program, jitted, shardings, with_weights
 from albert_tf.model.encoder import DropoutSeeds
 from albert_tf.model.pretrainer import Batch, Model
 from albert_tf.training.optimizers import Scales

@@ -15,7 +15,7 @@ from albert_tf.model.pretrainer import Batch
 from albert_tf.planning.budget import cost_ahead, cost_at
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint
 from albert_tf.runs.metrics import Progress
-from albert_tf.training.evaluate import Evaluations
+from albert_tf.training.evaluations import Evaluations
 from albert_tf.training.optimizers import learning_rate_of
 from albert_tf.training.signals import Reason, StopRequest
 from albert_tf.training.steps import Counts, StepDone, TrainingSteps

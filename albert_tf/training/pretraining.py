@@ -13,8 +13,8 @@ import keras
 import numpy as np
 
 from albert_tf.data.data_check import check_same_data
-from albert_tf.evaluation.held_out import compile_together
 from albert_tf.hosts import shared_arrays, shared_checkpoint
+from albert_tf.model.compiling import compile_together
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.sampled_softmax import among_any
 from albert_tf.model.unpadding import batches_of_each_size
@@ -23,7 +23,7 @@ from albert_tf.planning.cost import accelerators_shown, check_duration
 from albert_tf.runs.checkpoints import arrays_of, assign_arrays, load_newest, newest_step
 from albert_tf.runs.metrics import QUIET, Progress, Say, Sums, means
 from albert_tf.runs.run_record import record_training
-from albert_tf.training.evaluate import HeldOutEvaluations, MetricsLog
+from albert_tf.training.evaluations import HeldOutEvaluations, MetricsLog
 from albert_tf.training.first_weights import (
     give_first_weights,
     missing_heads,

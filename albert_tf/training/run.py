@@ -10,7 +10,7 @@ import numpy as np
 from albert_tf.data.data_check import check_settings_fit
 from albert_tf.data.input_pipeline import Records
 from albert_tf.data.on_the_fly import BEGINNING
-from albert_tf.evaluation.words import Vocabulary
+from albert_tf.evaluation.bits_per_character import Vocabulary
 from albert_tf.hosts import ONE_HOST, Hosts
 from albert_tf.model.pretrainer import Model
 from albert_tf.runs.checkpoints import Checkpoint, assign_arrays

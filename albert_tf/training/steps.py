@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from albert_tf.evaluation.held_out import Program, Stop
 from albert_tf.hosts import ONE_HOST, Hosts
+from albert_tf.model.compiling import Program, Stop
 from albert_tf.model.pretrainer import Batch, Model, micro_batch_loss
 from albert_tf.planning.cost import derive_micro_batch_size, memory_limit
 from albert_tf.training.optimizers import Optimizer

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 from tensorflow.python.client import device_lib
 
-from albert_tf.evaluation.held_out import Stop, of_any_size, with_weights
+from albert_tf.model.compiling import Stop, of_any_size, with_weights
 from albert_tf.model.encoder import DropoutSeeds
 from albert_tf.model.pretrainer import Batch, Model
 from albert_tf.training.optimizers import Role, Rule, Scales, State, Update

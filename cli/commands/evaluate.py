@@ -298,7 +298,7 @@ def say_of_data(
 def evaluate_task(model: Path, values: Values, console: Console) -> "Metrics":
     """What a fine-tuned model is worth on a file of examples."""
     with silent_stderr():
-        from albert_tf.finetuning.evaluate import evaluate_tuned
+        from albert_tf.finetuning.predictor import evaluate_tuned
     from cli.support.task_data import read_labelled, say_lost
 
     found = open_model(model, which=values["checkpoint"], say=console.say)

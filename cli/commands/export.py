@@ -330,11 +330,11 @@ def measuring(
         batches = list(evaluation_batches(records, batch_size=_AT_ONCE, examples=number))
         said = f"masked-LM loss (nats, {number:,} held-out examples)"
         return lambda graph: (masked_lm_loss(graph, batches), said, False)
-    from albert_tf.finetuning.evaluate import Predictor
+    from albert_tf.finetuning.predictor import Predictor
     from albert_tf.runs.run_record import recorded_settings
     from albert_tf.tasks.evaluation import measured
     from cli.support.task_data import read_crops, read_labelled, read_task, task_paths
-    from pipeline.encoding.encoding import encode_examples
+    from pipeline.encoding.task_rows import encode_examples
     from pipeline.tasks.named_tasks import task_called
 
     record, order, spec = model.task, tokenizer.order, model.task.spec

@@ -121,7 +121,7 @@ def scored(texts: list[str], model: "Model", *, as_json: bool) -> Iterator[str]:
     """
     import numpy as np
 
-    from albert_tf.evaluation.words import Span, WordScorer, word_bounds
+    from albert_tf.evaluation.bits_per_character import Span, WordScorer, word_bounds
     from albert_tf.model.trained_model import pretrainer_of
     from pipeline.encoding.queries import check_length
 

@@ -259,7 +259,7 @@ def make_job(
     with silent_stderr():
         from albert_tf.finetuning.job import TuningJob
     from cli.support.task_data import rows_to_train
-    from pipeline.encoding.encoding import encode_examples
+    from pipeline.encoding.task_rows import encode_examples
 
     length = sequence_length(data.spec, source, settings.max_seq_length, say=say)
     trained_length = source.max_seq_length if source.weights else 0
@@ -335,10 +335,10 @@ def train_and_predict(
         Whether it is finished, and was not stopped for the time.
     """
     with silent_stderr():
-        from albert_tf.finetuning.evaluate import Predictor, prediction_lines
         from albert_tf.finetuning.finetune import finetune
+        from albert_tf.finetuning.predictor import Predictor, prediction_lines
     from albert_tf.runs.task_record import measures_table, task_verdict
-    from pipeline.encoding.encoding import encode_examples
+    from pipeline.encoding.task_rows import encode_examples
 
     with console:
         done = finetune(

@@ -100,7 +100,7 @@ def predict_command(
         # Of a text or a line JAX would compile for longer than the CPU takes.
         take_jax(console)
     found = open_model(model, which=values["checkpoint"], say=say)
-    from albert_tf.finetuning.evaluate import prediction_lines
+    from albert_tf.finetuning.predictor import prediction_lines
     from albert_tf.inference import has_second
     from cli.support.task_data import read_unlabelled, say_lost
 

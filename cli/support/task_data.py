@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cli.support.console import Say
 from pipeline.dataset.manifest import load_vocabulary, read_examples
-from pipeline.encoding.encoding import encode_examples, question_room
+from pipeline.encoding.task_rows import encode_examples, question_room
 from pipeline.records.reading import CorruptRecord, read_tokens
 from pipeline.tasks.crops import Passage, pairs_of_examples, passages_of
 from pipeline.tasks.task_files import TaskFile, TaskPaths, by_parts, find_task_files, read_task_file

@@ -14,7 +14,7 @@ from schemas.manifest import DatasetManifest, read_manifest
 from schemas.task import TaskSpec
 
 if TYPE_CHECKING:
-    from albert_tf.evaluation.words import Vocabulary
+    from albert_tf.evaluation.bits_per_character import Vocabulary
     from albert_tf.inference import Model
     from albert_tf.model.trained_model import TrainedModel
     from albert_tf.runs.checkpoints import Which
@@ -32,7 +32,7 @@ checkpoint_option = click.option(
 
 def plain_vocabulary(tokenizer: "Tokenizer") -> "Vocabulary":
     """The tokens of a vocabulary, as evaluations take them."""
-    from albert_tf.evaluation.words import Vocabulary
+    from albert_tf.evaluation.bits_per_character import Vocabulary
 
     return Vocabulary(tuple(tokenizer.pieces), tokenizer.word_starts)
 

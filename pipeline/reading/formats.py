@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from pipeline.core.documents import ReadingCounts
 from pipeline.storage import files
-from pipeline.storage.lines import MAX_RECORD_BYTES, read_blocks, read_lines
 from schemas.errors import AlbertError
 from schemas.layout import EVAL
 
@@ -140,11 +139,16 @@ class Head:
     @cached_property
     def lines(self) -> list[str]:
         """Its whole lines, with single spaces and none at their ends."""
+        from pipeline.storage.lines import read_lines
+
         return list(read_lines([self.whole_lines]))
 
 
 def read_head(path: str) -> bytes:
     """The first `HEAD_BYTES` of a file, decompressed; the first line of JSON whole."""
+    # Commands that read no text know the formats, and do without what unpacks them.
+    from pipeline.storage.lines import MAX_RECORD_BYTES, read_blocks
+
     counts, head, end = ReadingCounts(), b"", HEAD_BYTES
     with closing(read_blocks(path, counts=counts, block_bytes=HEAD_BYTES)) as blocks:
         for block in blocks:

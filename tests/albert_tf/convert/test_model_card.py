@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import albert_tf
 from albert_tf.convert.model_card import model_card, task_card
-from albert_tf.finetuning.evaluate import Predictor
+from albert_tf.finetuning.predictor import Predictor
 from albert_tf.inference import examples_of
 from albert_tf.model.trained_model import read_tuned, task_model_of
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from albert_tf.evaluation import counting as counting_module
+from albert_tf.evaluation.bits_per_character import SHARE
 from albert_tf.evaluation.counting import loss_of_counting
 from albert_tf.evaluation.evaluate import Scope
 from albert_tf.evaluation.evaluate import evaluate as evaluate_model
 from albert_tf.evaluation.minimal_pairs import MinimalPair
-from albert_tf.evaluation.words import SHARE
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import read_trained
 from albert_tf.runs.checkpoints import Checkpoint, arrays_of, save_checkpoint

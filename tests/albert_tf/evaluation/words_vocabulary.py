@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from albert_tf.evaluation.words import Vocabulary
+from albert_tf.evaluation.bits_per_character import Vocabulary
 from schemas.example import SPECIAL_TOKENS
 from tests.training_data import VOCAB_SIZE
 

@@ -8,11 +8,11 @@ from array import array
 import numpy as np
 import pytest
 
-from albert_tf.evaluation.held_out import Compiled
 from albert_tf.finetuning.batches import task_batches
 from albert_tf.finetuning.contrast import cosine_losses, ranking_losses, with_gradients
 from albert_tf.finetuning.finetune import finetune, step_counts, steps_of
 from albert_tf.finetuning.job import TuningState
+from albert_tf.model.compiling import Compiled
 from albert_tf.model.task_model import task_loss
 from albert_tf.runs.checkpoints import load_newest
 from albert_tf.runs.metrics import QUIET

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from albert_tf.finetuning import evaluate
+from albert_tf.finetuning import predictor
 from albert_tf.finetuning.batches import task_batches
 from albert_tf.finetuning.card import tuned_card
-from albert_tf.finetuning.evaluate import Predictor, evaluate_tuned
 from albert_tf.finetuning.finetune import finetune
 from albert_tf.finetuning.job import TuningJob, TuningState
+from albert_tf.finetuning.predictor import Predictor, evaluate_tuned
 from albert_tf.model.initial_weights import draw_first_weights
 from albert_tf.model.parameters import is_of_encoder
 from albert_tf.model.pretrainer import AlbertPretrainer
@@ -207,7 +207,7 @@ def test_the_next_measure_decides_between_equals(tmp_path, monkeypatch):
     take_light_steps(monkeypatch)
     scores = [(0.5, 0.2), (0.5, 0.4), (0.25, 0.9), (0.5, 0.4)]
     measured = iter({"accuracy": first, "macro_f1": second} for first, second in scores)
-    monkeypatch.setattr(evaluate, "measured", lambda *_: next(measured))
+    monkeypatch.setattr(predictor, "measured", lambda *_: next(measured))
     job = job_of("classify", tmp_path / "run", steps=3, epochs=None, eval_every=1, **QUICK)
     trained(measured_by(job, "accuracy", "macro_f1"))
     assert (job.run / "checkpoints" / "best").read_text() == "step-00000001\n"

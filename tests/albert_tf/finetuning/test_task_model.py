@@ -8,7 +8,7 @@ import pytest
 
 from albert_tf.convert.huggingface import ARCHITECTURES, huggingface_config, huggingface_tensors
 from albert_tf.finetuning.batches import batch_of
-from albert_tf.finetuning.evaluate import logits_of
+from albert_tf.finetuning.predictor import logits_of
 from albert_tf.model.parameters import task_weight_shapes
 from albert_tf.model.task_model import TaskModel, losses_of
 from schemas.task import KINDS

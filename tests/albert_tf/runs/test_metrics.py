@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.runs.metrics import Sums, collapse_warning, means, metrics_text, read_metrics
-from albert_tf.training.evaluate import MetricsLog
+from albert_tf.training.evaluations import MetricsLog
 from schemas.errors import AlbertError
 from tests.refusals import refusal
 

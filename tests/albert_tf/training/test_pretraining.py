@@ -22,7 +22,7 @@ from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.metrics import read_metrics
 from albert_tf.runs.run_record import finished_step
 from albert_tf.training import loop, pretraining
-from albert_tf.training.evaluate import HeldOutEvaluations
+from albert_tf.training.evaluations import HeldOutEvaluations
 from albert_tf.training.loop import Training
 from albert_tf.training.pretraining import is_line_due, step_text, take_up
 from albert_tf.training.run import RunState

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from albert_tf.evaluation.held_out import never
+from albert_tf.model.compiling import never
 from albert_tf.model.unpadding import unpadded
 from albert_tf.runs.checkpoints import assign_arrays
 from albert_tf.runs.metrics import Sums

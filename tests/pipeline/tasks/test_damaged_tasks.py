@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.encoding.encoding import encode_examples
+from pipeline.encoding.task_rows import encode_examples
 from pipeline.tasks.named_tasks import task_called
 from pipeline.tasks.tags import entity_forms
 from pipeline.tasks.task_files import read_task_file

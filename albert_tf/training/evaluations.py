@@ -10,8 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.data.input_pipeline import Records
-from albert_tf.evaluation.held_out import HeldOut, Program, Stop
-from albert_tf.evaluation.words import (
+from albert_tf.evaluation.bits_per_character import (
     Row,
     Vocabulary,
     Word,
@@ -21,7 +20,9 @@ from albert_tf.evaluation.words import (
     sample_words,
     sum_by_word,
 )
+from albert_tf.evaluation.held_out import HeldOut
 from albert_tf.hosts import ONE_HOST, Hosts, shared_value
+from albert_tf.model.compiling import Program, Stop
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.runs.metrics import (
     BitsPerCharacter,

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from keras import ops
 
-from albert_tf.evaluation.held_out import Compiled, Program, Stop, compile_together, never
 from albert_tf.finetuning.batches import batch_width, batches_to_predict
 from albert_tf.finetuning.job import TuningJob, TuningState
+from albert_tf.model.compiling import Compiled, Program, Stop, compile_together, never
 from albert_tf.model.task_model import Batch, TaskModel
 from albert_tf.model.trained_model import TrainedModel, task_model_of, with_scores_scaled
 from albert_tf.runs.checkpoints import arrays_of, assign_arrays
@@ -29,7 +29,7 @@ from albert_tf.tasks.evaluation import (
     with_chosen_threshold,
 )
 from albert_tf.tasks.task import Result
-from albert_tf.training.evaluate import Evaluations, MetricsLog
+from albert_tf.training.evaluations import Evaluations, MetricsLog
 from albert_tf.training.signals import StopRequest
 from schemas.config import ResolvedTrainConfig
 from schemas.layout import EVAL

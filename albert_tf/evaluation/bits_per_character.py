@@ -23,7 +23,8 @@ from keras import ops
 
 from albert_tf.data.input_pipeline import Records
 from albert_tf.evaluation.counting import UNKNOWN, Asked, Bools, Float, Int, held_out_text
-from albert_tf.evaluation.held_out import Compiled, Program, tokens_at_once
+from albert_tf.evaluation.held_out import tokens_at_once
+from albert_tf.model.compiling import Compiled, Program
 from albert_tf.model.pretrainer import AlbertPretrainer, Batch
 from albert_tf.planning.cost import MAX_TOKENS
 from schemas.example import MASK_ID, PAD_ID, SEP_ID, SPACE, SPECIAL_TOKENS

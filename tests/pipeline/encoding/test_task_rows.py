@@ -3,7 +3,7 @@ from collections import Counter
 
 import pytest
 
-from pipeline.encoding.encoding import encode_examples
+from pipeline.encoding.task_rows import encode_examples
 from pipeline.tasks.named_tasks import task_called
 from schemas.errors import SettingError
 from schemas.example import SEP_ID

@@ -9,11 +9,12 @@ import pytest
 
 from albert_tf.data.input_pipeline import Records
 from albert_tf.evaluation.evaluate import Scope, evaluate
-from albert_tf.evaluation.held_out import Measured, never
+from albert_tf.evaluation.held_out import Measured
+from albert_tf.model.compiling import never
 from albert_tf.model.trained_model import read_trained
 from albert_tf.runs.metrics import QUIET, BitsPerCharacter, Sums, metrics_text
-from albert_tf.training import evaluate as module
-from albert_tf.training.evaluate import (
+from albert_tf.training import evaluations as module
+from albert_tf.training.evaluations import (
     EXAMPLES_PER_WORD,
     LEAST_WORDS,
     HeldOutEvaluations,

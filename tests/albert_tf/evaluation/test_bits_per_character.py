@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albert_tf.evaluation import words as words_module
-from albert_tf.evaluation.counting import UNKNOWN
-from albert_tf.evaluation.words import (
+from albert_tf.evaluation import bits_per_character as words_module
+from albert_tf.evaluation.bits_per_character import (
     BATCH_TOKENS,
     SHARE,
     Span,
@@ -21,6 +20,7 @@ from albert_tf.evaluation.words import (
     width_of,
     words_of_row,
 )
+from albert_tf.evaluation.counting import UNKNOWN
 from albert_tf.model.trained_model import mask_probabilities
 from albert_tf.runs.metrics import bits_per_character
 from schemas.example import CLS_ID, MASK_ID, PAD_ID, SEP_ID
