@@ -20,7 +20,7 @@ from schemas.config import TrainConfig, deciding
 from schemas.files import Values, read_json
 from schemas.layout import EVAL, MODEL_CARD, SPM_MODEL, TASK_EVALUATION, WORDPIECE
 from schemas.manifest import DatasetManifest, inputs_table, recorded, splits_table
-from schemas.readable import duration
+from schemas.readable import counted, duration
 from schemas.report import Section, Table, as_facts, as_markdown
 from schemas.task import TaskRecord, TaskSpec
 
@@ -84,7 +84,7 @@ def model_card(
     is_for_sentences = target == "sentence-transformers"
     pipeline = "feature-extraction" if is_for_sentences else "fill-mask"
     front = _front_matter(target, pipeline, sorted(languages))
-    title = f"ALBERT, {config.num_hidden_layers} layers of width {config.hidden_size}"
+    title = f"ALBERT, {counted(config.num_hidden_layers, 'layer')} of width {config.hidden_size}"
     letters = normalize("É").strip("▁ ")
     uses = (
         _origin(record, step=step),

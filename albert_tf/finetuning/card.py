@@ -38,7 +38,7 @@ def tuned_card(record: TaskRecord, job: TuningJob, result: dict[str, Any]) -> st
     """
     config = job.source.config
     card = Section(
-        title=f"{record.spec.name}: ALBERT, {config.num_hidden_layers} layers of width "
+        title=f"{record.spec.name}: ALBERT, {counted(config.num_hidden_layers, 'layer')} of width "
         f"{config.hidden_size}",
         parts=(
             f"It {task_of(record.spec).does}. {_origin(job)} with "

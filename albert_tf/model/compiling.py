@@ -84,12 +84,17 @@ class Compiled:
         """What the function is called with: some rows again where parts would not be equal."""
         import jax
 
+        everywhere, divided = shardings()
+        if self.devices > 1:
+            # Once; else they would be sent to all devices with each batch.
+            for weight in self._weights.values():
+                if weight.value.sharding != everywhere:
+                    weight.assign(jax.device_put(weight.value, everywhere))
         values = {path: weight.value for path, weight in self._weights.items()}
         rows: Batch = {
             name: np.resize(own, (len(own) + -len(own) % self.devices, *own.shape[1:]))
             for name, own in batch.items()
         }
-        _, divided = shardings()
         if not divided.is_fully_addressable:
             rows = {
                 name: jax.make_array_from_callback(own.shape, divided, own.__getitem__)

@@ -27,6 +27,7 @@ from schemas.layout import (
     TASK,
     WORDPIECE,
 )
+from schemas.readable import counted
 
 if TYPE_CHECKING:
     from albert_tf.model.trained_model import TrainedModel
@@ -274,7 +275,7 @@ def import_lines(
         return
     config = model.config
     made = (
-        f"{output}: {config.num_hidden_layers} layers of width {config.hidden_size}, "
+        f"{output}: {counted(config.num_hidden_layers, 'layer')} of width {config.hidden_size}, "
         f"{size:,} pieces"
     )
     if model.task is not None:

@@ -34,7 +34,7 @@ from pipeline.storage import files, output_folder
 from pipeline.vocabulary.tokenizer import load_tokenizer
 from schemas.errors import AlbertError
 from schemas.files import TEMPORARY, json_text, write_json
-from schemas.layout import SPM_MODEL, chunk_file, removed_file, sidecar_file
+from schemas.layout import EVAL, SPM_MODEL, TRAIN, chunk_file, removed_file, sidecar_file
 from schemas.locks import lock
 from schemas.manifest import DatasetManifest
 
@@ -154,11 +154,11 @@ def make_data(
     if resume.is_own(job):
         resume.forget_work(job.output, is_here=not job.mark)
         # What killed workers were writing, and on storage shards of a job with other settings.
-        shards = {files.join(job.output, shard.name) for shard in manifest.shards}
-        for path in files.find_below(job.output, "**/*"):
-            name = path.rpartition("/")[2]
-            if TEMPORARY in name or (name.endswith(".tfrecord") and path not in shards):
-                files.remove(path)
+        shards = {shard.name for shard in manifest.shards}
+        for name in files.sizes_below(job.output):
+            is_shard = name.startswith((f"{TRAIN}/", f"{EVAL}/")) and name.endswith(".tfrecord")
+            if TEMPORARY in name.rpartition("/")[2] or (is_shard and name not in shards):
+                files.remove(files.join(job.output, name))
     return manifest
 
 

@@ -1,10 +1,10 @@
 """The files that a person names: found, and recognised from their content."""
 
+import contextlib
 import math
 import os
 import re
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -196,8 +196,10 @@ def split_key(pattern: str) -> tuple[str, str]:
     path, colon, key = pattern.rpartition(":")
     if not colon or not path or not key or "/" in key:
         return pattern, ""
-    if files.exists(pattern) if files.is_remote(pattern) else files.find_local(pattern):
-        return pattern, ""
+    # A storage may forbid to ask for what it does not have.
+    with contextlib.suppress(AlbertError):
+        if files.exists(pattern) if files.is_remote(pattern) else files.find_local(pattern):
+            return pattern, ""
     return path, key
 
 
@@ -311,7 +313,7 @@ def recognise_file(
     known = "" if file.language_from == "default" else known_language(file.language)
     refuse_foreign_bytes(head[:HEAD_BYTES], language=known, path=path)
     starts: Iterable[int] = ()
-    with closing(files.open_binary(path)) as stream:
+    with contextlib.closing(files.open_binary(path)) as stream:
         compression = recognise_compression(stream.read(6))
         is_plain = compression == "none"
         is_seekable = is_plain or (compression == "bz2" and is_multistream(stream))

@@ -68,8 +68,9 @@ def refuse_escaped(head: bytes, *, path: str) -> None:
     ... except AlbertError as error: print(str(error)[:21])
     a.txt is ISO-2022-JP;
     """
-    # In bytes beyond ASCII these signs stand by chance.
-    signs = _SEVEN_BITS if head.isascii() else ()
+    # In the bytes of a binary these signs stand by chance.
+    is_ascii = 100 * len(head.translate(None, _ASCII)) <= len(head)
+    signs = _SEVEN_BITS if is_ascii else ()
     of_seven = (name for sign, name in signs if len(sign.findall(head)) > 1)
     if name := _wide_encoding(head) or next(of_seven, ""):
         raise AlbertError(

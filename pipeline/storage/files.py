@@ -72,7 +72,8 @@ def find_files(pattern: str) -> list[str]:
             for path, entry in _list_matching(folder, names + below).items():
                 if entry.is_folder:
                     found |= _list_matching(path, "**")
-                elif not pattern.endswith("/"):
+                # Where all below is listed, files stand for the folders that they are in.
+                elif below or not pattern.endswith("/"):
                     found[path] = entry
         # What the listing says of them is kept. The list of a web server has no sizes.
         _entries.update({path: entry for path, entry in found.items() if entry.bytes >= 0})

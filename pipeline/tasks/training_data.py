@@ -303,10 +303,11 @@ def hold_out(examples: Examples) -> tuple[list[TaskExample], list[TaskExample]]:
     for texts in by_label.values():
         texts.sort(key=lambda text: hashlib.sha256(text.encode()).digest())
         chosen |= set(texts[: round(_SHARE * len(texts))])
+    keys = {(example.text, example.text_pair) for example in examples if _key(example)[1]}
 
     def is_chosen(example: TaskExample) -> bool:
-        pair = example.text_pair if _key(example)[1] else None
-        return example.text in chosen or pair in chosen
+        is_turned = (example.text_pair, example.text) in keys
+        return example.text in chosen or (is_turned and example.text_pair in chosen)
 
     # Not the texts with a label, or a tag, that no other text has.
     rest = {label for e in examples if not is_chosen(e) for label in labels_of(e)}

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import cli
-from schemas.files import TEMPORARY, remove
+from schemas.files import TEMPORARY, remove_quietly
 from tests.commands import LITTLE_MODEL
 from tests.processes import left_in, session_of, wait_until
 
@@ -180,7 +180,7 @@ def test_a_killed_command_loses_nothing_and_leaves_nothing(processes, inputs, tm
     expected = contents(place.output)
     is_removed = "--overwrite" not in arguments
     if is_removed:
-        remove(place.output)
+        remove_quietly(place.output)
     moments, kills = random.Random(name), 0
     while kills < KILLS:
         is_killed = place.kill(after=moments.uniform(0.5 * first, whole))
@@ -190,5 +190,5 @@ def test_a_killed_command_loses_nothing_and_leaves_nothing(processes, inputs, tm
         if not is_killed or moments.random() < 0.3:
             place.check_finished(expected)
             if is_removed:
-                remove(place.output)
+                remove_quietly(place.output)
     place.check_finished(expected)

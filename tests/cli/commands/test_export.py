@@ -76,7 +76,7 @@ def test_an_export_never_replaces_what_no_export_wrote(copied, monkeypatch):
     arguments = ("export", copied, "--to", "saved-model", "--output", output, "--overwrite")
     with monkeypatch.context() as patched:
         # Before anything is loaded.
-        patched.delattr(export_command, "load")
+        patched.delattr(export_command, "load_model")
         assert refused(*arguments) == (
             f"Error: --output: {output} holds .git, which no export wrote; move it, or "
             "give another folder.\n"

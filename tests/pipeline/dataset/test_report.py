@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from pipeline.dataset.manifest import read_examples
-from pipeline.dataset.report import dataset_section, notes, plots
+from pipeline.dataset.report import dataset_remarks, dataset_section, plots
 from schemas.layout import MANIFEST, TRAIN
 from schemas.manifest import MOST_INPUTS, read_manifest
 from tests.manifests import edit_manifest
@@ -130,4 +130,6 @@ def test_the_examples_are_the_first_records(small, manifest):
 def test_a_report_claims_that_all_is_there_only_where_it_is(manifest):
     claim = "Nothing of the text was left out."
     for dropped, is_claimed in (({}, True), ({"x": 1}, False)):
-        assert (claim in notes(changed(manifest, dropped=dropped, changed={}))) == is_claimed
+        assert (
+            claim in dataset_remarks(changed(manifest, dropped=dropped, changed={}))
+        ) == is_claimed

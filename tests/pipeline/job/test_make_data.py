@@ -139,8 +139,22 @@ def run_remote(texts, model, memory, *, shuffle="engine"):
 def test_on_storage_shards_of_a_killed_job_with_other_settings_go(files, texts, model, memory):
     killed = f"{PLACE}/train/copy-00/part-00000-of-00099.tfrecord"
     memory[killed] = b"Whoever reads all shards would read it."
-    assert "manifest.json" in run_remote(texts, model, memory)
+    memory[f"{PLACE}/of_others/train/part-00000-of-00099.tfrecord"] = b"It is not of this data."
+    assert {*run_remote(texts, model, memory)} == {
+        *files,
+        "of_others/train/part-00000-of-00099.tfrecord",
+    }
     assert killed not in memory
+
+
+def test_the_folder_of_a_data_set_may_be_the_current_one(
+    files, texts, model, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    run_job(find_inputs({"books": tuple(texts)}), ".", model=model, config=CONFIG)
+    assert {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.tfrecord")} == {
+        name for name in files if name.endswith(".tfrecord")
+    }
 
 
 @pytest.mark.parametrize("shuffle", ["engine", "files"])

@@ -62,6 +62,7 @@ def test_a_glob_finds_the_same_here_and_elsewhere(shelf, tmp_path, pattern, foun
         ("pap*/1890", ["1890/b.txt", "1890/more/c.txt"]),
         ("papers/1890/*", ["1890/b.txt", "1890/more/c.txt"]),
         ("papers/*/", ["1889/a.txt", "1890/b.txt", "1890/more/c.txt"]),
+        ("pap*/1890/", ["1890/b.txt", "1890/more/c.txt"]),
         ("papers/**/18*", []),
     ],
 )
