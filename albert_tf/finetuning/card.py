@@ -19,6 +19,7 @@ from schemas import __version__
 from schemas.config import deciding
 from schemas.finetune_config import OF_ANSWERS
 from schemas.layout import TASK_EVALUATION
+from schemas.readable import counted
 from schemas.report import Section, as_facts, as_markdown
 from schemas.task import TaskRecord
 
