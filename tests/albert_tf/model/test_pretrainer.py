@@ -220,9 +220,9 @@ def test_layers_are_those_of_the_encoder_with_the_last_one_last():
     second_layer = first.encoder(ids, mask, segments)
     np.testing.assert_allclose(layers[1], second_layer, atol=1e-6)
     np.testing.assert_array_equal(layers[-1], model.encoder(ids, mask, segments))
-    plain = model(batch)
-    np.testing.assert_array_equal(mlm_logits, plain[0])
-    np.testing.assert_array_equal(sentence_logits, plain[1])
+    # Of products with fewer rows some processors round other bits.
+    for found, plain in zip((mlm_logits, sentence_logits), model(batch), strict=True):
+        np.testing.assert_allclose(found, plain, atol=1e-6)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
