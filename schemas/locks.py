@@ -34,8 +34,8 @@ def _other(path: Path | str) -> SettingError:
     )
 
 
-def open_own(path: Path, mode: str) -> IO[str]:
-    """Open a file for writing in place, in a folder that a command writes."""
+def _open_own(path: Path) -> IO[str]:
+    """Open a file to write in place, in a folder that a command writes."""
 
     def opened(name: str, flags: int) -> int:
         # A pipe that nobody reads is not waited for.
@@ -47,7 +47,7 @@ def open_own(path: Path, mode: str) -> IO[str]:
         raise OSError(errno.ELOOP, "a file of two names")
 
     try:
-        return open(path, mode, encoding="utf-8", opener=opened)
+        return open(path, "a+", encoding="utf-8", opener=opened)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO):
             raise _other(path) from None
@@ -80,7 +80,7 @@ def _held(path: Path, *, chosen_by: str) -> IO[str]:
     """The lock file, held by this process and still the one in the folder."""
     while True:
         try:
-            file = open_own(path, "a+")
+            file = _open_own(path)
         except OSError as error:
             raise SettingError(
                 f"{chosen_by}: {path.parent} cannot be written: {error.strerror}."

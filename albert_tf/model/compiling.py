@@ -84,13 +84,7 @@ class Compiled:
         """What the function is called with: some rows again where parts would not be equal."""
         import jax
 
-        everywhere, divided = shardings()
-        if self.devices > 1:
-            # Once; else they would be sent to all devices with each batch.
-            for weight in self._weights.values():
-                if weight.value.sharding != everywhere:
-                    weight.assign(jax.device_put(weight.value, everywhere))
-        values = {path: weight.value for path, weight in self._weights.items()}
+        _, divided = shardings()
         rows: Batch = {
             name: np.resize(own, (len(own) + -len(own) % self.devices, *own.shape[1:]))
             for name, own in batch.items()
@@ -100,7 +94,7 @@ class Compiled:
                 name: jax.make_array_from_callback(own.shape, divided, own.__getitem__)
                 for name, own in rows.items()
             }
-        return values, rows
+        return on_all_devices(self._weights), rows
 
 
 @functools.cache
@@ -112,6 +106,23 @@ def shardings() -> tuple[Any, Any]:
     devices = sorted(jax.devices(), key=lambda one: (one.process_index, one.id))
     mesh = Mesh(np.array(devices), ("devices",))
     return NamedSharding(mesh, PartitionSpec()), NamedSharding(mesh, PartitionSpec("devices"))
+
+
+def on_all_devices(variables: Mapping[str, keras.Variable]) -> dict[str, Tensor]:
+    """The values of variables on all devices of JAX, by path; the variables have them from then on.
+
+    A checkpoint's are on one device: with each batch they would be sent to the others, and
+    programs would be compiled again.
+    """
+    import jax
+
+    everywhere, _ = shardings()
+    values = {path: variable.value for path, variable in variables.items()}
+    if any(value.sharding != everywhere for value in values.values()):
+        values = jax.device_put(values, everywhere)
+        for path, variable in variables.items():
+            variable.assign(values[path])
+    return values
 
 
 def compile_together(programs: Sequence[Program], *, say: Say = QUIET.say) -> None:

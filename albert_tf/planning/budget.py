@@ -5,14 +5,8 @@ runs of a ladder of shapes (`benchmarks/ladder.py`). How long a step takes is at
 guessed from the rate of matrix products; then steps of the model that promises most are
 timed, which corrects the guess for all, until the one that promises most is one that was
 timed, or a tenth of the budget is over.
-
-The machine may have been busy for a moment then, and an hour of training makes many
-machines hot. So a run with a budget pauses now and then, while none of its steps depends
-on how many there will be, and continues with as many as fit: its weights are those of a
-run that was begun with that many, and with the same warm-up.
 """
 
-import bisect
 import dataclasses
 import math
 import os
@@ -24,11 +18,11 @@ import numpy as np
 from albert_tf.model.sampled_softmax import num_candidates
 from albert_tf.planning.cost import accelerators_shown, num_blocks, training_flops
 from schemas.architecture import ModelConfig
-from schemas.config import ResolvedTrainConfig, TrainConfig
+from schemas.config import TrainConfig
 from schemas.errors import SettingError
 from schemas.layout import EVAL, TRAIN
 from schemas.manifest import DatasetManifest
-from schemas.phases import Sample, first_bound, mean_length, samples_of
+from schemas.phases import Sample, mean_length, samples_of
 from schemas.readable import duration, rounded
 
 # Layers and their width, from the smallest shape to BERT-base's.
@@ -106,16 +100,6 @@ ACCELERATOR_BATCH = 8
 
 # Layers times their width in the largest model that the recipe's rate was measured with.
 MEASURED_WITH = 6 * 256
-
-# Of the steps that do not depend on how many there will be, the shares after which they
-# are counted again: the last time when a little can still be taken off.
-PAUSES = (0.05, 0.2, 0.4, 0.6, 0.8, 0.95)
-
-# There is no pause after fewer steps than this: they say nothing about the pace.
-LEAST_STEPS_TIMED = 8
-
-# Saving, and ending the process.
-ENDING_SECONDS = 10.0
 
 
 def ladder_fields(layers: int, hidden: int) -> dict[str, Any]:
@@ -526,54 +510,6 @@ def choose(
         )
     train = dataclasses.replace(train, steps=chosen.steps)
     return Choice(found, place, train=train, text=work.text)
-
-
-def pause_after(share: float, config: TrainConfig) -> int:
-    """The step of one of the `PAUSES`; 0 for none.
-
-    >>> pause_after(0.4, TrainConfig(steps=4000, warmup_steps=400))
-    160
-    >>> pause_after(0.4, TrainConfig(steps=4000, masked_lm_prob="0.30..0.15"))
-    0
-    """
-    step = int(share * first_bound(config).step)
-    return step if step >= LEAST_STEPS_TIMED else 0
-
-
-def refilled(
-    config: ResolvedTrainConfig,
-    model: ModelConfig,
-    manifest: DatasetManifest,
-    *,
-    step: int,
-    pace: float,
-    evaluating: float,
-    seconds: float,
-) -> tuple[int, int]:
-    """How many steps a run is to have, once the seconds of each are known.
-
-    Args:
-        step: Those that are done.
-        pace: Seconds of each of them.
-        evaluating: Seconds of an evaluation.
-        seconds: Until the run is to end.
-
-    Returns:
-        As many as fit, but no fewer than it can have: with fewer, some of those done would
-        have been different; and as many as fit.
-    """
-
-    def are_enough(steps: int) -> bool:
-        try:
-            return first_bound(dataclasses.replace(config, steps=steps)).step >= step
-        except SettingError:
-            return False  # not even for the warm-up
-
-    ahead = cost_ahead(sample_flops(model, config, manifest), done=step / config.steps)
-    each = ahead * pace + evaluating / config.eval_every
-    fitting = step + max(0, int((seconds - ENDING_SECONDS) / each))
-    least = step + bisect.bisect_left(range(step, config.steps), True, key=are_enough)
-    return max(fitting, least), fitting
 
 
 def cost_ahead(parts: Sequence[tuple[float, int]], *, done: float = 0.0) -> float:

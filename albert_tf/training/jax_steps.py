@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import keras
 import numpy as np
 
-from albert_tf.model.compiling import Program, jitted, shardings, with_weights
+from albert_tf.model.compiling import Program, jitted, on_all_devices, shardings, with_weights
 from albert_tf.model.encoder import DropoutSeeds
 from albert_tf.model.pretrainer import Batch, Model
 from albert_tf.training.optimizers import Scales
@@ -37,7 +37,8 @@ class JaxSteps(TrainingSteps):
     def __init__(self, model: Model, **settings: Any) -> None:
         super().__init__(model, **settings)
         self.num_devices = jax.local_device_count()
-        self._everywhere, self._divided = everywhere, divided = shardings()
+        everywhere, divided = shardings()
+        self._divided = divided
         mesh, same, rows = divided.mesh, everywhere.spec, divided.spec
         self.optimizer_state = self._optimizer.zeros(
             model.weights_by_path,
@@ -45,8 +46,7 @@ class JaxSteps(TrainingSteps):
                 jnp.zeros(weight.shape, device=everywhere), trainable=False
             ),
         )
-        for path, value in self._placed(model.weights_by_path).items():
-            model.weights_by_path[path].assign(value)
+        on_all_devices(model.weights_by_path)
         self._together = jax.jit(jnp.stack, out_shardings=everywhere)
         self._totals: dict[str, Tensor] = {}
         # Weights and optimizer state; None where the variables have them.
@@ -157,16 +157,8 @@ class JaxSteps(TrainingSteps):
         """Weights and optimizer state, as the last step left them."""
         if self._newest is None:
             variables = (self.model.weights_by_path, self.optimizer_state)
-            self._newest = list(map(self._placed, variables))
+            self._newest = list(map(on_all_devices, variables))
         return self._newest
-
-    def _placed(self, variables: dict[str, keras.Variable]) -> dict[str, Tensor]:
-        """Values on all devices; a checkpoint's are not, and would compile again."""
-        values = {path: variable.value for path, variable in variables.items()}
-        if all(value.sharding is self._everywhere for value in values.values()):
-            return values
-        placed: dict[str, Tensor] = jax.device_put(values, self._everywhere)
-        return placed
 
     def _add_gradients(
         self,

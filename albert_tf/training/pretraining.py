@@ -18,11 +18,10 @@ from albert_tf.model.compiling import compile_together
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.sampled_softmax import among_any
 from albert_tf.model.unpadding import batches_of_each_size
-from albert_tf.planning.budget import PAUSES, pause_after, refilled, sample_flops
+from albert_tf.planning.budget import sample_flops
 from albert_tf.planning.cost import accelerators_shown, check_duration
 from albert_tf.runs.checkpoints import arrays_of, assign_arrays, load_newest, newest_step
 from albert_tf.runs.metrics import QUIET, Progress, Say, Sums, means
-from albert_tf.runs.run_record import record_training
 from albert_tf.training.evaluations import HeldOutEvaluations, MetricsLog
 from albert_tf.training.first_weights import (
     give_first_weights,
@@ -31,12 +30,12 @@ from albert_tf.training.first_weights import (
     starting_weights,
 )
 from albert_tf.training.loop import OverflowedError, Saver, StepParts, Training
+from albert_tf.training.recount import PAUSES, recount, set_pause
 from albert_tf.training.run import ResolvedRun, RunState, remove_leftovers, training_steps
 from albert_tf.training.signals import Reason, stop_requests
 from albert_tf.training.steps import Array, StepDone, TrainingSteps, micro_batch_size
 from albert_tf.training.stream import Stream
 from albert_tf.training.timing import utilization_text
-from schemas.config import evaluations_every
 from schemas.errors import AlbertError
 from schemas.files import copy_whole, write_json
 from schemas.layout import DATA_MANIFEST, MANIFEST, METRICS, MODEL_CONFIG, SPM_MODEL
@@ -292,50 +291,6 @@ def step_text(stream: Stream, step: int, sums: Array) -> str:
                 text[-1] += f" (among {stream.num_candidates:,} pieces)"
     text += [f"layer consistency {mean:.4f}" for mean in consistency.tolist()]
     return ", ".join(text)
-
-
-def set_pause(training: Training, shares: Iterator[float], deadline: float | None) -> None:
-    """Find the step after which steps are counted again, by the next share that is not over.
-
-    Up to the last such step what is left is the time to the deadline, if there is one: the
-    steps of the moment say little of it.
-    """
-    steps = (pause_after(share, training.config) for share in shares)
-    training.pause = next((step for step in steps if step > training.state.step), None)
-    training.ends_at = deadline if training.pause else None
-
-
-def recount(run: ResolvedRun, training: Training, stream: Stream, deadline: float | None) -> bool:
-    """Have a run as many steps as fit in what is left; whether it ends late with the fewest.
-
-    On their number none of the steps done depends.
-    """
-    assert deadline is not None, "else there is no pause"
-    step, config, step_seconds = training.state.step, training.config, training.pace.mean_seconds
-    steps, fitting = refilled(
-        config,
-        run.model_config,
-        run.manifest,
-        step=step,
-        pace=step_seconds,
-        evaluating=training.evaluations.seconds(step, step_seconds=step_seconds),
-        seconds=deadline - time.monotonic(),
-    )
-    is_late = steps > fitting
-    if steps != config.steps:
-        note = f"; at least {steps:,} are needed now, so it will end late" if is_late else ""
-        training.progress.say(
-            f"At the pace so far {fitting:,} steps fit in the budget, not {config.steps:,}{note}."
-        )
-        every = config.eval_every
-        # Unless somebody asked for a number.
-        if run.config.eval_every == evaluations_every(run.config.steps):
-            every = max(every, evaluations_every(steps))
-        config = dataclasses.replace(config, steps=steps, eval_every=every)
-        record_training(run.folder, config)
-        training.config = training.evaluations.config = config
-        stream.run = dataclasses.replace(run, config=config)
-    return is_late
 
 
 def overflow(

@@ -11,7 +11,6 @@ from albert_tf.planning.cost import training_flops
 from schemas.architecture import ModelConfig
 from schemas.config import DataConfig, TrainConfig
 from schemas.errors import SettingError
-from schemas.phases import first_bound
 from tests.refusals import refusal
 
 LAW = budget.Law(a=200.0, b=100_000.0, c=0.0, most_weights=1e7, most_tokens=1e8)
@@ -332,44 +331,6 @@ def test_a_step_is_that_of_the_run_and_not_of_its_data(schedule, length):
     data = manifest_of(DataConfig(examples="on-the-fly"), length=470.0)
     work = budget.work_of(data, TrainConfig(max_seq_length=schedule))
     assert work.length == length
-
-
-@pytest.mark.parametrize(
-    ("seconds", "expected"),
-    [
-        # Steps of 0.2 s, and a sixteenth as long for evaluations: 1.25 s after 100 each.
-        (100.0 + budget.ENDING_SECONDS, (100 + 470, 100 + 470)),
-        (200.0 + budget.ENDING_SECONDS, (100 + 941, 100 + 941)),
-        # The cooldown of fewer would have begun.
-        (-50.0, (125, 100)),
-    ],
-)
-def test_as_many_steps_as_the_time_left_is_enough_for(seconds, expected):
-    config = TrainConfig(steps=1000, schedule="constant-cooldown").resolved()
-    assert config.eval_every == 100
-    found = budget.refilled(
-        config, LADDER[0], MANIFEST, step=100, pace=0.2, evaluating=1.25, seconds=seconds
-    )
-    assert found == expected
-
-
-@pytest.mark.parametrize("schedule", ["linear", "constant-cooldown"])
-@pytest.mark.parametrize("warmup", [0, 1, 70])
-@pytest.mark.parametrize("masked", [None, "0.30:0.5,0.15", "0.30:0.8,0.30..0.15"])
-@pytest.mark.parametrize("share", budget.PAUSES)
-def test_the_fewest_steps_are_those_that_leave_what_is_done(schedule, warmup, masked, share):
-    config = TrainConfig(steps=1000, schedule=schedule, warmup_steps=warmup, masked_lm_prob=masked)
-    step = budget.pause_after(share, config)
-    least, _ = budget.refilled(
-        config.resolved(), LADDER[0], MANIFEST, step=step, pace=1.0, evaluating=0.0, seconds=0.0
-    )
-    assert first_bound(dataclasses.replace(config, steps=least)).step >= step
-    for steps in range(max(1, least - 3), least):
-        try:
-            fewer = dataclasses.replace(config, steps=steps)
-        except SettingError:
-            continue
-        assert steps < step or first_bound(fewer).step < step
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,17 @@ import dataclasses
 import json
 import re
 import time
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
 
-from albert_tf.training import pretraining, stream
+from albert_tf.training import recount, stream
 from cli.support.console import Console
+from schemas.architecture import ModelConfig
+from schemas.config import DataConfig, TrainConfig
+from schemas.errors import SettingError
+from schemas.phases import first_bound
 from tests.runs import OF_DOCUMENTS, SETTINGS, final, take_light_steps, train
 from tests.training_data import TINY
 
@@ -21,6 +26,11 @@ COOLED = dataclasses.replace(
     SETTINGS, schedule="constant-cooldown", cooldown_share=0.5, eval_every=12
 )
 TRUNK = dataclasses.replace(COOLED, steps=6, cooldown_share=0.0)
+# What of a manifest the cost of a step follows from.
+MANIFEST = SimpleNamespace(
+    config=DataConfig(max_seq_length=128, examples="on-the-fly").resolved(input_bytes=0),
+    statistics={"mean_length": 118.0},
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -49,7 +59,7 @@ def test_a_run_with_other_steps_is_as_if_it_was_begun_with_them(
     model, config, data = TINY, BEGUN, request.getfixturevalue(kind)
     if kind == "documents":
         model, config = OF_DOCUMENTS, dataclasses.replace(BEGUN, **RECIPE)
-    monkeypatch.setattr(pretraining, "refilled", lambda *_, **__: (steps, steps))
+    monkeypatch.setattr(recount, "refilled", lambda *_, **__: (steps, steps))
     reading = Mock(wraps=stream.training_batches)
     monkeypatch.setattr(stream, "training_batches", reading)
     given = {"deadline": time.monotonic() + 7.5 * 3600, "progress": Console(quiet=False)}
@@ -75,11 +85,11 @@ def test_a_run_with_other_steps_is_as_if_it_was_begun_with_them(
 
 
 def test_a_run_killed_before_new_steps_are_kept_goes_on_with_the_old(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(pretraining, "refilled", lambda *_, **__: (30, 30))
+    monkeypatch.setattr(recount, "refilled", lambda *_, **__: (30, 30))
 
     output, killed = tmp_path / "run", Mock(side_effect=KeyboardInterrupt)
     with monkeypatch.context() as patch:
-        patch.setattr(pretraining, "record_training", killed)
+        patch.setattr(recount, "record_training", killed)
         with pytest.raises(KeyboardInterrupt):
             train(data, output, config=BEGUN, deadline=time.monotonic() + 60)
     # A run that goes on keeps the steps it has.
@@ -91,7 +101,7 @@ def test_a_run_killed_before_new_steps_are_kept_goes_on_with_the_old(data, tmp_p
 
 
 def test_a_run_that_a_pause_makes_the_last_step_of_is_evaluated_there(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(pretraining, "refilled", lambda *_, step, **__: (step, step))
+    monkeypatch.setattr(recount, "refilled", lambda *_, step, **__: (step, step))
     config = dataclasses.replace(BEGUN, cooldown_share=0.0)
     result = train(data, tmp_path, config=config, deadline=time.monotonic() + 60)
     assert (result.step, result.steps, result.finished) == (8, 8, True)
@@ -113,3 +123,41 @@ def test_a_lengthened_run_ends_as_one_that_was_as_long_from_the_first_step(data,
     # Each has evaluations of its own.
     ours, others = ([x for x in each if x["split"] == "train"] for each in (lines, theirs))
     assert ours == others
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        # Steps of 0.2 s, and a sixteenth as long for evaluations: 1.25 s after 100 each.
+        (100.0 + recount.ENDING_SECONDS, (100 + 470, 100 + 470)),
+        (200.0 + recount.ENDING_SECONDS, (100 + 941, 100 + 941)),
+        # The cooldown of fewer would have begun.
+        (-50.0, (125, 100)),
+    ],
+)
+def test_as_many_steps_as_the_time_left_is_enough_for(seconds, expected):
+    config = TrainConfig(steps=1000, schedule="constant-cooldown").resolved()
+    assert config.eval_every == 100
+    found = recount.refilled(
+        config, ModelConfig(), MANIFEST, step=100, pace=0.2, evaluating=1.25, seconds=seconds
+    )
+    assert found == expected
+
+
+@pytest.mark.parametrize("schedule", ["linear", "constant-cooldown"])
+@pytest.mark.parametrize("warmup", [0, 1, 70])
+@pytest.mark.parametrize("masked", [None, "0.30:0.5,0.15", "0.30:0.8,0.30..0.15"])
+@pytest.mark.parametrize("share", recount.PAUSES)
+def test_the_fewest_steps_are_those_that_leave_what_is_done(schedule, warmup, masked, share):
+    config = TrainConfig(steps=1000, schedule=schedule, warmup_steps=warmup, masked_lm_prob=masked)
+    step = recount.pause_after(share, config)
+    least, _ = recount.refilled(
+        config.resolved(), ModelConfig(), MANIFEST, step=step, pace=1.0, evaluating=0.0, seconds=0.0
+    )
+    assert first_bound(dataclasses.replace(config, steps=least)).step >= step
+    for steps in range(max(1, least - 3), least):
+        try:
+            fewer = dataclasses.replace(config, steps=steps)
+        except SettingError:
+            continue
+        assert steps < step or first_bound(fewer).step < step
