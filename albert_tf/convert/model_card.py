@@ -367,7 +367,8 @@ def _recipe(
             if config.sampled_softmax:
                 candidates = num_candidates(model, config, manifest.config)
                 settings["sampled_softmax"] = candidates or "not used"
-            tokens = step * config.batch_size * tokens_of_example(manifest, config)
+            length = tokens_of_example(manifest, config, done=max(1, step) / config.steps)
+            tokens = step * config.batch_size * length
             settings["tokens trained on, about"] = f"{tokens:,}"
         done = [line for line in read_metrics(run) if line["step"] <= step]
         if done and (seconds := done[-1].get("seconds")):

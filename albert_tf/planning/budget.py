@@ -224,10 +224,13 @@ def work_of(manifest: DatasetManifest, train: TrainConfig) -> Work:
     return Work(length, held_out=manifest.num_examples(EVAL), text=text)
 
 
-def tokens_of_example(manifest: DatasetManifest, train: TrainConfig) -> int:
-    """Tokens in an example, on average over a training."""
-    samples = samples_of(manifest.config, train)
-    return round(math.fsum(each.share * sample_length(each, manifest) for each in samples))
+def tokens_of_example(manifest: DatasetManifest, train: TrainConfig, *, done: float = 1.0) -> int:
+    """Tokens in an example, on average over a training, or over the share that is done."""
+    tokens, left = 0.0, done
+    for sample in samples_of(manifest.config, train):
+        tokens += min(left, sample.share) * sample_length(sample, manifest)
+        left = max(0.0, left - sample.share)
+    return round(tokens / done)
 
 
 def sample_length(sample: Sample, manifest: DatasetManifest) -> int:

@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import io
 import itertools
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -161,14 +162,15 @@ def task_paths(values: Values, spec: TaskSpec) -> TaskPaths:
         values["train"] or found.train,
         values["evaluation"] or found.evaluation[:1],
         values["test"] or found.test,
-        (*found.evaluation[1:], *found.others),
     )
     if not paths.train:
         raise SettingError(
             "There is nothing to train on; name a file with --train, or the folder of "
             "a named task with --data."
         )
-    return paths
+    read = {os.path.realpath(path) for path in itertools.chain(*paths)}
+    others = [path for path in itertools.chain(*found) if os.path.realpath(path) not in read]
+    return paths._replace(others=others)
 
 
 def read_crops(

@@ -262,12 +262,16 @@ def _unlabelled(example: TaskExample) -> TaskExample:
     return dataclasses.replace(example, **unknown)
 
 
-# What names the part of a task that a file is of. Such a word begins there: medieval names
-# no evaluation, nor do values. CoNLL-2003 chooses by eng.testa.
+# What names the part of a task that a file is of: a word of its own, or one with what it is a
+# part of. Neither medieval nor values names evaluation, trainer_state no training. CoNLL-2003
+# chooses by eng.testa.
 _PARTS = {
-    "train": re.compile(r"(?i)(?<![a-z])train"),
-    "evaluation": re.compile(r"(?i)(?<![a-z])(?:dev|val(?![a-z])|valid|eval|testa(?![a-z]))"),
-    "test": re.compile(r"(?i)(?<![a-z])test(?!a(?![a-z]))"),
+    part: re.compile(f"(?i)(?<![a-z])(?:{words})(?:set|data|file|part|split)?s?(?![a-z])")
+    for part, words in (
+        ("train", "train(?:ing)?"),
+        ("evaluation", "dev(?:el(?:opment)?)?|val(?:id(?:ation)?)?|eval(?:uation)?|testa"),
+        ("test", "test(?:ing|b)?"),
+    )
 }
 _RACE_FOLDERS = ("train", "dev", "test")
 # Not what the library `datasets` writes beside its data.

@@ -12,6 +12,7 @@ from cli.support.task_data import (
     read_unlabelled,
     say_divided,
     say_lost,
+    task_paths,
     with_columns,
 )
 from pipeline.tasks.named_tasks import task_called
@@ -225,3 +226,14 @@ def test_scores_that_only_a_later_training_file_has_are_refused(tmp_path):
     pairs[1].write_text("sentence1,sentence2,score\nIt snowed.,It was white.,4\n")
     said = refusal(read_task, TaskPaths([*map(str, pairs)]), task_called("embed"), say=print)
     assert "has scores and the training files before it have none" in said
+
+
+def test_files_of_the_folder_that_others_are_given_for_are_named_as_left_out(tmp_path):
+    files = {name: f"{tmp_path}/{name}.csv" for name in ("train", "dev", "dev2", "test", "more")}
+    for path in files.values():
+        Path(path).write_text("text,label\na,b\n")
+    given = {"data": str(tmp_path), "train": (), "evaluation": (), "test": ()}
+    given |= {"train": (files["more"],), "evaluation": (f"{tmp_path}/./test.csv",)}
+    found = task_paths(given, task_called("classify"))
+    assert found.train == (files["more"],)
+    assert sorted(found.others) == sorted(files[name] for name in ("train", "dev", "dev2"))

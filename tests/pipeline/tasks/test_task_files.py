@@ -39,10 +39,17 @@ def test_the_files_of_a_task_are_found_by_their_names(tmp_path, name):
 
 
 def test_a_word_that_others_contain_names_no_part_of_a_task(tmp_path):
-    for name in ("medieval_test.tsv", "constraints.json", "latest.tsv", "training.tsv"):
+    parts = (
+        ["en_ud-train.conllu", "trainSet.csv", "train_data.csv", "wnut17train.txt"],
+        ["dev2.csv", "devset.csv", "eng.testa", "eval_files.csv", "validation-00.csv"],
+        ["eng.testb", "medieval_test.tsv", "test2017.csv", "testing.csv"],
+    )
+    others = ("constraints.json", "developers.csv", "latest.tsv", "testimonials.csv")
+    others += ("trainer_state.json", "trainees.csv", "values.csv", "evaluator.csv")
+    for name in (*others, *parts[0], *parts[1], *parts[2]):
         (tmp_path / name).write_text("text")
     found = find_task_files(str(tmp_path), task_called("classify"))
-    assert found[:3] == ([f"{tmp_path}/training.tsv"], [], [f"{tmp_path}/medieval_test.tsv"])
+    assert found[:3] == tuple([f"{tmp_path}/{name}" for name in part] for part in parts)
 
 
 def test_lines_of_a_text_that_have_a_comma_each_are_no_table(tmp_path):
