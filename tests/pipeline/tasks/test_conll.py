@@ -41,26 +41,6 @@ def test_an_entity_of_iob2_that_begins_with_i_is_read_and_counted(tmp_path):
     assert file.counts == {NO_BEGINNING: 1}
 
 
-@pytest.mark.parametrize(
-    ("label", "expected"), [(None, ("ADP", "DET", "NOUN")), ("deprel", ("a", "b", "c"))]
-)
-def test_conll_u_has_names_for_its_columns(tmp_path, label, expected):
-    rows = ("1-2 du _ _ _", "1 de ADP IN a", "2 le DET DT b", "2.1 du VERB VB x", "3 roi NOUN NN c")
-    row = "{0}\t{1}\t{1}\t{2}\t{3}\t_\t0\t{4}\t_\t_"
-    lines = (row.format(*each.split()) for each in rows)
-    content = "# text = du roi\n" + "\n".join(lines) + "\n\n"
-    columns = {"label": label} if label else {}
-    (example,) = read(tmp_path, content, task="tag", **columns).examples
-    assert (example.words, example.tags) == (("de", "le", "roi"), expected)
-
-
-def test_cluener_marks_the_first_and_last_character_of_entities(tmp_path):
-    content = json.dumps({"text": "在 台湾", "label": {"address": {"台湾": [[2, 3]]}}})
-    (example,) = read(tmp_path, content, task="cluener").examples
-    assert example.words == ("在", " ", "台", "湾")
-    assert example.tags == ("O", "O", "B-address", "I-address")
-
-
 def test_words_alone_have_no_tags(tmp_path):
     file = read(tmp_path, "Ada\nran\n\n", task="tag", is_labelled=False)
     assert (file.examples[0].words, file.examples[0].tags) == (("Ada", "ran"), None)
@@ -69,13 +49,6 @@ def test_words_alone_have_no_tags(tmp_path):
         assert file == read(
             tmp_path, "Ada\nran\n\n", task="tag", is_labelled=False, label=label
         )._replace(columns=file.columns)
-
-
-@pytest.mark.parametrize("spans", ['[[4, 12, "LOC"]]', '[{"start": 4, "end": 12, "label": "LOC"}]'])
-def test_marked_characters_become_tags_of_words(tmp_path, spans):
-    record = '{"text": "in  New York.", "label": %s}\n{"text": "no", "label": []}\n'
-    file = read(tmp_path, record % spans, task="tag")
-    assert [e.tags for e in file.examples] == [("O", "B-LOC", "I-LOC"), ("O",)]
 
 
 @pytest.mark.parametrize(
@@ -95,9 +68,16 @@ def test_tags_are_put_into_the_scheme_of_a_model(tmp_path, labels, tags):
     assert read_task_file(str(path), spec).examples[0].tags == tags
 
 
-# Column files, the words and tags that they give, and the columns that a person names.
+# Files, the words and tags that they give, and the columns that a person names.
 RAN = "Ada/B-P ran/O"
 ONTONOTES = "nw/a   0   {}   {}   NN   (TOP*   -   -   -   -   {}   -\n"
+CONLL_U = "# text = du roi\n" + "".join(
+    "{0}\t{1}\t{1}\t{2}\t{3}\t_\t0\t{4}\t_\t_\n".format(*row.split())
+    for row in (
+        *("1-2 du _ _ _", "1 de ADP IN a", "2 le DET DT b"),
+        *("2.1 du VERB VB x", "3 roi NOUN NN c"),
+    )
+)
 WORLD = {
     # As CoNLL-2003 has it: four columns, the tag in the last.
     "lines that begin a document": (
@@ -148,6 +128,29 @@ WORLD = {
         [RAN, "#/O Bo/B-P"],
     ),
     "marks of sentences": ("<s>\nAda B-P\nran O\n\n<s>\nBo B-P\n", [RAN, "Bo/B-P"]),
+    "CoNLL-U": (CONLL_U, ["de/ADP le/DET roi/NOUN"]),
+    "another column of CoNLL-U": (CONLL_U, ["de/a le/b roi/c"], {"label": "deprel"}),
+    "spans of characters": (
+        '{"text": "in  New York.", "label": [[4, 12, "LOC"]]}\n{"text": "no", "label": []}\n',
+        ["in/O New/B-LOC York./I-LOC", "no/O"],
+    ),
+    "spans as objects": (
+        '{"text": "in  New York.", "label": [{"start": 4, "end": 12, "label": "LOC"}]}',
+        ["in/O New/B-LOC York./I-LOC"],
+    ),
+    "words of Prodigy, which have the spans of the text beside them": (
+        '{"text": "Ada, Rome", "tokens": [{"text": "Ada", "id": 0}, {"text": ",", "id": 1}, '
+        '{"text": "Rome", "id": 2}], "spans": [{"start": 5, "end": 9, "label": "L", '
+        '"token_start": 2}]}',
+        ["Ada/O ,/O Rome/B-L"],
+    ),
+    "a sentence of pandas": ('{"0": {"tokens": ["Ada", "ran"], "tags": ["B-P", "O"]}}', [RAN]),
+    "its columns": ('{"tokens": [["Ada", "ran"]], "tags": [["B-P", "O"]]}', [RAN]),
+    "with an index": ('{"tokens": {"0": ["Ada", "ran"]}, "tags": {"0": ["B-P", "O"]}}', [RAN]),
+    "CLUENER, which marks the first and the last character": (
+        '{"text": "在 台湾", "label": {"address": {"台湾": [[2, 3]]}}}',
+        ["在/O  /O 台/B-address 湾/I-address"],
+    ),
     "numbers that go on": ("1\tAda\tB-P\n2\tran\tO\n\n3\tBo\tO\n", [RAN, "Bo/O"]),
     "a line of names": ("word pos ner\nAda N B-P\nran V O\n\nBo N O\n", [RAN, "Bo/O"]),
     "names of CoNLL-2003": ("word pos chunk ne\nAda N B-NP B-P\nran V O O\n", [RAN]),
@@ -217,9 +220,10 @@ WORLD = {
 
 
 @pytest.mark.parametrize("kind", WORLD)
-def test_column_files_of_the_world_give_their_words_and_tags(tmp_path, kind):
+def test_files_of_the_world_give_their_words_and_tags(tmp_path, kind):
     content, expected, *columns = WORLD[kind]
-    examples = read(tmp_path, content, task="tag", **dict(*columns)).examples
+    task = "cluener" if kind.startswith("CLUENER") else "tag"
+    examples = read(tmp_path, content, task=task, **dict(*columns)).examples
     tagged = [zip(e.words, e.tags, strict=True) for e in examples]
     assert [" ".join(map("/".join, pairs)) for pairs in tagged] == expected
 

@@ -400,25 +400,6 @@ def test_pairs_of_which_a_text_is_missing_are_left_out_and_counted(tmp_path, mis
     assert file.counts == {NO_TEXT: 2}
 
 
-def test_options_in_any_columns_are_named(tmp_path):
-    row = {"goal": "g", "sol1": "red", "sol2": "blue", "label": 1}
-    columns = {"text": "goal", "options": ("sol1", "sol2")}
-    (example,) = read(tmp_path, lines([row]), task="choose", **columns).examples
-    assert (example.options, example.choice) == (("red", "blue"), 1)
-    row = {"context": "g", "answers": ["red", "blue"], "label": 1}
-    (example,) = read(tmp_path, lines([row]), task="choose", options=("answers",)).examples
-    assert example.options == ("red", "blue")
-
-
-@pytest.mark.parametrize(
-    ("label", "choice"), [("choice2", 1), ("choice1", 0), ("blue", 1), (1, 1), ("A", 0)]
-)
-def test_an_option_is_called_by_its_column_text_number_or_letter(tmp_path, label, choice):
-    row = {"premise": "g", "choice1": "red", "choice2": "blue", "label": label}
-    (example,) = read(tmp_path, lines([row]), task="choose").examples
-    assert example.choice == choice
-
-
 @pytest.mark.parametrize(
     ("kind", "own"),
     [("choose", {"options": ["a", "b"], "answer": "b"}), ("answer", {"answers": ["It"]})],
@@ -450,22 +431,6 @@ def test_other_pairs_need_not_have_what_does_not_belong_to_a_text(tmp_path):
     found = {"text": "anchor", "pair": "positive", "options": ("negative",)}
     (example,) = read(tmp_path, rows, task="embed", **found).examples
     assert (example.text_pair, example.options) == ("b", ())
-
-
-@pytest.mark.parametrize(
-    ("article", "qa"),
-    [
-        ({}, {"guid": "7", "answers": [{"text": "Ada", "answer_start": 0}]}),
-        ({}, {"id": "7", "answer": {"text": "Ada", "answer_start": 0}}),
-        ({"title": "t"}, {"id": "7", "answers": [{"text": "Ada", "answer_start": 0}]}),
-    ],
-    ids=["KLUE", "KorQuAD 2", "SQuAD"],
-)
-def test_relatives_of_squad_are_read(tmp_path, article, qa):
-    paragraph = {"context": "Ada ran", "qas": [{"question": "Who?", **qa}]}
-    articles = [{**article, "paragraphs": [paragraph]}] if article else [paragraph]
-    (example,) = read(tmp_path, json.dumps({"data": articles}), task="answer").examples
-    assert (example.id, example.answers[0].text) == ("7", "Ada")
 
 
 @pytest.mark.parametrize("kind", KINDS)
