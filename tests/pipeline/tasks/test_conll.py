@@ -1,4 +1,5 @@
 import json
+import re
 
 import pyarrow
 import pytest
@@ -144,6 +145,18 @@ WORLD = {
         '"token_start": 2}]}',
         ["Ada/O ,/O Rome/B-L"],
     ),
+    **{
+        f"names onto which other words are written: {tagged}": (
+            json.dumps({"text": re.sub("/[-A-Z]+", "", tagged), "label": spans}),
+            [tagged],
+        )
+        for tagged, spans in (
+            ("서울에서/B-LC 김철수가/B-PS 왔다/O", [[0, 2, "LC"], [5, 8, "PS"]]),
+            ("Ada/B-P Budapesten/B-L él/O", [[0, 3, "P"], [4, 12, "L"]]),
+            ("הלכתי/O לפריז/B-L אתמול/O", [[7, 11, "L"]]),
+            ("ذهبت/O وباريس/B-L", [[6, 11, "L"]]),
+        )
+    },
     "a sentence of pandas": ('{"0": {"tokens": ["Ada", "ran"], "tags": ["B-P", "O"]}}', [RAN]),
     "its columns": ('{"tokens": [["Ada", "ran"]], "tags": [["B-P", "O"]]}', [RAN]),
     "with an index": ('{"tokens": {"0": ["Ada", "ran"]}, "tags": {"0": ["B-P", "O"]}}', [RAN]),

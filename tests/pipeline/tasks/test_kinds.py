@@ -103,21 +103,6 @@ def test_a_row_without_a_value_for_its_spans_has_no_entities(tmp_path):
     assert file.counts == {NO_SPANS: 1}
 
 
-@pytest.mark.parametrize(
-    ("text", "marked", "tags"),
-    [
-        ("서울에서 김철수가 왔다", [[0, 2, "LC"], [5, 8, "PS"]], "B-LC B-PS O"),
-        ("Ada Budapesten él", [[0, 3, "P"], [4, 12, "L"]], "B-P B-L O"),
-        ("הלכתי לפריז אתמול", [[7, 11, "L"]], "O B-L O"),
-        ("ذهبت وباريس", [[6, 11, "L"]], "O B-L"),
-    ],
-    ids=["Korean", "Hungarian", "Hebrew", "Arabic"],
-)
-def test_other_words_may_be_written_onto_a_name(tmp_path, text, marked, tags):
-    (example,) = read(tmp_path, lines([{"text": text, "label": marked}]), task="tag").examples
-    assert example.tags == tuple(tags.split())
-
-
 # Cells of labels, the sign that divides them all, and the labels.
 DIVIDED = {
     "angles": (["<a>", "<b><c#>", "<c#>"], "><", [("a",), ("b", "c#"), ("c#",)]),
@@ -236,6 +221,7 @@ def test_tags_of_another_form_are_said_to_be_of_entities(tmp_path, tag, outside,
         ("split", ["train", "train", "dev"], "train 2, dev 1"),
         ("is_valid", [False, False, True], "false 2, true 1"),
         ("Fold", [0, 1, 2], "0 1, 1 1, 2 1"),
+        ("purpose", ["train", "test"], "train 1, test 1"),
     ],
 )
 def test_a_column_that_divides_the_rows_is_told(tmp_path, name, values, shown):

@@ -63,7 +63,6 @@ TABLES = {
     "carriage returns end lines": ("text\tlabel\rone\tx\rtwo\ty\r", [("one", "x"), ("two", "y")]),
     "zeros are no text": ("text,label\no\0ne,x\ntwo,y\n", [("one", "x"), ("two", "y")]),
     "an unusual line end is text": ("text\tlabel\na\u2028b\x85\t1\n", [("a\u2028b\x85", "1")]),
-    "a dash may be a label": ("text\tlabel\nSo.\t+\nNo.\t-\n", [("So.", "+"), ("No.", "-")]),
     "of two columns one needs no known name": ("phrase,label\nGood.,1\n", [("Good.", "1")]),
     "row numbers, no name": (",phrase,label\n0,So.,1\n1,No.,0\n", [("So.", "1"), ("No.", "0")]),
     "row numbers of pandas": ("Unnamed: 0,phrase,label\n0,So.,1\n", [("So.", "1")]),
@@ -220,13 +219,6 @@ def test_records_of_json_and_parquet_are_rows(tmp_path, write):
     assert [example.labels for example in file.examples] == [("rude", "loud"), ()]
 
 
-def test_a_row_that_annotators_did_not_agree_on_is_left_out_and_counted(tmp_path):
-    content = "sentence1\tsentence2\tgold_label\na\tb\t-\nc\td\tneutral\n"
-    file = read(tmp_path, content, task="mnli")
-    assert labelled(file) == [("c", "neutral")]
-    assert file.counts == {"row without a label, left out": 1}
-
-
 def test_a_missing_number_is_no_label_and_the_word_nan_is_one(tmp_path):
     file = read(tmp_path, in_parquet(tmp_path, text=["a", "b"], label=[1.0, math.nan]))
     assert labelled(file) == [("a", "1")]
@@ -266,14 +258,6 @@ def test_a_score_is_a_number_in_every_format_and_may_be_none_where_it_is_predict
 
 
 @pytest.mark.parametrize(
-    "text", ['"Yes," he said, "so."', 'say "so"', '"so" he said', '"open', "''so''"]
-)
-def test_marks_of_a_text_between_tabs_stay(tmp_path, text):
-    (example, _) = read(tmp_path, f"text\tlabel\n{text}\tx\nno\ty\n").examples
-    assert example.text == text
-
-
-@pytest.mark.parametrize(
     ("table", "texts"),
     [
         ('label\ttext\nx\t"I came.\ny\tHe left."\nx\tno\n', ['"I came.', 'He left."']),
@@ -283,6 +267,10 @@ def test_marks_of_a_text_between_tabs_stay(tmp_path, text):
         ('id\ttext\tlabel\n1\t"I ran.\tSo\nit\tis."\tx\n2\tno\ty\n', ["I ran.\tSo\nit\tis.", "no"]),
         ('text\tlabel\n"I came.\tSo."\tx\nno\ty\n', ["I came.\tSo.", "no"]),
         ('text\ttwo\n"I came.\tSo."\nno\tno\n', ['"I came.', "no"]),
+        *(
+            (f"text\tlabel\n{text}\tx\nno\ty\n", [text, "no"])
+            for text in ('"Yes," he said, "so."', 'say "so"', '"so" he said', '"open', "''so''")
+        ),
     ],
 )
 def test_between_tabs_are_cells_and_lines_unless_marks_surely_hold_them(tmp_path, table, texts):
@@ -434,8 +422,3 @@ def test_the_records_of_an_object_of_json_may_be_in_a_list(tmp_path, name):
     assert labelled(file) == [("Good.", "pos"), ("Bad.", "neg")]
     viewed = [{"row_idx": n, "row": row} for n, row in enumerate(rows)]
     assert labelled(read(tmp_path, json.dumps({name: viewed}))) == labelled(file)
-
-
-def test_a_column_of_the_names_of_parts_is_told_whatever_it_is_called(tmp_path):
-    file = read(tmp_path, "text,label,purpose\nSo.,pos,train\nBad.,neg,test\n")
-    assert file.remarks[0].startswith("column 'purpose' divides the rows (train 1, test 1)")
