@@ -41,32 +41,25 @@ def gone(held_out, trained_on):
 
 
 HELD_OUT = words(1, 600)
+TEXTS = {
+    "itself": (HELD_OUT, True),
+    "a word in 50 changed": (with_changes(HELD_OUT, 50), True),
+    "a word in 10 changed": (with_changes(HELD_OUT, 10), True),
+    "a word in 3 changed": (with_changes(HELD_OUT, 3), False),
+    "a fifth of it and more": (HELD_OUT[:100] + words(2, 350), True),
+    "less than a fifth": (HELD_OUT[:100] + words(2, 700), False),
+    "a fifth of it in a novel": (words(3, 9_000) + HELD_OUT[:200] + words(4, 9_000), True),
+    "less than that in a novel": (words(3, 9_000) + HELD_OUT[:60] + words(4, 9_000), False),
+    "another text": (words(5, 600), False),
+    "one run": (HELD_OUT[:8], True),
+    "less than a run": (HELD_OUT[:7], False),
+    "no word": ([], False),
+}
 
 
-@pytest.mark.parametrize(
-    ("text", "goes"),
-    [
-        (HELD_OUT, True),
-        (with_changes(HELD_OUT, 50), True),
-        (with_changes(HELD_OUT, 10), True),
-        (with_changes(HELD_OUT, 3), False),
-        (HELD_OUT[:100] + words(2, 350), True),
-        (HELD_OUT[:100] + words(2, 700), False),
-        # A long text with a fifth of a held-out one, and with less.
-        (words(3, 9_000) + HELD_OUT[:200] + words(4, 9_000), True),
-        (words(3, 9_000) + HELD_OUT[:60] + words(4, 9_000), False),
-        (words(5, 600), False),
-        (HELD_OUT[:8], True),
-        (HELD_OUT[:7], False),
-        ([], False),
-    ],
-    ids=[
-        *("itself", "a word in 50 changed", "a word in 10 changed", "a word in 3 changed"),
-        *("a fifth of it and more", "less than a fifth", "within a novel", "quoted in a novel"),
-        *("another text", "one run", "less than a run", "no word"),
-    ],
-)
-def test_a_text_goes_by_what_it_holds_of_the_held_out_split(text, goes):
+@pytest.mark.parametrize("kind", TEXTS)
+def test_a_text_goes_by_what_it_holds_of_the_held_out_split(kind):
+    text, goes = TEXTS[kind]
     assert gone([HELD_OUT, words(6, 600)], [words(7, 50), text]) == ({1} if goes else set())
 
 

@@ -70,7 +70,7 @@ def test_the_format_is_recognised_from_content(tmp_path, kind, content, expected
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["rows.csv", "rows.TSV", "rows.csv.bz2"])
 def test_a_table_is_recognised_by_its_name(tmp_path, kind, name):
-    data = b"id,text\n1,Ada wrote.\n"
+    data = b"id, text\n1,Ada wrote.\n"
     (tmp_path / name).write_bytes(bz2.compress(data) if "bz2" in name else data)
     (file,) = find(kind, tmp_path / name)
     assert (file.format, file.text_key) == ("csv", "text")
@@ -154,16 +154,20 @@ def test_what_is_no_text_is_refused_with_what_it_is(tmp_path, name):
     assert f"{name} {says}" in refusal(find, "text", tmp_path / name)
 
 
-@pytest.mark.parametrize("kind", ["file", "stream"])
-@pytest.mark.parametrize("compression", [None, "lz4"])
-def test_arrow_is_read_as_parquet_is(tmp_path, kind, compression):
-    rows = [{"id": n, "text": f"Ada wrote {n}.\nShe did."} for n in range(20)]
-    table = pa.Table.from_pylist(rows)
-    path = tmp_path / "data-00000-of-00001.arrow"
+def write_arrow(path, table, *, kind, compression, rows=None):
+    """A table as Arrow writes it, in batches of so many rows."""
     new = pa.ipc.new_file if kind == "file" else pa.ipc.new_stream
     options = pa.ipc.IpcWriteOptions(compression=compression)
     with path.open("wb") as file, new(file, table.schema, options=options) as writer:
-        writer.write_table(table, max_chunksize=7)
+        writer.write_table(table, max_chunksize=rows)
+
+
+@pytest.mark.parametrize("kind", ["file", "stream"])
+@pytest.mark.parametrize("compression", [None, "lz4"])
+def test_arrow_is_read_as_parquet_is(tmp_path, kind, compression):
+    table = pa.table({"id": range(20), "text": [f"Ada wrote {n}.\nShe did." for n in range(20)]})
+    path = tmp_path / "data-00000-of-00001.arrow"
+    write_arrow(path, table, kind=kind, compression=compression, rows=7)
     (found,) = find("text", path)
     assert found.format == "parquet"
     assert [document.paragraphs for document in read_file(found)] == [
@@ -187,13 +191,9 @@ def test_a_batch_of_arrow_that_unpacks_to_more_than_text_would_is_refused(
     monkeypatch.setattr(column_files, "_LARGE_BATCH_BYTES", 1 << 20)
     texts = pa.array([f"Ada wrote {n}." for n in range(10)] + ["Ha! " * 500_000])
     table = pa.table({"text": texts.dictionary_encode() if is_dictionary else texts})
-    path = tmp_path / "rows.arrow"
-    new = pa.ipc.new_file if kind == "file" else pa.ipc.new_stream
-    options = pa.ipc.IpcWriteOptions(compression=compression)
-    with path.open("wb") as file, new(file, table.schema, options=options) as writer:
-        writer.write_table(table)
+    write_arrow(tmp_path / "rows.arrow", table, kind=kind, compression=compression)
     with pytest.raises(AlbertError, match=r"batch 1 of \d+ bytes unpacks"):
-        read_file(find("text", path)[0])
+        read_file(find("text", tmp_path / "rows.arrow")[0])
 
 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.string_view()])
@@ -217,12 +217,6 @@ def test_the_language_is_the_one_that_a_file_names_for_itself_alone(tmp_path):
     files = find_inputs(given)
     assert sorted(languages(*files)) == [("en", "default"), ("ltg", "file"), ("uk", "file")]
     assert languages(*find_inputs(given, language="de")) == [("de", "flag")] * 3
-
-
-def test_white_space_around_the_name_of_a_column_is_no_part_of_it(tmp_path):
-    (tmp_path / "rows.csv").write_text("id, text\n1,Ada wrote.\n")
-    (file,) = find("text", tmp_path / "rows.csv")
-    assert file.text_key == "text"
 
 
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.parquet"])
@@ -316,20 +310,19 @@ def test_what_is_written_into_a_folder_of_text_is_not_found_there_nor_removed_te
 
 
 def test_what_lies_beside_text_is_told_by_its_whole_name_packed_or_not(tmp_path):
-    table = b"text\nNobody reads this.\n"
-    for name in ("metadata.csv.gz", "LICENSE.txt.gz"):
-        (tmp_path / name).write_bytes(gzip.compress(table))
-    for name in ("README", "licence", "Manifest.txt", "SHA256SUMS.txt"):
-        (tmp_path / name).write_bytes(table)
+    beside = ["#y#.txt", "#z#", "COPYING", "LICENSE-MIT", "LICENSE.txt.gz", "Manifest.txt"]
+    beside += ["README", "SHA256SUMS.txt", "checksums.txt", "licence", "metadata.csv.gz", "x.crc"]
+    beside += ["x.txt.bak", "x.txt.orig", "x.txt~", "~$x.txt"]
     texts = ["License to Kill.txt", "Manifest Destiny.txt", "licensed-to-kill.txt"]
     texts += ["manifesto.txt", "readmerton.txt.gz"]
-    for name in texts:
+    for name in (*beside, *texts, ".DS_Store", "._x.txt"):
         data = WRAPPED.encode()
         (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     notes = []
     found = find("books", tmp_path, on_passed_over=notes.append)
     assert sorted(file.path for file in found) == [f"{tmp_path}/{name}" for name in texts]
-    assert len(notes) == 6
+    said = "is not named like a text; give the file itself to read it."
+    assert notes == [f"{tmp_path}/{name} {said}" for name in beside]
 
 
 @pytest.mark.parametrize("lead", [b"\xef\xbb\xbf", b"\n  ", b"\xef\xbb\xbf\r\n"])

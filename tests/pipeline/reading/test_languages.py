@@ -1,6 +1,6 @@
 import pytest
 
-from pipeline.reading.sentences import known_language, language_of_record, rules_of, unlike_language
+from pipeline.reading.sentences import known_language, rules_of, unlike_language
 
 
 @pytest.mark.parametrize(
@@ -40,20 +40,6 @@ def test_old_and_narrow_codes_are_those_of_iso_639_1(codes):
 @pytest.mark.parametrize("name", ["", "und", "mul", "zxx", "n/a", "C", "englsh"])
 def test_what_names_no_language_is_no_code(name):
     assert known_language(name) == ""
-
-
-@pytest.mark.parametrize(
-    ("record", "language"),
-    [
-        ({"language": "deu", "language_script": "Latn"}, "de"),
-        ({"lang": "", "language_code": "FRA"}, "fr"),
-        ({"locale": "pt_BR"}, "pt"),
-        ({"lang": "unknown", "url": "https://ja.wikipedia.org/wiki/A"}, "ja"),
-        ({"url": "https://wiki.example/A", "meta": {"url": "https://de.wikipedia.org/"}}, "de"),
-    ],
-)
-def test_a_record_names_its_language_as_it_likes(record, language):
-    assert language_of_record(record) == language
 
 
 @pytest.mark.parametrize("language", ["vi", "vie", "khm", "xx", "yor"])

@@ -258,15 +258,6 @@ def test_a_path_may_name_the_key_of_its_text(tmp_path):
     assert keys == ["", "", "abstract.body", "transcription"]
 
 
-def test_what_programs_leave_beside_texts_in_a_folder_is_passed_over(tmp_path):
-    copies = ("x.txt~", "#y#.txt", "#z#", "x.txt.bak", "x.txt.orig", "~$x.txt")
-    others = (".DS_Store", "._x.txt", "COPYING", "LICENSE-MIT", "checksums.txt", "x.crc")
-    for name in ("x.txt", *copies, *others):
-        written(tmp_path, name, "One. Two.\n")
-    files = find_inputs({"text": (str(tmp_path),)})
-    assert [file.path.rpartition("/")[2] for file in files] == ["x.txt"]
-
-
 def test_the_sentences_of_a_file_are_shown_as_they_were_divided(tmp_path):
     path = written(tmp_path, "a.jsonl", '{"text": "He came. She left.\\nWhy?"}\n')
     assert list(show_sentences(find(path), documents=3)) == [
@@ -859,11 +850,8 @@ def test_a_table_without_a_header_is_told_and_its_columns_have_numbers(table, tm
     )
     _, documents = read(path, text_key="2")
     assert documents == [[row.partition("\t")[2]] for row in table.splitlines()]
-
-
-def test_a_column_may_have_a_number_for_its_name(tmp_path):
-    path = written(tmp_path, "a.csv", "1,2\n5,He came.\n")
-    assert read(path, text_key="2")[1] == [["He came."]]
+    # A column may have a number for its name.
+    assert read(written(tmp_path, "a.csv", "1,2\n5,He came.\n"), text_key="2")[1] == [["He came."]]
 
 
 @pytest.mark.parametrize(
@@ -881,9 +869,14 @@ def test_a_column_may_have_a_number_for_its_name(tmp_path):
         ({"info": {"source": {"language_code": "FRA"}}}, "fr"),
         ({"label": "de", "score": {"label": "it"}}, "en"),
         ({"language": [], "meta": None}, "en"),
+        ({"language": "deu", "language_script": "Latn"}, "de"),
+        ({"lang": "", "language_code": "FRA"}, "fr"),
+        ({"locale": "pt_BR"}, "pt"),
+        ({"lang": "unknown", "url": "https://ja.wikipedia.org/wiki/A"}, "ja"),
+        ({"url": "https://wiki.example/A", "meta": {"url": "https://de.wikipedia.org/"}}, "de"),
     ],
 )
-def test_a_record_names_its_language_in_a_list_or_in_an_object_too(record, language, tmp_path):
+def test_a_record_names_its_language_as_it_likes(record, language, tmp_path):
     path = written(tmp_path, "a.jsonl", json.dumps({"text": "Dr. No.", **record}))
     assert find(path).language == language
 
