@@ -35,14 +35,16 @@ def test_first_pages_are_recognised_and_no_short_lines_that_repeat():
     assert not any(map(starts_document, no_pages))
 
 
-def test_one_line_again_and_again_makes_bounded_documents():
-    documents = list(read_bookcorpus(["he nodded ."] * 25_000))
-    assert [len(document.paragraphs) for document in documents] == [10_000, 10_000, 5000]
-
-
-def test_lines_without_end_make_bounded_documents():
-    documents = list(read_bookcorpus(["he nodded " * 100_000] * 20))
-    assert [len(document.paragraphs) for document in documents] == [9, 9, 2]
+@pytest.mark.parametrize(
+    ("lines", "lengths"),
+    [
+        (["he nodded ."] * 25_000, [10_000, 10_000, 5000]),
+        (["he nodded " * 100_000] * 20, [9, 9, 2]),
+    ],
+    ids=["one line again and again", "lines without end"],
+)
+def test_documents_have_bounds(lines, lengths):
+    assert [len(document.paragraphs) for document in read_bookcorpus(lines)] == lengths
 
 
 def said(text):

@@ -252,17 +252,6 @@ def test_a_path_may_name_the_key_of_its_text(tmp_path):
     assert keys == ["", "", "abstract.body", "transcription"]
 
 
-def test_the_sentences_of_a_file_are_shown_as_they_were_divided(tmp_path):
-    path = written(tmp_path, "a.jsonl", '{"text": "He came. She left.\\nWhy?"}\n')
-    assert list(show_sentences(find(path), documents=3)) == [
-        f"{path}: 0% of 3 sentences look unlike text",
-        f"{path}, document 1: 2 paragraphs, 3 sentences",
-        "  1. He came.",
-        "  1. She left.",
-        "  2. Why?",
-    ]
-
-
 def test_what_looks_unlike_text_is_shown_with_its_commonest_marks(tmp_path):
     text = "He came.\n\n<pb:1>\n\nShe left <pb:2>.\n\n12.5\n\n" + "It rained.\n\n" * 6
     file = find(written(tmp_path, "a.txt", text), input_format="prose")

@@ -323,16 +323,6 @@ def test_pairs_of_which_a_text_is_missing_are_left_out_and_counted(tmp_path, mis
     assert file.counts == {NO_TEXT: 2}
 
 
-@pytest.mark.parametrize(
-    ("kind", "own"),
-    [("choose", {"options": ["a", "b"], "answer": "b"}), ("answer", {"answers": ["It"]})],
-)
-def test_a_question_is_read_beside_a_text_that_is_named(tmp_path, kind, own):
-    row = {"story": "It is.", "question": "What?", **own}
-    (example,) = read(tmp_path, lines([row]), task=kind, text="story").examples
-    assert (example.text, example.text_pair) == ("It is.", "What?")
-
-
 ALIKE = {
     "QQP": [{"question1": "a", "question2": "b", "is_duplicate": n} for n in (1, 0)],
     "MRPC": [{"Quality": n, "#1 String": "a", "#2 String": "b"} for n in (1, 0)],
@@ -347,13 +337,6 @@ def test_how_alike_texts_are_is_not_passed_over(tmp_path, kind):
     examples = read(tmp_path, lines(ALIKE[kind]), task="embed").examples
     assert [(e.text, e.text_pair) for e in examples] == [("a", "b")] * 2
     assert [e.score for e in examples] == ([1.0, 1.0] if "pairs" in kind else [1.0, 0.0])
-
-
-def test_other_pairs_need_not_have_what_does_not_belong_to_a_text(tmp_path):
-    rows = lines([{"anchor": "a", "positive": "b"}])
-    found = {"text": "anchor", "pair": "positive", "options": ("negative",)}
-    (example,) = read(tmp_path, rows, task="embed", **found).examples
-    assert (example.text_pair, example.options) == ("b", ())
 
 
 @pytest.mark.parametrize("kind", KINDS)

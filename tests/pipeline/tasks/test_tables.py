@@ -96,21 +96,35 @@ def test_a_row_of_csv_is_told_by_its_line(tmp_path):
     assert read(tmp_path, content).examples[0].place == f"{tmp_path}/file, line 2"
 
 
-def test_the_second_text_is_not_taken_for_the_first(tmp_path):
-    content = "question,text,label\nWho?,Ada.,1\n"
-    (example,) = read(tmp_path, content, pair="text").examples
-    assert (example.text, example.text_pair) == ("Who?", "Ada.")
+STORY = {"story": "It is.", "question": "Is it?"}
+# By kind: rows with two texts, and the columns that a person names.
+PAIRS = {
+    **{
+        f"classify, {names}": ("{1},{0},label\nIt is.,Is it?,1\n".format(*names.split()), {})
+        for names in (
+            *("question passage", "question context", "question paragraph"),
+            *("query passage", "query text"),
+        )
+    },
+    "classify, the second is named": ("question,text,label\nIs it?,It is.,1\n", {"pair": "text"}),
+    "choose, the first is named": (
+        *(json.dumps({**STORY, "options": ["a", "b"], "answer": "b"}), {"text": "story"}),
+    ),
+    "answer, the first is named": (json.dumps({**STORY, "answers": ["It"]}), {"text": "story"}),
+    "embed, one has a third text alone": (
+        '{"anchor": "Is it?", "positive": "It is."}',
+        {"text": "anchor", "pair": "positive", "options": ("negative",)},
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    "names",
-    ["question passage", "question context", "question paragraph", "query passage", "query text"],
-)
-def test_a_question_and_a_passage_are_a_pair(tmp_path, names):
-    first, second = names.split()
-    file = read(tmp_path, f"{second},{first},label\nIt is.,Is it?,1\n")
+@pytest.mark.parametrize("name", PAIRS)
+def test_two_texts_of_a_row_are_a_pair_the_passage_first_where_it_is_asked_about(tmp_path, name):
+    kind, (content, columns) = name.partition(",")[0], PAIRS[name]
+    file = read(tmp_path, content, task=kind, **columns)
     (example,) = file.examples
-    assert (example.text, example.text_pair) == ("Is it?", "It is.")
+    pair = ("It is.", "Is it?") if kind in ("choose", "answer") else ("Is it?", "It is.")
+    assert (example.text, example.text_pair, example.options) == (*pair, example.options)
     assert file.remarks == ()
 
 

@@ -20,23 +20,22 @@ def texts(*pairs, field="label"):
 GOOD_AND_BAD = texts(*[(f"text {n}", ("bad", "good")[n % 2]) for n in range(40)])
 
 
-def test_labels_are_sorted_and_numbers_by_their_value():
-    task = with_labels(task_called("classify"), GOOD_AND_BAD)
-    assert (task.labels, task.metrics) == (("bad", "good"), ("accuracy", "macro_f1"))
-    numbers = texts(("a", "10"), ("b", "9"), ("c", "100"))
-    assert with_labels(task_called("classify"), numbers).labels == ("9", "10", "100")
+ENTITIES = texts(("a b", ("B-P", "O")), ("c", ("B-L",)), field="tags")
 
 
-def test_entities_have_a_label_for_their_first_and_their_other_words():
-    examples = texts(("a b", ("B-P", "O")), ("c", ("B-L",)), field="tags")
-    task = with_labels(task_called("tag"), examples)
-    assert task.labels == ("O", "B-L", "I-L", "B-P", "I-P")
-    assert task.metrics == ("entity_f1",)
-
-
-def test_parts_of_speech_are_measured_by_the_word():
-    task = with_labels(task_called("tag"), texts(("a b", ("NOUN", "VERB")), field="tags"))
-    assert (task.labels, task.metrics) == (("NOUN", "VERB"), ("accuracy",))
+@pytest.mark.parametrize(
+    ("kind", "examples", "labels", "metrics"),
+    [
+        ("classify", GOOD_AND_BAD, "bad good", "accuracy macro_f1"),
+        ("classify", texts(("a", "10"), ("b", "9"), ("c", "100")), "9 10 100", "accuracy macro_f1"),
+        ("tag", ENTITIES, "O B-L I-L B-P I-P", "entity_f1"),
+        ("tag", texts(("a b", ("NOUN", "VERB")), field="tags"), "NOUN VERB", "accuracy"),
+    ],
+    ids=["sorted", "numbers by their value", "first and other words of entities", "words"],
+)
+def test_labels_and_measures_follow_from_the_examples(kind, examples, labels, metrics):
+    task = with_labels(task_called(kind), examples)
+    assert (" ".join(task.labels), " ".join(task.metrics)) == (labels, metrics)
 
 
 def test_questions_without_an_answer_make_a_task_one_that_has_them():
@@ -203,19 +202,15 @@ def test_too_few_examples_to_hold_some_out_are_refused():
 @pytest.mark.parametrize(
     ("task", "predictions", "expected"),
     [
-        ("rte", ["entailment", "not_entailment"], "0\tentailment\n1\tnot_entailment\n"),
-        ("cola", ["1", "0"], "0\t1\n1\t0\n"),
-        ("sts-b", [-0.2, 3.14159], "0\t0.000\n1\t3.142\n"),
+        ("rte", ["entailment", "not_entailment"], "{}0\tentailment\n1\tnot_entailment\n"),
+        ("cola", ["1", "0"], "{}0\t1\n1\t0\n"),
+        ("sts-b", [-0.2, 3.14159], "{}0\t0.000\n1\t3.142\n"),
+        ("squad2", ["Ada", ""], '{\n  "0": "Ada",\n  "1": ""\n}\n'),
     ],
 )
-def test_submissions_are_what_glue_takes(task, predictions, expected):
+def test_submissions_are_what_glue_and_squad_take(task, predictions, expected):
     text = submission_text(task_called(task), GOOD_AND_BAD[:2], predictions)
-    assert text == f"index\tprediction\n{expected}"
-
-
-def test_the_submission_of_squad_has_an_answer_for_each_id():
-    text = submission_text(task_called("squad2"), GOOD_AND_BAD[:2], ["Ada", ""])
-    assert text == '{\n  "0": "Ada",\n  "1": ""\n}\n'
+    assert text == expected.replace("{}", "index\tprediction\n")
 
 
 @pytest.mark.parametrize(
