@@ -148,15 +148,6 @@ def test_a_header_may_be_long():
     assert tables.read_header(head, path="a.csv") == ("id", name, "text")
 
 
-def test_names_may_be_quoted_where_texts_are_not():
-    table = b'"id"\t"text"\n1\t"Ada wrote.\n2\tI read.\n'
-    quoting = find_quoting(table, is_whole=True)
-    assert (quoting, rows_of(table, quoting=quoting)) == (
-        "none",
-        [TextRow('"Ada wrote.'), TextRow("I read.")],
-    )
-
-
 def test_rows_that_are_all_longer_than_the_header_are_refused():
     # The first row would be read with its text in the next column.
     table = b'"id","text","note"\n"1",4,"Ada wrote.",""\n"2",5,"Bo ran.","x"\n"3",6,"'
@@ -171,6 +162,7 @@ def test_rows_that_are_all_longer_than_the_header_are_refused():
         assert names == ("id", "text")
 
 
+NAMES_QUOTED = '"id"\t"text"\n1\t"Ada wrote.\n2\tI read.\n'
 KEYS = b"d1\tOne.\nd2\tAnd two.\nd3\tThree."
 NAMES = b"a\tOne.\nb\tAnd two.\na\tThree.\na\tIs it four?\nb\tNo.\nb\t5"
 
@@ -186,6 +178,7 @@ NAMES = b"a\tOne.\nb\tAnd two.\na\tThree.\na\tIs it four?\nb\tNo.\nb\t5"
         (b'id\ttext\n\n1\t"Ada wrote.\n', "none"),
         (b'id|text\n1|"No," she wrote.\n2|"So."\n', "none"),
         (b'id|text\n1|"Ada wrote ""no""."\n', "doubled"),
+        (NAMES_QUOTED.encode(), "none"),
         # A line of a cell is no row where it begins unlike all others.
         (b'id\ttext\n1\t"Ada\nwrote\tit."\n2\tSo.\n', "doubled"),
         (b'on\ttext\n%b\nd1\t"It is\nso\tlate"\n' % KEYS, "doubled"),
@@ -245,6 +238,7 @@ PANDAS = r"""id,text
         ),
         (MYSQL, ['The note said "back at noon"\nand nothing else.', "A folder C:\\docs\\"]),
         (SEMICOLONS, ['„No", she said; "not now".']),
+        (NAMES_QUOTED, ['"Ada wrote.', "I read."]),
         (PANDAS, ['He wrote "closed", then "open".', "The folder C:\\texts\\"]),
     ],
 )
