@@ -57,9 +57,8 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("kind", TEXTS)
-def test_a_text_goes_by_what_it_holds_of_the_held_out_split(kind):
-    text, goes = TEXTS[kind]
+@pytest.mark.parametrize(("text", "goes"), TEXTS.values(), ids=TEXTS)
+def test_a_text_goes_by_what_it_holds_of_the_held_out_split(text, goes):
     assert gone([HELD_OUT, words(6, 600)], [words(7, 50), text]) == ({1} if goes else set())
 
 

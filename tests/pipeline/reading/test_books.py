@@ -47,9 +47,8 @@ BOOKS = {
 }
 
 
-@pytest.mark.parametrize("kind", BOOKS)
-def test_the_first_book_of_a_file_is_read_from_behind_its_header(kind):
-    content, expected = BOOKS[kind]
+@pytest.mark.parametrize(("content", "expected"), BOOKS.values(), ids=BOOKS)
+def test_the_first_book_of_a_file_is_read_from_behind_its_header(content, expected):
     assert [found[0] for found in read_book([content.encode()])] == expected
 
 

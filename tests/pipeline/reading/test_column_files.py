@@ -77,9 +77,8 @@ DAMAGED = {
 }
 
 
-@pytest.mark.parametrize("kind", DAMAGED)
-def test_the_end_is_said_to_be_missing_only_where_it_is(kind):
-    data, how = DAMAGED[kind]
+@pytest.mark.parametrize(("data", "how"), DAMAGED.values(), ids=DAMAGED)
+def test_the_end_is_said_to_be_missing_only_where_it_is(data, how):
     assert refusal(records, data, error=DamagedTable) == f"rows is damaged{how}; copy it again."
 
 

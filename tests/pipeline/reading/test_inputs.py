@@ -35,6 +35,13 @@ def find(kind, *paths, **settings):
     return find_inputs({kind: tuple(map(str, paths))}, **settings)
 
 
+def found(path, content, kind="text", **settings):
+    """A file of this content, as it is found."""
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    (file,) = find(kind, path, **settings)
+    return file
+
+
 @pytest.mark.parametrize(
     ("kind", "content", "expected"),
     [
@@ -62,17 +69,14 @@ def find(kind, *paths, **settings):
 )
 def test_the_format_is_recognised_from_content(tmp_path, kind, content, expected):
     for name, data in [("plain", content.encode()), ("packed", bz2.compress(content.encode()))]:
-        (tmp_path / name).write_bytes(data)
-        (file,) = find(kind, tmp_path / name)
-        assert file.format == expected
+        assert found(tmp_path / name, data, kind).format == expected
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["rows.csv", "rows.TSV", "rows.csv.bz2"])
 def test_a_table_is_recognised_by_its_name(tmp_path, kind, name):
     data = b"id, text\n1,Ada wrote.\n"
-    (tmp_path / name).write_bytes(bz2.compress(data) if "bz2" in name else data)
-    (file,) = find(kind, tmp_path / name)
+    file = found(tmp_path / name, bz2.compress(data) if "bz2" in name else data, kind)
     assert (file.format, file.text_key) == ("csv", "text")
 
 
@@ -150,8 +154,7 @@ NO_TEXT = {
 @pytest.mark.parametrize("name", NO_TEXT)
 def test_what_is_no_text_is_refused_with_what_it_is(tmp_path, name):
     content, says = NO_TEXT[name]
-    (tmp_path / name).write_bytes(content)
-    assert f"{name} {says}" in refusal(find, "text", tmp_path / name)
+    assert f"{name} {says}" in refusal(found, tmp_path / name, content)
 
 
 def write_arrow(path, table, *, kind, compression, rows=None):
@@ -168,9 +171,9 @@ def test_arrow_is_read_as_parquet_is(tmp_path, kind, compression):
     table = pa.table({"id": range(20), "text": [f"Ada wrote {n}.\nShe did." for n in range(20)]})
     path = tmp_path / "data-00000-of-00001.arrow"
     write_arrow(path, table, kind=kind, compression=compression, rows=7)
-    (found,) = find("text", path)
-    assert found.format == "parquet"
-    assert [document.paragraphs for document in read_file(found)] == [
+    (file,) = find("text", path)
+    assert file.format == "parquet"
+    assert [document.paragraphs for document in read_file(file)] == [
         (f"Ada wrote {n}.", "She did.") for n in range(20)
     ]
     path.write_bytes(path.read_bytes()[:-200])
@@ -202,8 +205,8 @@ def test_text_is_read_whatever_type_a_column_stores_it_as(tmp_path, kind):
     values = [t if kind == pa.string_view() else t.encode() for t in texts]
     path = tmp_path / "rows.feather"
     pa.feather.write_feather(pa.table({"text": pa.array(values, kind)}), path)
-    (found,) = find("text", path)
-    assert [d.paragraphs for d in read_file(found)] == [(text,) for text in texts]
+    (file,) = find("text", path)
+    assert [d.paragraphs for d in read_file(file)] == [(text,) for text in texts]
 
 
 def test_the_language_is_the_one_that_a_file_names_for_itself_alone(tmp_path):
@@ -255,9 +258,8 @@ def write_rows(path, records):
 
 @pytest.mark.parametrize(("content", "language"), [(RECORD, "uk"), (WET, "en")])
 def test_the_manifest_says_when_a_flag_overrules_what_records_say(tmp_path, content, language):
-    (tmp_path / "file").write_text(content)
-    (own,) = find("text", tmp_path / "file")
-    (forced,) = find("text", tmp_path / "file", language=language)
+    own = found(tmp_path / "file", content)
+    forced = found(tmp_path / "file", content, language=language)
     assert forced.describe() == own.describe() | {"language_from": "flag"}
 
 
@@ -328,8 +330,7 @@ def test_what_lies_beside_text_is_told_by_its_whole_name_packed_or_not(tmp_path)
 @pytest.mark.parametrize("lead", [b"\xef\xbb\xbf", b"\n  ", b"\xef\xbb\xbf\r\n"])
 def test_a_long_first_record_is_recognised_after_a_mark_or_white_space(tmp_path, lead):
     record = {"title": "A", "text": "long " * HEAD_BYTES}
-    (tmp_path / "rows").write_bytes(lead + json.dumps(record).encode())
-    (file,) = find("text", tmp_path / "rows")
+    file = found(tmp_path / "rows", lead + json.dumps(record).encode())
     assert (file.format, file.text_key) == ("jsonl", "text")
 
 
@@ -412,8 +413,7 @@ def test_a_format_is_forced_only_where_it_can_be(tmp_path):
 
 
 def test_the_manifest_says_nothing_of_the_machine(tmp_path):
-    (tmp_path / "lines.jsonl").write_text(json.dumps({"a": {"b": "One. Two."}}) + "\n")
-    (file,) = find("text", tmp_path / "lines.jsonl", text_key="a.b")
+    file = found(tmp_path / "lines.jsonl", '{"a": {"b": "One. Two."}}\n', text_key="a.b")
     named = {"name": "lines.jsonl", "bytes": 26, "sha256": file.sha256}
     form = {"kind": "text", "format": "jsonl", "language": "en", "text_key": "a.b"}
     assert file.describe() == named | form
@@ -446,8 +446,7 @@ def test_each_format_is_said_with_what_it_implies(tmp_path):
     ],
 )
 def test_a_language_is_said_with_what_named_it_if_it_matters(tmp_path, content, settings, expected):
-    (tmp_path / "file").write_text(content)
-    (described,) = describe_inputs(find("text", tmp_path / "file", **settings))
+    (described,) = describe_inputs([found(tmp_path / "file", content, **settings)])
     assert described.endswith(expected)
 
 
@@ -462,19 +461,18 @@ def test_every_format_has_a_flag_and_what_its_row_names_is_there(name):
 
 def test_files_that_can_be_read_in_ranges_are_marked(tmp_path):
     text = bytes(random.Random(1).choices(b"abc \n", k=HEAD_BYTES))
-    (tmp_path / "one.bz2").write_bytes(bz2.compress(DUMP.encode() + text))
-    (tmp_path / "many.bz2").write_bytes(bz2.compress(DUMP.encode()) + bz2.compress(text))
-    (tmp_path / "novel.txt").write_text(WRAPPED)
-    assert not find("wikipedia", tmp_path / "one.bz2")[0].is_divisible
-    assert find("wikipedia", tmp_path / "many.bz2")[0].is_divisible
-    assert not find("books", tmp_path / "novel.txt")[0].is_divisible
-    assert len(plan_chunks(find("wikipedia", tmp_path / "many.bz2"), chunk_bytes=1)) > 9
+    one = bz2.compress(DUMP.encode() + text)
+    many = bz2.compress(DUMP.encode()) + bz2.compress(text)
+    assert not found(tmp_path / "one.bz2", one, "wikipedia").is_divisible
+    assert not found(tmp_path / "novel.txt", WRAPPED, "books").is_divisible
+    file = found(tmp_path / "many.bz2", many, "wikipedia")
+    assert file.is_divisible
+    assert len(plan_chunks([file], chunk_bytes=1)) > 9
 
 
 @pytest.mark.parametrize(
     "language", ["en", "EN", "en_US", "english", "ltg", "zh-min-nan", "be-x-old", "pt-BR"]
 )
 def test_a_language_code_is_taken(tmp_path, language):
-    (tmp_path / "novel.txt").write_text(WRAPPED)
-    (file,) = find("books", tmp_path / "novel.txt", language=language)
+    file = found(tmp_path / "novel.txt", WRAPPED, "books", language=language)
     assert file.language == language

@@ -93,9 +93,8 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("kind", TABLES)
-def test_the_rows_of_a_table_are_its_texts(kind):
-    table, rows = TABLES[kind]
+@pytest.mark.parametrize(("table", "rows"), TABLES.values(), ids=TABLES)
+def test_the_rows_of_a_table_are_its_texts(table, rows):
     assert rows_of(table) == rows
 
 
@@ -130,9 +129,8 @@ UNFIT = {
 }
 
 
-@pytest.mark.parametrize("kind", UNFIT)
-def test_a_row_whose_marks_do_not_fit_takes_no_other_along(kind):
-    rows, texts = UNFIT[kind]
+@pytest.mark.parametrize(("rows", "texts"), UNFIT.values(), ids=UNFIT)
+def test_a_row_whose_marks_do_not_fit_takes_no_other_along(rows, texts):
     assert [row.text for row in rows_of(f"id,text\n{rows}".encode())] == texts
 
 

@@ -472,9 +472,8 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("kind", REFUSED)
-def test_a_file_that_cannot_be_read_is_refused_with_a_way_out(kind, tmp_path):
-    name, content, given, says = REFUSED[kind]
+@pytest.mark.parametrize(("name", "content", "given", "says"), REFUSED.values(), ids=REFUSED)
+def test_a_file_that_cannot_be_read_is_refused_with_a_way_out(tmp_path, name, content, given, says):
     path = written(tmp_path, name, content)
     assert refusal(find, path, **given) == says.replace("PATH", str(path))
 

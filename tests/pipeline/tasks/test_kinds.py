@@ -126,9 +126,8 @@ DIVIDED = {
 }
 
 
-@pytest.mark.parametrize("kind", DIVIDED)
-def test_labels_are_divided_at_one_sign_that_is_said(tmp_path, kind):
-    cells, sign, expected = DIVIDED[kind]
+@pytest.mark.parametrize(("cells", "sign", "expected"), DIVIDED.values(), ids=DIVIDED)
+def test_labels_are_divided_at_one_sign_that_is_said(tmp_path, cells, sign, expected):
     rows = lines({"text": f"t{n}", "labels": cell} for n, cell in enumerate(cells))
     file = read(tmp_path, rows, task="multilabel")
     assert [example.labels for example in file.examples][: len(expected)] == expected
@@ -187,9 +186,8 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("kind", COLUMNS)
-def test_words_and_tags_are_found_in_their_columns(tmp_path, kind):
-    pattern, label, between = COLUMNS[kind]
+@pytest.mark.parametrize(("pattern", "label", "between"), COLUMNS.values(), ids=COLUMNS)
+def test_words_and_tags_are_found_in_their_columns(tmp_path, pattern, label, between):
     *head, words = pattern.splitlines(keepends=True)
     columns = {"label": label} if label else {}
     content = "".join(head) + rows_of(words, between=between or "\n")
@@ -254,12 +252,11 @@ UNSETTLED_ROWS = {
 }
 
 
-@pytest.mark.parametrize("kind", UNSETTLED_ROWS)
-def test_rows_that_annotators_did_not_settle_are_left_out_and_counted(tmp_path, kind):
-    rows, labels, reason = UNSETTLED_ROWS[kind]
+@pytest.mark.parametrize(("rows", "labels", "why"), UNSETTLED_ROWS.values(), ids=UNSETTLED_ROWS)
+def test_rows_that_annotators_did_not_settle_are_left_out_and_counted(tmp_path, rows, labels, why):
     file = read(tmp_path, lines({"text": f"t{n}", **row} for n, row in enumerate(rows)))
     assert [example.label for example in file.examples] == labels.split()
-    assert file.counts == {reason: 1}
+    assert file.counts == {why: 1}
 
 
 def test_the_state_of_a_ticket_takes_no_row_out(tmp_path):

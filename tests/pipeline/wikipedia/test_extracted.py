@@ -38,9 +38,8 @@ READ = {
 }
 
 
-@pytest.mark.parametrize("kind", READ)
-def test_articles_are_read_from_their_lines(kind):
-    lines, expected = READ[kind]
+@pytest.mark.parametrize(("lines", "expected"), READ.values(), ids=READ)
+def test_articles_are_read_from_their_lines(lines, expected):
     assert [found[0] for found in read_articles(lines)] == expected
 
 

@@ -93,9 +93,8 @@ REASONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", REASONS)
-def test_a_page_that_is_no_article_has_a_reason(case: str) -> None:
-    bad, reason = REASONS[case]
+@pytest.mark.parametrize(("bad", "reason"), REASONS.values(), ids=REASONS)
+def test_a_page_that_is_no_article_has_a_reason(bad: bytes, reason: Dropped) -> None:
     assert read(page() + bad + page()) == [GOOD, reason, GOOD]
 
 
@@ -134,9 +133,8 @@ BAD_INPUT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", BAD_INPUT)
-def test_bad_input_loses_no_good_page(case: str) -> None:
-    dump, expected = BAD_INPUT[case]
+@pytest.mark.parametrize(("dump", "expected"), BAD_INPUT.values(), ids=BAD_INPUT)
+def test_bad_input_loses_no_good_page(dump: bytes, expected: list[Document | Dropped]) -> None:
     assert read(dump) == expected
 
 
