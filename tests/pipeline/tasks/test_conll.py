@@ -105,21 +105,7 @@ WORLD = {
         "# id 7\tdomain=en\nAda _ _ B-PER\n# _ _ O\n\n# newdoc\n\nran _ _ O\n",
         ["Ada/B-PER #/O", "ran/O"],
     ),
-    "lists of JSON": ('{"tokens": ["Ada", "ran"], "ner_tags": ["B-P", "O"]}', [RAN]),
-    "columns of JSON with lists, as to_dict gives them": (
-        '{"id": [7, 8], "tokens": [["Ada", "ran"], ["Bo"]], "ner_tags": [["B-P", "O"], ["O"]]}',
-        [RAN, "Bo/O"],
-    ),
-    "columns of JSON with texts": (
-        '{"id": [7, 8], "text": ["Ada ran", "Bo"], "tags": [["B-P", "O"], ["O"]]}',
-        [RAN, "Bo/O"],
-    ),
-    "JSON with spaces": ('{"text": ["Ada ran", "Bo"], "tags": ["B-P O", "O"]}', [RAN, "Bo/O"]),
     "numbers of JSON": ('{"tokens": ["Ada", "ran"], "ner_tags": [1, 0]}', ["Ada/1 ran/0"]),
-    "lists of JSON beside lists in a list": (
-        '{"tokens": ["Ada", "ran"], "places": [[0, 3], [4, 7]], "tags": ["B-P", "O"]}',
-        [RAN],
-    ),
     "words without spaces are divided": (
         '{"text": "I love 寿司 a lot", "tags": "O O B-F I-F O O"}',
         ["I/O love/O 寿/B-F 司/I-F a/O lot/O"],
@@ -128,7 +114,6 @@ WORLD = {
         "# newdoc\nAda B-P\nran O\n\n# sent 2\n# O\nBo B-P\n",
         [RAN, "#/O Bo/B-P"],
     ),
-    "marks of sentences": ("<s>\nAda B-P\nran O\n\n<s>\nBo B-P\n", [RAN, "Bo/B-P"]),
     "CoNLL-U": (CONLL_U, ["de/ADP le/DET roi/NOUN"]),
     "another column of CoNLL-U": (CONLL_U, ["de/a le/b roi/c"], {"label": "deprel"}),
     "spans of characters": (
@@ -157,49 +142,20 @@ WORLD = {
             ("ذهبت/O وباريس/B-L", [[6, 11, "L"]]),
         )
     },
-    "a sentence of pandas": ('{"0": {"tokens": ["Ada", "ran"], "tags": ["B-P", "O"]}}', [RAN]),
-    "its columns": ('{"tokens": [["Ada", "ran"]], "tags": [["B-P", "O"]]}', [RAN]),
-    "with an index": ('{"tokens": {"0": ["Ada", "ran"]}, "tags": {"0": ["B-P", "O"]}}', [RAN]),
     "CLUENER, which marks the first and the last character": (
         '{"text": "在 台湾", "label": {"address": {"台湾": [[2, 3]]}}}',
         ["在/O  /O 台/B-address 湾/I-address"],
     ),
-    "numbers that go on": ("1\tAda\tB-P\n2\tran\tO\n\n3\tBo\tO\n", [RAN, "Bo/O"]),
-    "a line of names": ("word pos ner\nAda N B-P\nran V O\n\nBo N O\n", [RAN, "Bo/O"]),
-    "names of CoNLL-2003": ("word pos chunk ne\nAda N B-NP B-P\nran V O O\n", [RAN]),
-    "names, one with a bar": ("word ner a|b\nAda B-P x|y\nran O x|y\n\nBo O x|y\n", [RAN, "Bo/O"]),
-    "CoNLL-U Plus": (
-        "# global.columns = ID FORM NER\n1\tAda\tB-P\n2\tran\tO\n\n1\tBo\tO\n",
-        [RAN, "Bo/O"],
-    ),
     "CSV with a word a row": ('token,label\nAda,B-P\n",",O\n\nBo,B-P\n', ["Ada/B-P ,/O", "Bo/B-P"]),
-    "CSV with a column of sentences": (
-        "Sentence #,Word,POS,Tag\nSentence: 1,Ada,N,B-P\n,ran,V,O\nSentence: 2,Bo,N,B-P\n",
-        [RAN, "Bo/B-P"],
-    ),
     "CSV with documents, whose sentences are numbered anew": (
         "doc_id,sent_id,token,tag\n7,0,Ada,B-P\n7,0,ran,O\n8,0,Bo,B-P\n8,1,sat,O\n",
         [RAN, "Bo/B-P", "sat/O"],
     ),
-    "space after a tag": ("Ada\tB-P \nran\tO\n\nBo\tB-P\n", [RAN, "Bo/B-P"]),
     "languages, as in WikiANN": ("en:Ada\tB-P\nen::\tO\n\nen:Bo\tB-P\n", ["Ada/B-P :/O", "Bo/B-P"]),
     "a word with a colon": ("no:ran\tO\nAda\tB-P\n", ["no:ran/O Ada/B-P"]),
-    "CSV with documents": ("doc_id,token,tag\n7,Ada,B-P\n7,ran,O\n8,Bo,B-P\n", [RAN, "Bo/B-P"]),
-    "TSV with documents and empty lines": (
-        "doc\ttoken\ttag\n7\tAda\tB-P\n7\tran\tO\n\n7\tBo\tB-P\n",
-        [RAN, "Bo/B-P"],
-    ),
     "CSV with documents and sentences in first rows": (
         "Document,Sentence,Word,Tag\n7,0,Ada,B-P\n,,ran,O\n8,0,Bo,B-P\n,1,sat,O\n",
         [RAN, "Bo/B-P", "sat/O"],
-    ),
-    "lists of Python": (
-        "tokens,ner_tags\n\"['Ada', 'ran']\",\"['B-P', 'O']\"\n\"['Bo']\",\"['O']\"\n",
-        [RAN, "Bo/O"],
-    ),
-    "lists of Python beside numbers": (
-        "sent_id,tokens,tags\n7,\"['Ada', 'ran']\",\"['B-P', 'O']\"\n8,['Bo'],['O']\n",
-        [RAN, "Bo/O"],
     ),
     "CSV with a word that looks like a list": (
         "word,tag\nAda,B-P\n[1],O\n\nBo Li,B-P\nran,O\nhome,O\n",
@@ -216,10 +172,6 @@ WORLD = {
     "suffixes": ("Ada P-B\nAnn P-I\nBo P-B\nran O\n", ["Ada/B-P Ann/I-P Bo/B-P ran/O"]),
     "underscores": ("Ada B_P\nAnn E_P\nran O\n", ["Ada/B-P Ann/I-P ran/O"]),
     "entities of one type": ("Ada B\nAnn I\nran O\n", ["Ada/B-entity Ann/I-entity ran/O"]),
-    "empty lines with a tab, as WNUT has them": (
-        "Ada\tB-P\nran\tO\n\t\nBo\tB-P\n\t\n",
-        [RAN, "Bo/B-P"],
-    ),
     "OntoNotes, as CoNLL-2012 has it": (
         "#begin document (nw/a); part 000\n"
         + "".join(ONTONOTES.format(*row) for row in (["0", "#", "*"], ["1", "Ada", "(P*)"]))
@@ -232,6 +184,44 @@ WORLD = {
 }
 
 
+# Files in which Ada ran, and in the next sentence, if there is one, stands Bo.
+ADA_RAN = {
+    "lists of JSON": '{"tokens": ["Ada", "ran"], "ner_tags": ["B-P", "O"]}',
+    "columns of JSON with lists, as to_dict gives them": (
+        '{"id": [7, 8], "tokens": [["Ada", "ran"], ["Bo"]], "ner_tags": [["B-P", "O"], ["O"]]}'
+    ),
+    "columns of JSON with texts": (
+        '{"id": [7, 8], "text": ["Ada ran", "Bo"], "tags": [["B-P", "O"], ["O"]]}'
+    ),
+    "JSON with spaces": '{"text": ["Ada ran", "Bo"], "tags": ["B-P O", "O"]}',
+    "lists of JSON beside lists in a list": (
+        '{"tokens": ["Ada", "ran"], "places": [[0, 3], [4, 7]], "tags": ["B-P", "O"]}'
+    ),
+    "marks of sentences": "<s>\nAda B-P\nran O\n\n<s>\nBo O\n",
+    "a sentence of pandas": '{"0": {"tokens": ["Ada", "ran"], "tags": ["B-P", "O"]}}',
+    "its columns": '{"tokens": [["Ada", "ran"]], "tags": [["B-P", "O"]]}',
+    "with an index": '{"tokens": {"0": ["Ada", "ran"]}, "tags": {"0": ["B-P", "O"]}}',
+    "numbers that go on": "1\tAda\tB-P\n2\tran\tO\n\n3\tBo\tO\n",
+    "a line of names": "word pos ner\nAda N B-P\nran V O\n\nBo N O\n",
+    "names of CoNLL-2003": "word pos chunk ne\nAda N B-NP B-P\nran V O O\n",
+    "names, one with a bar": "word ner a|b\nAda B-P x|y\nran O x|y\n\nBo O x|y\n",
+    "CoNLL-U Plus": "# global.columns = ID FORM NER\n1\tAda\tB-P\n2\tran\tO\n\n1\tBo\tO\n",
+    "CSV with a column of sentences": (
+        "Sentence #,Word,POS,Tag\nSentence: 1,Ada,N,B-P\n,ran,V,O\nSentence: 2,Bo,N,O\n"
+    ),
+    "space after a tag": "Ada\tB-P \nran\tO\n\nBo\tO\n",
+    "CSV with documents": "doc_id,token,tag\n7,Ada,B-P\n7,ran,O\n8,Bo,O\n",
+    "TSV with documents and empty lines": "doc\ttoken\ttag\n7\tAda\tB-P\n7\tran\tO\n\n7\tBo\tO\n",
+    "lists of Python": (
+        "tokens,ner_tags\n\"['Ada', 'ran']\",\"['B-P', 'O']\"\n\"['Bo']\",\"['O']\"\n"
+    ),
+    "lists of Python beside numbers": (
+        "sent_id,tokens,tags\n7,\"['Ada', 'ran']\",\"['B-P', 'O']\"\n8,['Bo'],['O']\n"
+    ),
+    "empty lines with a tab, as WNUT has them": "Ada\tB-P\nran\tO\n\t\nBo\tO\n\t\n",
+}
+
+
 @pytest.mark.parametrize("kind", WORLD)
 def test_files_of_the_world_give_their_words_and_tags(tmp_path, kind):
     content, expected, *columns = WORLD[kind]
@@ -239,6 +229,13 @@ def test_files_of_the_world_give_their_words_and_tags(tmp_path, kind):
     examples = read(tmp_path, content, task=task, **dict(*columns)).examples
     tagged = [zip(e.words, e.tags, strict=True) for e in examples]
     assert [" ".join(map("/".join, pairs)) for pairs in tagged] == expected
+
+
+@pytest.mark.parametrize("content", ADA_RAN.values(), ids=ADA_RAN)
+def test_sentences_and_their_tags_are_written_in_many_ways(tmp_path, content):
+    examples = read(tmp_path, content, task="tag").examples
+    expected = [(("Ada", "ran"), ("B-P", "O")), *[(("Bo",), ("O",))] * ("Bo" in content)]
+    assert [(e.words, e.tags) for e in examples] == expected
 
 
 def test_the_columns_that_are_read_are_said_and_others_with_entities(tmp_path):
