@@ -11,7 +11,6 @@ from pipeline.reading.plain_text import read_sentences, recognise_text, split_pa
         ("He came.\nShe left.\n\nWhy?\nNo one knew.\n", "sentences"),
         ("He came.\nShe left.\n", "sentences"),
         ("It was late when the miller\ncame home.\n\nNo one\nknew.\n", "prose"),
-        ("He came. She left.\n\nIt rained. He slept.\n", "prose"),
         ("He came.\n\nShe left.\n\nIt rained.\n", "prose"),
         ("彼は来た。\n彼女は去った。\n\n雨が降った。\n誰もいない。\n", "sentences"),
         ("彼は来た。彼女は去った。\n雨が降った。誰もいない。\n", "prose"),

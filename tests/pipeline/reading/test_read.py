@@ -26,7 +26,6 @@ GOLDEN = Path(__file__).parent / "golden" / "inputs"
 INPUTS = sorted(set(GOLDEN.iterdir()) - set(GOLDEN.glob("*.documents")))
 TEXT_KEYS = {"text-records.jsonl": "body.text"}
 INPUT_FORMATS = {"text-lines.txt": "lines"}
-TABLE = 'id\tbody\n1\t"# Ada\n\nAda wrote."\n'
 
 
 def written(documents):
@@ -348,17 +347,23 @@ def test_any_bytes_are_read_to_their_end_or_refused(
         read([find(path, kind, input_format=input_format)], chunk_bytes=chunk_bytes)
 
 
-@pytest.mark.parametrize(
-    ("name", "text_key", "input_format"),
-    [("notes.md", None, "prose"), ("rows.tsv", "body", None), ("rows.parquet", "body.text", None)],
-)
-def test_what_is_refused_is_read_as_a_person_says(tmp_path, name, text_key, input_format):
+# What is refused, and what a person may say to have it read.
+SAID = {
+    "notes.md": ("# Ada\n\nAda wrote.\n", {"input_format": "prose"}),
+    "rows.tsv": ('id\tbody\n1\t"# Ada\n\nAda wrote."\n', {"text_key": "body"}),
+    "rows.parquet": ([{"body": {"text": "# Ada\n\nAda wrote."}}], {"text_key": "body.text"}),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_is_refused_is_read_as_a_person_says(tmp_path, name):
+    content, said = SAID[name]
     path = tmp_path / name
-    if name.endswith("parquet"):
-        pq.write_table(pa.table({"body": [{"text": "# Ada\n\nAda wrote."}]}), path)
+    if isinstance(content, str):
+        path.write_text(content)
     else:
-        path.write_text({"md": "# Ada\n\nAda wrote.\n"}.get(name[-2:], TABLE))
+        write_rows(path, content)
     with pytest.raises(AlbertError):
         find(path)
-    (document,) = read_file(find(path, text_key=text_key, input_format=input_format))
+    (document,) = read_file(find(path, **said))
     assert document.paragraphs == ("# Ada", "Ada wrote.")

@@ -170,7 +170,6 @@ NAMES = b"a\tOne.\nb\tAnd two.\na\tThree.\na\tIs it four?\nb\tNo.\nb\t5"
     [
         (b"id\ttext\n1\tAda wrote.\n", "doubled"),
         (b'id\ttext\n1\t"Ada wrote ""no""."\n', "doubled"),
-        (b'id\ttext\n1\t"Ada\nwrote."\n', "doubled"),
         (b'id\ttext\n1\t"No," she wrote.\n', "none"),
         (b'id\ttext\n1\t"Ada wrote.\n2\tI read."\n', "none"),
         (b'id\ttext\n\n1\t"Ada wrote.\n', "none"),
