@@ -69,28 +69,7 @@ def test_a_line_feed_in_a_record_ends_a_paragraph_unless_it_only_wraps(text, par
         assert len(document) == paragraphs
 
 
-WIKITEXT = (
-    " \n = Ada = \n \n Ada wrote a 5 @-@ page program , of 1 @,@ 000 signs . \n \n"
-    " = = Life = = \n \n She died . \n \n = Bob = \n \n Bob wrote <unk> . \n \n"
-    " = = = Later = = = \n \n a = b = c . \n"
-)
-ARTICLES = [
-    ["Ada wrote a 5-page program , of 1,000 signs .", "She died ."],
-    ["Bob wrote <unk> .", "a = b = c ."],
-]
 PAGE = "WARC/1.0\r\nWARC-Type: conversion\r\n\r\nThis is\nWARC/1.0 as it is.\nSo.\r\n"
-RULE = "-" * 55
-AOZORA = (
-    f"川の話\n見本作者\n\n{RULE}\n【テキスト中に現れる記号について】\n\n《》：ルビ\n{RULE}\n\n"
-    "［＃７字下げ］一［＃「一」は中見出し］\n\n"
-    "　山道《やまみち》を三人｜兄弟《きょうだい》が行く。\n\n\n"
-    "底本：「川」川書房\n"
-)
-WIKI40B = "\n_START_ARTICLE_\n{title}\n_START_SECTION_\nLife\n_START_PARAGRAPH_\n{paragraphs}"
-PARAGRAPHS = [
-    "Ada was born in London in the winter of 1815.",
-    "She wrote the first program of all.",
-]
 LATE = "It was late and he came. "
 HEADED = ["It was late.", "Why did he come?", "He slept."]
 CANTOS = [(f"Canto {n}", f"It was night {n},\nand {'so ' * n}it went.") for n in range(1, 6)]
@@ -102,34 +81,6 @@ MEANT = {
     "wet: a page that speaks of the format that holds it": (
         *("a.wet", PAGE * 2, [["This is", "WARC/1.0 as it is.", "So."]] * 2),
     ),
-    "subtitles: two people and a sound": (
-        "a.srt",
-        "1\n00:00:01,000 --> 00:00:02,000\n- <i>Who left</i>\nthe gate open?\n"
-        "- Not me.\n\n2\n00:00:03,000 --> 00:00:04,000\n[whistle]\n",
-        [["Who left the gate open?", "Not me."]],
-    ),
-    "subtitles: a line before them": (
-        *("b.srt", "Ripped by Ada\n\n1\n00:00:01,000 --> 00:00:02,000\nWho left?\n"),
-        [["Who left?"]],
-    ),
-    "subtitles: of the web": (
-        *("a.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000 align:start\nWer ist da?\n"),
-        [["Wer ist da?"]],
-    ),
-    "numbered: sentences": (
-        *("eng_news.txt", "1\tHe came.\n2\tShe left early.\n3\tWhy?\n"),
-        [["He came.", "She left early.", "Why?"]],
-    ),
-    "csv: of Spark": (
-        *("a.csv", 'id,text\n1,"He said \\"no\\", twice."\n2,"It ended \\"\n3,Rain.\n'),
-        [['He said "no", twice.'], ["It ended \\"], ["Rain."]],
-    ),
-    "csv: of pandas": (
-        *("a.csv", ',text\n0,"He said ""no"", twice."\n1,"A\nB\\C"\n'),
-        [['He said "no", twice.'], ["A", "B\\C"]],
-    ),
-    "csv: bars": ("bars.csv", "id|text\n1|One, two.\n", [["One, two."]]),
-    "csv: a table that says its sign": ("a.csv", "sep=;\nid;text\n1;So, so.\n", [["So, so."]]),
     "marked: markers inside lines": (
         *("a.txt", "<|endoftext|>".join(("He came.", "Why, so ", "\nSo. ", " “So.”", ""))),
         [["He came."], ["Why, so"], ["So."], ["“So.”"]],
@@ -138,23 +89,6 @@ MEANT = {
         *("a.txt", "It is <|endoftext|>\nin GPT.", [["It is <|endoftext|> in GPT."]]),
     ),
     "sentences: speech": ("a.txt", '"He came late."\n"Why?"\n', [['"He came late."', '"Why?"']]),
-    "marked: articles of WikiText": ("wiki.train.tokens", WIKITEXT, ARTICLES),
-    "marked: a part of WikiText that begins inside an article": (
-        *("a.tokens", f" Ada left . \n{WIKITEXT}", [["Ada left ."], *ARTICLES]),
-    ),
-    "marked: articles of BabyLM": (
-        *("a.train", "= = = Ada = = =\nAda wrote. She died.\n\n= = = Bob = = =\nBob wrote.\n"),
-        [["Ada wrote. She died."], ["Bob wrote."]],
-    ),
-    "aozora: a book": ("a.txt", AOZORA, [["川の話", "見本作者", "一", "山道を三人兄弟が行く。"]]),
-    "aozora: readings in brackets": (
-        *("a.txt", "山道《やまみち》を行く。\n智《ち》の角《かど》が立つ。\n"),
-        [["山道を行く。", "智の角が立つ。"]],
-    ),
-    "sentences: titles in the brackets of readings": (
-        *("a.txt", "彼は《こころ》を読んだ。\n《草枕》と《門》も読んだ。\n"),
-        [["彼は《こころ》を読んだ。", "《草枕》と《門》も読んだ。"]],
-    ),
     "prose: heads that begin with the number of their page": (
         *("a.txt", "\x0c".join(f"{n} THE MILL\n\n{text}\n" for n, text in enumerate(HEADED, 12))),
         [HEADED],
@@ -169,11 +103,6 @@ MEANT = {
     ),
     "sentences: a name that is no UTF-8": (
         *(os.fsdecode(b"B\xfccher"), "It was late.\n", [["It was late."]]),
-    ),
-    "jsonl: Wiki-40B as TensorFlow Datasets exports it": (
-        "a.jsonl",
-        json.dumps({"text": WIKI40B.format(title="Ada", paragraphs="_NEWLINE_".join(PARAGRAPHS))}),
-        [PARAGRAPHS],
     ),
     "prose: an epigraph before a long line, which is no JSON": (
         *("a.txt", f'"All is well."\n{LATE * 50}C:\\mill is a folder.'),
