@@ -160,7 +160,6 @@ def test_rows_that_are_all_longer_than_the_header_are_refused():
         assert names == ("id", "text")
 
 
-NAMES_QUOTED = '"id"\t"text"\n1\t"Ada wrote.\n2\tI read.\n'
 KEYS = b"d1\tOne.\nd2\tAnd two.\nd3\tThree."
 NAMES = b"a\tOne.\nb\tAnd two.\na\tThree.\na\tIs it four?\nb\tNo.\nb\t5"
 
@@ -175,7 +174,7 @@ NAMES = b"a\tOne.\nb\tAnd two.\na\tThree.\na\tIs it four?\nb\tNo.\nb\t5"
         (b'id\ttext\n\n1\t"Ada wrote.\n', "none"),
         (b'id|text\n1|"No," she wrote.\n2|"So."\n', "none"),
         (b'id|text\n1|"Ada wrote ""no""."\n', "doubled"),
-        (NAMES_QUOTED.encode(), "none"),
+        (b'"id"\t"text"\n1\t"Ada wrote.\n2\tI read.\n', "none"),
         # A line of a cell is no row where it begins unlike all others.
         (b'id\ttext\n1\t"Ada\nwrote\tit."\n2\tSo.\n', "doubled"),
         (b'on\ttext\n%b\nd1\t"It is\nso\tlate"\n' % KEYS, "doubled"),
@@ -199,49 +198,6 @@ def test_what_goes_on_after_the_first_rows_may_be_quoted():
     table = b'id\ttext\n1\tAda wrote.\n2\t"One paragraph.\nAnother'
     assert find_quoting(table, is_whole=False) == "doubled"
     assert find_quoting(table + b"\t3\n4\tAda wrote.\n", is_whole=False) == "none"
-
-
-SPARK = r"""id,text
-1,"He wrote \"closed\", then \"open\"."
-2,"It ended with a \""
-3,"A folder C:\docs\"
-4,"Rain, all night."
-"""
-MYSQL = (
-    "id\ttext\n"
-    '1\t"The note said \\"back at noon\\"\nand nothing else."\n'
-    '2\t"A folder C:\\\\docs\\\\"\n'
-)
-SEMICOLONS = r"""id;text
-1;"„No\", she said; \"not now\"."
-"""
-PANDAS = r"""id,text
-1,"He wrote ""closed"", then ""open""."
-2,"The folder C:\texts\"
-"""
-
-
-@pytest.mark.parametrize(
-    ("table", "texts"),
-    [
-        (
-            SPARK,
-            [
-                'He wrote "closed", then "open".',
-                'It ended with a "',
-                "A folder C:\\docs\\",
-                "Rain, all night.",
-            ],
-        ),
-        (MYSQL, ['The note said "back at noon"\nand nothing else.', "A folder C:\\docs\\"]),
-        (SEMICOLONS, ['„No", she said; "not now".']),
-        (NAMES_QUOTED, ['"Ada wrote.', "I read."]),
-        (PANDAS, ['He wrote "closed", then "open".', "The folder C:\\texts\\"]),
-    ],
-)
-def test_what_stands_for_a_mark_in_a_cell_is_seen_in_the_first_rows(table, texts):
-    data = table.encode()
-    assert [row.text for row in rows_of(data, quoting=find_quoting(data, is_whole=True))] == texts
 
 
 def test_a_record_that_is_too_long_costs_no_other(monkeypatch):
