@@ -17,18 +17,16 @@ def quota(tmp_path, monkeypatch):
     return tmp_path / "cpu.max"
 
 
-def test_cores_that_others_were_given_do_not_count(monkeypatch):
-    monkeypatch.setattr(os, "cpu_count", lambda: 64)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2, 3, 7}, raising=False)
-    assert usable_cores() == 3
-
-
 @pytest.mark.parametrize(
-    ("told", "cores"), [("max 100000", 8), ("350000 100000", 3), ("50000 100000", 1)]
+    ("told", "cores"), [("", 8), ("max 100000\n", 8), ("350000 100000\n", 3), ("50000 100000\n", 1)]
 )
-def test_a_container_has_the_cores_of_its_quota(told, cores, quota, monkeypatch):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {*range(8)}, raising=False)
-    quota.write_text(f"{told}\n")
+def test_cores_are_those_of_this_process_and_of_the_quota_of_its_container(
+    told, cores, quota, monkeypatch
+):
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2, *range(3, 10)}, raising=False)
+    if told:
+        quota.write_text(told)
     assert usable_cores() == cores
 
 

@@ -19,22 +19,14 @@ def test_a_sentence_may_end_so(text):
     assert writing_systems.ends_sentence(text)
 
 
-@pytest.mark.parametrize(
-    ("scripts", "are_unspaced"),
-    [
-        (["ไทย", "ລາວ", "ខ្មែរ", "မြန်", "བོད", "ᥖᥭᥰ", "ᨲ", "語", "ꀀ"], True),
-        (["latin", "кир", "한국어", "हिन्दी", "עברית"], False),
-    ],
-)
-def test_scripts_without_spaces_are_known(scripts, are_unspaced):
-    assert {writing_systems.is_unspaced(one) for one in "".join(scripts)} == {are_unspaced}
+def test_scripts_without_spaces_are_known():
+    assert all(map(writing_systems.is_unspaced, "ไทยລາວខ្មែរမြန်བོດᥖᥭᥰᨲ語ꀀ"))
+    assert not any(map(writing_systems.is_unspaced, "latinкир한국어हिन्दीעברית"))
 
 
 @pytest.mark.parametrize(
     ("text", "joined"),
     [
-        ("The commit-\ntee met. The committee agreed.", "The committee met. The committee agreed."),
-        ("in the well-\nknown hall", "in the well-known hall"),
         ("Die Verwal-\ntung. Eine Verwaltung.", "Die Verwaltung. Eine Verwaltung."),
         ("Прави-\nтельство. Правительство.", "Правительство. Правительство."),
         ("COMMIT-\nTEE. Committee.", "COMMITTEE. Committee."),

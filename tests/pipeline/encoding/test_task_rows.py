@@ -57,9 +57,8 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize("kind", ROWS)
-def test_an_example_is_a_row_between_cls_and_sep(tokenizer, kind):
-    task, given, expected, target, cut = ROWS[kind]
+@pytest.mark.parametrize(("task", "given", "expected", "target", "cut"), ROWS.values(), ids=ROWS)
+def test_an_example_is_a_row_between_cls_and_sep(tokenizer, task, given, expected, target, cut):
     (row,) = rows_of(tokenizer, task, given, max_seq_length=12, labels=("a", "b", "c"))
     assert pieces(tokenizer, row) == f"[CLS] {expected}"
     assert (row.target, row.cut_tokens) == (target, cut)

@@ -48,17 +48,16 @@ def test_a_document_is_packed_into_sequences(document, ranges):
     assert [(sequence.start, sequence.end) for sequence in sequences] == ranges
 
 
-@pytest.mark.parametrize(
-    ("sentence_ends", "target", "end"),
-    [([4, 9, 30], 5, 9), ([9, 14, 30], 5, 14), ([9, 30], 5, 9), ([30], 5, 20), ([1, 2, 30], 1, 2)],
-    ids=[
-        "it keeps the sentence that reaches it whole",
-        "it goes on to a second sentence",
-        "it stays with one sentence where the second does not fit",
-        "it never exceeds the maximum",
-        "it goes on to a second word",
-    ],
-)
+ENDS = {
+    "with the sentence that reaches it, whole": ([4, 9, 30], 5, 9),
+    "with a second sentence": ([9, 14, 30], 5, 14),
+    "with the first sentence where the second does not fit": ([9, 30], 5, 9),
+    "where the maximum is reached": ([30], 5, 20),
+    "with a second word": ([1, 2, 30], 1, 2),
+}
+
+
+@pytest.mark.parametrize(("sentence_ends", "target", "end"), ENDS.values(), ids=ENDS)
 def test_a_sequence_with_a_short_target_ends(sentence_ends, target, end):
     last = sentence_ends[-1]
     places = packing.cutting_places(np.array(sentence_ends), np.ones(last, bool))

@@ -41,33 +41,45 @@ def gone(held_out, trained_on):
 
 
 HELD_OUT = words(1, 600)
+TEXTS = {
+    "itself": (HELD_OUT, True),
+    "a word in 50 changed": (with_changes(HELD_OUT, 50), True),
+    "a word in 10 changed": (with_changes(HELD_OUT, 10), True),
+    "a word in 3 changed": (with_changes(HELD_OUT, 3), False),
+    "a fifth of it and more": (HELD_OUT[:100] + words(2, 350), True),
+    "less than a fifth": (HELD_OUT[:100] + words(2, 700), False),
+    "a fifth of it in a novel": (words(3, 9_000) + HELD_OUT[:200] + words(4, 9_000), True),
+    "less than that in a novel": (words(3, 9_000) + HELD_OUT[:60] + words(4, 9_000), False),
+    "another text": (words(5, 600), False),
+    "one run": (HELD_OUT[:8], True),
+    "less than a run": (HELD_OUT[:7], False),
+    "no word": ([], False),
+}
 
 
-@pytest.mark.parametrize(
-    ("text", "goes"),
-    [
-        (HELD_OUT, True),
-        (with_changes(HELD_OUT, 50), True),
-        (with_changes(HELD_OUT, 10), True),
-        (with_changes(HELD_OUT, 3), False),
-        (HELD_OUT[:100] + words(2, 350), True),
-        (HELD_OUT[:100] + words(2, 700), False),
-        # A long text with a fifth of a held-out one, and with less.
-        (words(3, 9_000) + HELD_OUT[:200] + words(4, 9_000), True),
-        (words(3, 9_000) + HELD_OUT[:60] + words(4, 9_000), False),
-        (words(5, 600), False),
-        (HELD_OUT[:8], True),
-        (HELD_OUT[:7], False),
-        ([], False),
-    ],
-    ids=[
-        *("itself", "a word in 50 changed", "a word in 10 changed", "a word in 3 changed"),
-        *("a fifth of it and more", "less than a fifth", "within a novel", "quoted in a novel"),
-        *("another text", "one run", "less than a run", "no word"),
-    ],
-)
+@pytest.mark.parametrize(("text", "goes"), TEXTS.values(), ids=TEXTS)
 def test_a_text_goes_by_what_it_holds_of_the_held_out_split(text, goes):
     assert gone([HELD_OUT, words(6, 600)], [words(7, 50), text]) == ({1} if goes else set())
+
+
+PROVERB, LICENCE = words(1, 10), words(100, 80)
+SHORT = [words(seed, 60) for seed in range(20)]
+LICENSED = [words(n, 100) + LICENCE for n in range(11)]
+# The held-out texts, those to train on, and which of them go.
+SPLITS = {
+    "a proverb, but not the novel that quotes it": (
+        *([PROVERB], [words(2, 5000) + PROVERB + words(3, 5000), PROVERB], {1}),
+    ),
+    "a text of many": (SHORT, [[word for text in SHORT for word in text[:20]]], {0}),
+    "what ten have": (LICENSED[:10], [LICENCE, words(200, 50)], {0}),
+    "no boilerplate, which more have": (LICENSED, [LICENCE, words(200, 50)], set()),
+    "nothing, without any": ([], [words(1, 50)], set()),
+}
+
+
+@pytest.mark.parametrize(("held_out", "trained_on", "go"), SPLITS.values(), ids=SPLITS)
+def test_of_the_held_out_texts_goes(held_out, trained_on, go):
+    assert gone(held_out, trained_on) == go
 
 
 def test_characters_of_a_script_without_spaces_are_no_words():
@@ -81,22 +93,6 @@ def test_characters_of_a_script_without_spaces_are_no_words():
 
     held_out, other = text(0), text(1)
     assert gone([[held_out]], [[other], [held_out + "。"]]) == {1}
-
-
-def test_a_proverb_that_a_novel_quotes_does_not_take_it_away():
-    proverb = words(1, 10)
-    assert gone([proverb], [words(2, 5000) + proverb + words(3, 5000), proverb]) == {1}
-
-
-def test_a_text_of_many_held_out_ones_goes():
-    short = [words(seed, 60) for seed in range(20)]
-    assert gone(short, [[word for text in short for word in text[:20]]]) == {0}
-
-
-@pytest.mark.parametrize(("owners", "goes"), [(10, {0}), (11, set())])
-def test_what_stands_in_more_than_ten_held_out_texts_is_boilerplate(owners, goes):
-    licence = words(100, 80)
-    assert gone([words(n, 100) + licence for n in range(owners)], [licence, words(200, 50)]) == goes
 
 
 def test_order_chunks_and_a_bound_of_memory_change_nothing(monkeypatch):
@@ -123,7 +119,3 @@ def test_runs_are_read_as_they_were_written():
     file.seek(0)
     for before, after in zip(written, Runs.load(file), strict=True):
         np.testing.assert_array_equal(after, before)
-
-
-def test_without_held_out_text_nothing_goes():
-    assert gone([], [words(1, 50)]) == set()

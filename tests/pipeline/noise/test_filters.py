@@ -36,7 +36,7 @@ def test_text_is_repaired_and_what_was_read_is_kept():
     assert removed[1].record("d") == {"document": "d", "reason": REPAIRED, **second}
 
 
-def test_languages_are_told():
+def test_languages_are_told_and_unknown_ones_refused():
     pytest.importorskip("py3langid")
     config = DataConfig(keep_languages="uk,ru")
     check_filters(config)
@@ -44,10 +44,6 @@ def test_languages_are_told():
     english = Document(("He read this book because he liked it very much.",))
     assert clean(ukrainian, config)[0] == ukrainian
     assert clean(english, config)[0] is None
-
-
-def test_what_cannot_be_told_is_refused():
-    pytest.importorskip("py3langid")
     with pytest.raises(SettingError, match="'ukr'"):
         check_filters(DataConfig(keep_languages="ukr"))
 

@@ -23,9 +23,13 @@ def changed(words, number, *, draws):
     return copy
 
 
-def true_similarity(a, b):
-    first, second = (set(ngram_hashes(word_hashes(text)).tolist()) for text in (a, b))
-    return len(first & second) / len(first | second)
+def compared(words, others):
+    """How alike two texts are, how alike their sketches, and whether they share a band."""
+    hashes = [word_hashes(" ".join(text)) for text in (words, others)]
+    first, second = (set(ngram_hashes(each).tolist()) for each in hashes)
+    one, other = map(signature, hashes)
+    share = len(first & second) / len(first | second)
+    return share, jaccard(one.sketch, other.sketch), (one.bands == other.bands).any()
 
 
 def hashed_one_by_one(text):
@@ -97,11 +101,8 @@ def test_nearly_all_near_copies_share_a_band_whatever_their_length(words):
     for _ in range(60):
         original = [f"w{draws.randrange(2000)}" for _ in range(words)]
         copy = changed(original, max(1, words // 100), draws=draws)
-        a, b = " ".join(original), " ".join(copy)
-        if true_similarity(a, b) >= 0.9:
-            found.append(
-                bool((signature(word_hashes(a)).bands == signature(word_hashes(b)).bands).any())
-            )
+        similarity, _, is_found = compared(original, copy)
+        found += [is_found] * (similarity >= 0.9)
     assert sum(found) >= 0.97 * len(found)
 
 
@@ -109,21 +110,16 @@ def test_nearly_all_near_copies_share_a_band_whatever_their_length(words):
 def test_the_similarity_of_whole_sets_is_exact(words):
     draws = random.Random(words)
     original = [f"w{draws.randrange(10**6)}" for _ in range(words)]
-    copy = changed(original, words // 20, draws=draws)
-    a, b = " ".join(original), " ".join(copy)
-    sketches = signature(word_hashes(a)).sketch, signature(word_hashes(b)).sketch
-    assert jaccard(*sketches) == pytest.approx(true_similarity(a, b), abs=1e-3)
+    true, found, _ = compared(original, changed(original, words // 20, draws=draws))
+    assert found == pytest.approx(true, abs=1e-3)
 
 
-def test_the_similarity_of_large_sets_is_known_within_four_deviations():
+@pytest.mark.parametrize("share", [0.005, 0.02, 0.05])
+def test_the_similarity_of_large_sets_is_known_within_four_deviations(share):
     draws = random.Random(5)
     original = [f"w{draws.randrange(10**6)}" for _ in range(20_000)]
-    for share in (0.005, 0.02, 0.05):
-        copy = changed(original, int(share * len(original)), draws=draws)
-        a, b = " ".join(original), " ".join(copy)
-        true = true_similarity(a, b)
-        error = jaccard(signature(word_hashes(a)).sketch, signature(word_hashes(b)).sketch) - true
-        assert abs(error) < 4 * (true * (1 - true) / SKETCH) ** 0.5
+    true, found, _ = compared(original, changed(original, int(share * 20_000), draws=draws))
+    assert abs(found - true) < 4 * (true * (1 - true) / SKETCH) ** 0.5
 
 
 @pytest.mark.parametrize("repeats", [1, 8])

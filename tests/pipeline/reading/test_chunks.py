@@ -31,28 +31,23 @@ files = st.builds(
 )
 
 
-def test_a_large_file_is_divided_evenly():
-    large = file("large", 100, is_divisible=True)
-    assert list(divide_file(large, chunk_bytes=40)) == [
-        FilePart(large, 0, 33, 33),
-        FilePart(large, 33, 66, 33),
-        FilePart(large, 66, None, 34),
-    ]
+# Files, the size of chunks, and the parts: where each begins and ends, and its bytes of text.
+DIVIDED = {
+    "a large file evenly": (
+        *(file("large", 100, is_divisible=True), 40, [(0, 33, 33), (33, 66, 33), (66, None, 34)]),
+    ),
+    "not at all, if it cannot be": (file("whole", 100), 40, [(0, None, 100)]),
+    "where row groups end, which stay together": (
+        *(file("table", 9, group_bytes=[10, 10, 50, 5, 10]), 30),
+        [(0, 2, 20), (2, 3, 50), (3, None, 15)],
+    ),
+}
 
 
-def test_a_file_that_cannot_be_divided_stays_whole():
-    whole = file("whole", 100)
-    assert list(divide_file(whole, chunk_bytes=40)) == [FilePart(whole, 0, None, 100)]
-
-
-def test_row_groups_stay_whole_and_together():
-    table = file("table", 9, group_bytes=[10, 10, 50, 5, 10])
-    itself = table._replace(group_bytes=())
-    assert list(divide_file(table, chunk_bytes=30)) == [
-        FilePart(itself, 0, 2, 20),
-        FilePart(itself, 2, 3, 50),
-        FilePart(itself, 3, None, 15),
-    ]
+@pytest.mark.parametrize(("whole", "size", "parts"), DIVIDED.values(), ids=DIVIDED)
+def test_a_file_is_divided(whole, size, parts):
+    expected = [FilePart(whole._replace(group_bytes=()), *part) for part in parts]
+    assert list(divide_file(whole, chunk_bytes=size)) == expected
 
 
 @pytest.mark.parametrize(

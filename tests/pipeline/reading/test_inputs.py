@@ -35,6 +35,13 @@ def find(kind, *paths, **settings):
     return find_inputs({kind: tuple(map(str, paths))}, **settings)
 
 
+def found(path, content, kind="text", **settings):
+    """A file of this content, as it is found."""
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    (file,) = find(kind, path, **settings)
+    return file
+
+
 @pytest.mark.parametrize(
     ("kind", "content", "expected"),
     [
@@ -62,17 +69,14 @@ def find(kind, *paths, **settings):
 )
 def test_the_format_is_recognised_from_content(tmp_path, kind, content, expected):
     for name, data in [("plain", content.encode()), ("packed", bz2.compress(content.encode()))]:
-        (tmp_path / name).write_bytes(data)
-        (file,) = find(kind, tmp_path / name)
-        assert file.format == expected
+        assert found(tmp_path / name, data, kind).format == expected
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["rows.csv", "rows.TSV", "rows.csv.bz2"])
 def test_a_table_is_recognised_by_its_name(tmp_path, kind, name):
-    data = b"id,text\n1,Ada wrote.\n"
-    (tmp_path / name).write_bytes(bz2.compress(data) if "bz2" in name else data)
-    (file,) = find(kind, tmp_path / name)
+    data = b"id, text\n1,Ada wrote.\n"
+    file = found(tmp_path / name, bz2.compress(data) if "bz2" in name else data, kind)
     assert (file.format, file.text_key) == ("csv", "text")
 
 
@@ -150,23 +154,26 @@ NO_TEXT = {
 @pytest.mark.parametrize("name", NO_TEXT)
 def test_what_is_no_text_is_refused_with_what_it_is(tmp_path, name):
     content, says = NO_TEXT[name]
-    (tmp_path / name).write_bytes(content)
-    assert f"{name} {says}" in refusal(find, "text", tmp_path / name)
+    assert f"{name} {says}" in refusal(found, tmp_path / name, content)
+
+
+def write_arrow(path, table, *, kind, compression, rows=None):
+    """A table as Arrow writes it, in batches of so many rows."""
+    new = pa.ipc.new_file if kind == "file" else pa.ipc.new_stream
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with path.open("wb") as file, new(file, table.schema, options=options) as writer:
+        writer.write_table(table, max_chunksize=rows)
 
 
 @pytest.mark.parametrize("kind", ["file", "stream"])
 @pytest.mark.parametrize("compression", [None, "lz4"])
 def test_arrow_is_read_as_parquet_is(tmp_path, kind, compression):
-    rows = [{"id": n, "text": f"Ada wrote {n}.\nShe did."} for n in range(20)]
-    table = pa.Table.from_pylist(rows)
+    table = pa.table({"id": range(20), "text": [f"Ada wrote {n}.\nShe did." for n in range(20)]})
     path = tmp_path / "data-00000-of-00001.arrow"
-    new = pa.ipc.new_file if kind == "file" else pa.ipc.new_stream
-    options = pa.ipc.IpcWriteOptions(compression=compression)
-    with path.open("wb") as file, new(file, table.schema, options=options) as writer:
-        writer.write_table(table, max_chunksize=7)
-    (found,) = find("text", path)
-    assert found.format == "parquet"
-    assert [document.paragraphs for document in read_file(found)] == [
+    write_arrow(path, table, kind=kind, compression=compression, rows=7)
+    (file,) = find("text", path)
+    assert file.format == "parquet"
+    assert [document.paragraphs for document in read_file(file)] == [
         (f"Ada wrote {n}.", "She did.") for n in range(20)
     ]
     path.write_bytes(path.read_bytes()[:-200])
@@ -187,13 +194,9 @@ def test_a_batch_of_arrow_that_unpacks_to_more_than_text_would_is_refused(
     monkeypatch.setattr(column_files, "_LARGE_BATCH_BYTES", 1 << 20)
     texts = pa.array([f"Ada wrote {n}." for n in range(10)] + ["Ha! " * 500_000])
     table = pa.table({"text": texts.dictionary_encode() if is_dictionary else texts})
-    path = tmp_path / "rows.arrow"
-    new = pa.ipc.new_file if kind == "file" else pa.ipc.new_stream
-    options = pa.ipc.IpcWriteOptions(compression=compression)
-    with path.open("wb") as file, new(file, table.schema, options=options) as writer:
-        writer.write_table(table)
+    write_arrow(tmp_path / "rows.arrow", table, kind=kind, compression=compression)
     with pytest.raises(AlbertError, match=r"batch 1 of \d+ bytes unpacks"):
-        read_file(find("text", path)[0])
+        read_file(find("text", tmp_path / "rows.arrow")[0])
 
 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.string_view()])
@@ -202,8 +205,8 @@ def test_text_is_read_whatever_type_a_column_stores_it_as(tmp_path, kind):
     values = [t if kind == pa.string_view() else t.encode() for t in texts]
     path = tmp_path / "rows.feather"
     pa.feather.write_feather(pa.table({"text": pa.array(values, kind)}), path)
-    (found,) = find("text", path)
-    assert [d.paragraphs for d in read_file(found)] == [(text,) for text in texts]
+    (file,) = find("text", path)
+    assert [d.paragraphs for d in read_file(file)] == [(text,) for text in texts]
 
 
 def test_the_language_is_the_one_that_a_file_names_for_itself_alone(tmp_path):
@@ -217,12 +220,6 @@ def test_the_language_is_the_one_that_a_file_names_for_itself_alone(tmp_path):
     files = find_inputs(given)
     assert sorted(languages(*files)) == [("en", "default"), ("ltg", "file"), ("uk", "file")]
     assert languages(*find_inputs(given, language="de")) == [("de", "flag")] * 3
-
-
-def test_white_space_around_the_name_of_a_column_is_no_part_of_it(tmp_path):
-    (tmp_path / "rows.csv").write_text("id, text\n1,Ada wrote.\n")
-    (file,) = find("text", tmp_path / "rows.csv")
-    assert file.text_key == "text"
 
 
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.parquet"])
@@ -261,9 +258,8 @@ def write_rows(path, records):
 
 @pytest.mark.parametrize(("content", "language"), [(RECORD, "uk"), (WET, "en")])
 def test_the_manifest_says_when_a_flag_overrules_what_records_say(tmp_path, content, language):
-    (tmp_path / "file").write_text(content)
-    (own,) = find("text", tmp_path / "file")
-    (forced,) = find("text", tmp_path / "file", language=language)
+    own = found(tmp_path / "file", content)
+    forced = found(tmp_path / "file", content, language=language)
     assert forced.describe() == own.describe() | {"language_from": "flag"}
 
 
@@ -316,27 +312,25 @@ def test_what_is_written_into_a_folder_of_text_is_not_found_there_nor_removed_te
 
 
 def test_what_lies_beside_text_is_told_by_its_whole_name_packed_or_not(tmp_path):
-    table = b"text\nNobody reads this.\n"
-    for name in ("metadata.csv.gz", "LICENSE.txt.gz"):
-        (tmp_path / name).write_bytes(gzip.compress(table))
-    for name in ("README", "licence", "Manifest.txt", "SHA256SUMS.txt"):
-        (tmp_path / name).write_bytes(table)
+    beside = ["#y#.txt", "#z#", "COPYING", "LICENSE-MIT", "LICENSE.txt.gz", "Manifest.txt"]
+    beside += ["README", "SHA256SUMS.txt", "checksums.txt", "licence", "metadata.csv.gz", "x.crc"]
+    beside += ["x.txt.bak", "x.txt.orig", "x.txt~", "~$x.txt"]
     texts = ["License to Kill.txt", "Manifest Destiny.txt", "licensed-to-kill.txt"]
     texts += ["manifesto.txt", "readmerton.txt.gz"]
-    for name in texts:
+    for name in (*beside, *texts, ".DS_Store", "._x.txt"):
         data = WRAPPED.encode()
         (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     notes = []
     found = find("books", tmp_path, on_passed_over=notes.append)
     assert sorted(file.path for file in found) == [f"{tmp_path}/{name}" for name in texts]
-    assert len(notes) == 6
+    said = "is not named like a text; give the file itself to read it."
+    assert notes == [f"{tmp_path}/{name} {said}" for name in beside]
 
 
 @pytest.mark.parametrize("lead", [b"\xef\xbb\xbf", b"\n  ", b"\xef\xbb\xbf\r\n"])
 def test_a_long_first_record_is_recognised_after_a_mark_or_white_space(tmp_path, lead):
     record = {"title": "A", "text": "long " * HEAD_BYTES}
-    (tmp_path / "rows").write_bytes(lead + json.dumps(record).encode())
-    (file,) = find("text", tmp_path / "rows")
+    file = found(tmp_path / "rows", lead + json.dumps(record).encode())
     assert (file.format, file.text_key) == ("jsonl", "text")
 
 
@@ -419,8 +413,7 @@ def test_a_format_is_forced_only_where_it_can_be(tmp_path):
 
 
 def test_the_manifest_says_nothing_of_the_machine(tmp_path):
-    (tmp_path / "lines.jsonl").write_text(json.dumps({"a": {"b": "One. Two."}}) + "\n")
-    (file,) = find("text", tmp_path / "lines.jsonl", text_key="a.b")
+    file = found(tmp_path / "lines.jsonl", '{"a": {"b": "One. Two."}}\n', text_key="a.b")
     named = {"name": "lines.jsonl", "bytes": 26, "sha256": file.sha256}
     form = {"kind": "text", "format": "jsonl", "language": "en", "text_key": "a.b"}
     assert file.describe() == named | form
@@ -453,8 +446,7 @@ def test_each_format_is_said_with_what_it_implies(tmp_path):
     ],
 )
 def test_a_language_is_said_with_what_named_it_if_it_matters(tmp_path, content, settings, expected):
-    (tmp_path / "file").write_text(content)
-    (described,) = describe_inputs(find("text", tmp_path / "file", **settings))
+    (described,) = describe_inputs([found(tmp_path / "file", content, **settings)])
     assert described.endswith(expected)
 
 
@@ -469,19 +461,18 @@ def test_every_format_has_a_flag_and_what_its_row_names_is_there(name):
 
 def test_files_that_can_be_read_in_ranges_are_marked(tmp_path):
     text = bytes(random.Random(1).choices(b"abc \n", k=HEAD_BYTES))
-    (tmp_path / "one.bz2").write_bytes(bz2.compress(DUMP.encode() + text))
-    (tmp_path / "many.bz2").write_bytes(bz2.compress(DUMP.encode()) + bz2.compress(text))
-    (tmp_path / "novel.txt").write_text(WRAPPED)
-    assert not find("wikipedia", tmp_path / "one.bz2")[0].is_divisible
-    assert find("wikipedia", tmp_path / "many.bz2")[0].is_divisible
-    assert not find("books", tmp_path / "novel.txt")[0].is_divisible
-    assert len(plan_chunks(find("wikipedia", tmp_path / "many.bz2"), chunk_bytes=1)) > 9
+    one = bz2.compress(DUMP.encode() + text)
+    many = bz2.compress(DUMP.encode()) + bz2.compress(text)
+    assert not found(tmp_path / "one.bz2", one, "wikipedia").is_divisible
+    assert not found(tmp_path / "novel.txt", WRAPPED, "books").is_divisible
+    file = found(tmp_path / "many.bz2", many, "wikipedia")
+    assert file.is_divisible
+    assert len(plan_chunks([file], chunk_bytes=1)) > 9
 
 
 @pytest.mark.parametrize(
     "language", ["en", "EN", "en_US", "english", "ltg", "zh-min-nan", "be-x-old", "pt-BR"]
 )
 def test_a_language_code_is_taken(tmp_path, language):
-    (tmp_path / "novel.txt").write_text(WRAPPED)
-    (file,) = find("books", tmp_path / "novel.txt", language=language)
+    file = found(tmp_path / "novel.txt", WRAPPED, "books", language=language)
     assert file.language == language

@@ -1,6 +1,6 @@
 import pytest
 
-from pipeline.reading.sentences import known_language, language_of_record, rules_of, unlike_language
+from pipeline.reading.sentences import known_language, rules_of, unlike_language
 
 
 @pytest.mark.parametrize(
@@ -42,20 +42,6 @@ def test_what_names_no_language_is_no_code(name):
     assert known_language(name) == ""
 
 
-@pytest.mark.parametrize(
-    ("record", "language"),
-    [
-        ({"language": "deu", "language_script": "Latn"}, "de"),
-        ({"lang": "", "language_code": "FRA"}, "fr"),
-        ({"locale": "pt_BR"}, "pt"),
-        ({"lang": "unknown", "url": "https://ja.wikipedia.org/wiki/A"}, "ja"),
-        ({"url": "https://wiki.example/A", "meta": {"url": "https://de.wikipedia.org/"}}, "de"),
-    ],
-)
-def test_a_record_names_its_language_as_it_likes(record, language):
-    assert language_of_record(record) == language
-
-
 @pytest.mark.parametrize("language", ["vi", "vie", "khm", "xx", "yor"])
 def test_a_language_without_rules_is_said(language):
     said = unlike_language("Anh.", language, is_default=False)
@@ -63,55 +49,44 @@ def test_a_language_without_rules_is_said(language):
 
 
 @pytest.mark.parametrize(
-    ("text", "script"),
+    ("text", "unlike"),
     [
-        ("Он читал PDF-файлы.", "Cyrillic"),
-        ("Ποιος είναι ο George;", "Greek"),
-        ("שלום לכולם.", "Hebrew"),
-        ("วันนี้อากาศดี", "Thai"),
-        ("今日は。", "Chinese"),
-        ("ありがとうございます。", "Japanese"),
-    ],
-)
-def test_letters_unlike_english_ones_are_told_where_no_language_was_named(text, script):
-    said = unlike_language(text, "en", is_default=True)
-    assert said.startswith(f"document mostly in {script} letters")
-    assert said.endswith("give --language")
-    assert unlike_language(text, "ru", is_default=False) == ""
-
-
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [
+        ("Он читал PDF-файлы.", "mostly in Cyrillic letters"),
+        ("Ποιος είναι ο George;", "mostly in Greek letters"),
+        ("שלום לכולם.", "mostly in Hebrew letters"),
+        ("วันนี้อากาศดี", "mostly in Thai letters"),
+        ("今日は。", "mostly in Chinese letters"),
+        ("ありがとうございます。", "mostly in Japanese letters"),
         (
             "In den alten Zeiten, wo das Wünschen noch geholfen hat, lebte ein König, "
             "dessen Töchter waren alle schön, aber die jüngste war so schön, dass die "
             "Sonne selber, die doch so vieles gesehen hat, sich verwunderte.",
-            "de",
+            "that reads like de",
         ),
         (
             "Il était une fois une petite fille de village, la plus jolie qu'on eût su "
             "voir ; sa mère en était folle, et sa mère-grand plus folle encore.",
-            "fr",
+            "that reads like fr",
         ),
         (
             "En un lugar de la Mancha, de cuyo nombre no quiero acordarme, no ha mucho "
             "tiempo que vivía un hidalgo de los de lanza en astillero, adarga antigua, "
             "rocín flaco y galgo corredor.",
-            "es",
+            "that reads like es",
         ),
         (
             "Toen ik een kleine jongen was, woonden wij in een huis dat mijn vader met "
             "zijn eigen handen had gebouwd, en het was het mooiste van de straat.",
-            "nl",
+            "that reads like nl",
         ),
     ],
 )
-def test_a_text_that_reads_like_another_language_is_told_where_none_was_named(text, language):
+def test_what_seems_not_to_be_english_is_told_where_no_language_was_named(text, unlike):
     assert unlike_language(text, "en", is_default=True) == (
-        f"document that reads like {language}, divided as English; give --language"
+        f"document {unlike}, divided as English; give --language"
     )
-    assert unlike_language(text, "en", is_default=False) == ""
+    assert unlike_language(text, "ru", is_default=False) == ""
+    assert "reads" not in unlike or unlike_language(text, "en", is_default=False) == ""
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from pipeline.core.documents import Document
+from pipeline.core.documents import NO_TEXT, Document
 from pipeline.reading import plain_text
 from pipeline.reading.plain_text import read_sentences, recognise_text, split_paragraphs
 
@@ -11,7 +11,6 @@ from pipeline.reading.plain_text import read_sentences, recognise_text, split_pa
         ("He came.\nShe left.\n\nWhy?\nNo one knew.\n", "sentences"),
         ("He came.\nShe left.\n", "sentences"),
         ("It was late when the miller\ncame home.\n\nNo one\nknew.\n", "prose"),
-        ("He came. She left.\n\nIt rained. He slept.\n", "prose"),
         ("He came.\n\nShe left.\n\nIt rained.\n", "prose"),
         ("彼は来た。\n彼女は去った。\n\n雨が降った。\n誰もいない。\n", "sentences"),
         ("彼は来た。彼女は去った。\n雨が降った。誰もいない。\n", "prose"),
@@ -23,6 +22,12 @@ from pipeline.reading.plain_text import read_sentences, recognise_text, split_pa
 )
 def test_sentences_are_told_from_prose(text, expected):
     assert recognise_text(text.splitlines()) == expected
+
+
+def test_sentences_without_a_blank_line_have_no_documents():
+    lines = ["He came.", "She left.", "It rained."]
+    assert recognise_text(lines, is_whole=False) == "bookcorpus"
+    assert recognise_text([*lines, ""], is_whole=False) == "sentences"
 
 
 # Lines as nobody wraps them: of a page, of a post, of a note, of an announcement.
@@ -130,27 +135,25 @@ def test_verse_wrapped_prose_and_single_paragraphs_are_one_document(text):
     assert recognise_text(text.split("\n")) == "prose"
 
 
-def test_sentences_without_a_blank_line_have_no_documents():
-    lines = ["He came.", "She left.", "It rained."]
-    assert recognise_text(lines, is_whole=False) == "bookcorpus"
-    assert recognise_text([*lines, ""], is_whole=False) == "sentences"
+WIDE = "He came home late and sat by the fire. " * 7 + "Late."
 
 
-def test_a_paragraph_has_single_spaces():
-    assert split_paragraphs(" He\tcame \n  late.\n\u00a0\n\nWhy? ")[0] == ["He came late.", "Why?"]
-
-
-def test_lines_of_scripts_without_spaces_are_joined_without_one():
-    assert split_paragraphs("東京は\n日本の、\n首都である。\n\nภาษา\nไทย\n")[0] == [
-        "東京は日本の、首都である。",
-        "ภาษาไทย",
-    ]
-    assert split_paragraphs("東京\nTokyo\n東京") == (["東京 Tokyo 東京"], 3)
-
-
-def test_wide_lines_are_paragraphs():
-    wide = "He came home late and sat by the fire. " * 7 + "Late."
-    assert split_paragraphs(f"{wide}\nWhy?\n{wide}") == ([wide, "Why?", wide], 3)
+@pytest.mark.parametrize(
+    ("text", "paragraphs", "lines"),
+    [
+        (" He\tcame \n  late.\n\u00a0\n\nWhy? ", ["He came late.", "Why?"], 3),
+        (
+            "東京は\n日本の、\n首都である。\n\nภาษา\nไทย\n",
+            ["東京は日本の、首都である。", "ภาษาไทย"],
+            5,
+        ),
+        ("東京\nTokyo\n東京", ["東京 Tokyo 東京"], 3),
+        (f"{WIDE}\nWhy?\n{WIDE}", [WIDE, "Why?", WIDE], 3),
+    ],
+    ids=["single spaces", "scripts without spaces", "beside others", "wide lines"],
+)
+def test_lines_become_paragraphs(text, paragraphs, lines):
+    assert split_paragraphs(text) == (paragraphs, lines)
 
 
 def test_a_very_long_paragraph_is_divided_at_spaces():
@@ -174,14 +177,10 @@ def test_documents_without_end_are_divided(monkeypatch):
     assert [len(document.paragraphs) for document in documents] == [2, 2, 1]
 
 
-def test_a_file_of_blank_lines_has_no_text():
-    assert list(read_sentences(["", ""])) == []
-    (dropped,) = plain_text.read_prose([b"\n \n* * *\n"])
-    assert dropped.reason == "no text"
-
-
-def test_blank_lines_in_a_row_end_one_document():
+def test_blank_lines_in_a_row_end_one_document_and_alone_have_no_text():
     assert list(read_sentences(["", "a.", "", "", "b."])) == [
         Document(("a.",), is_segmented=True),
         Document(("b.",), is_segmented=True),
     ]
+    assert list(read_sentences(["", ""])) == []
+    assert list(plain_text.read_prose([b"\n \n* * *\n"])) == [NO_TEXT]

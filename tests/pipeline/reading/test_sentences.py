@@ -1,4 +1,5 @@
 import random
+from pathlib import Path
 
 import pytest
 import sentencex
@@ -121,94 +122,14 @@ def test_a_document_within_the_limit_stays_whole(lengths):
     assert len(divide(numbered(lengths), maximum=max(1, sum(lengths)))) <= 1
 
 
-# Sentences with a space between them, and without, as their language has it.
-SPACED = [
-    ("deu", ["Der Zug hielt um ca. 7 Uhr, d. h. viel zu spät.", "Am 3. Oktober nicht."]),
-    ("ell", ["Πού είναι το πλοίο;", "Έφυγε νωρίς το πρωί."]),
-    ("es-MX", ["El Sr. García y la Sra. Ruiz llegaron tarde.", "Nadie los vio."]),
-    # Ordinal numbers.
-    ("de", ["Im 19. Jahrhundert kam er.", "Ab dem 16. Große Strafkammer.", "Er ging."]),
-    ("pl", ["Powyżej 8. klasy.", "Otwarto ją w 2004 r. stacji."]),
-    ("hu", ["Az 5. századtól élt ott.", "Elment."]),
-    ("cs", ["V 19. století žil.", "Odešel."]),
-    # Small letters of any script do not begin a sentence.
-    ("ru", ["Он жил в 19 в. до н. э. очень долго.", "Он ушёл."]),
-    ("tr", ['"Gel." dedi.', "Gitti."]),
-    # What opens a quotation belongs to it.
-    ("sv", ["Han gick.", "”Jag kom.”"]),
-    # Marks within a word.
-    ("hy", ["Լևոն աղա՜ն եկավ։", "Գնաց։"]),
-    ("ja", ["BASICで使用される。", '"foo" & "bar"を返す。']),
-    # Ends that the segmenter does not know.
-    ("km", ["ខ្ញុំទៅ ។", "គាត់មក ។"]),
-    ("bo", ["ང་འགྲོ།", "ཁོ་ཡོང་།"]),
-    ("en", ["ⲁⲃⲅ⳹", "ⲇⲉⲍ⳹"]),
-    # A number is whole in all digits.
-    ("hi", ["मान ३.१४ है।", "दूसरा वाक्य।"]),
-    ("bn", ["মান ৩.১৪।"]),
-    ("fa", ["عدد ۳.۱۴ است.", "در سال ۱۳۹۰.", "۵ نفر آمدند."]),
-    # Items, titles and marks.
-    ("de", ["(1) Dies gilt nicht.", "Es bleibt."]),
-    ("en", ["Heat it.", "2. Mix it.", "(3) Eat it."]),
-    ("en", ["(a) In general.", "The ferry runs."]),
-    ("en", ["(iv) It runs.", "It stops."]),
-    ("en", ["1. Heat the oven.", "Grease a tin."]),
-    ("fr", ["(1) (a) Il pleut.", "Il vient."]),
-    ("ru", ["б) Он пришёл.", "Она ушла."]),
-    ("en", ["(IV) It runs.", "It stops."]),
-    ("en", ["• It runs.", "It stops."]),
-    ("de", ["Art. 1. Dies gilt.", "Er geht."]),
-    ("sa", ["नदी वहति ।", "वनं ॥ 1 ॥", "सीता ॥ २ ॥"]),
-    ("en", ["12)"]),
-    ("en", ["1914.", "He came."]),
-    ("uz", ["O‘qituvchi keldi.", "U e’lonni o‘qidi."]),
-    ("haw", ["‘O ia nō.", "Aia ma ‘ō.", "Nui ‘ole."]),
-    ("to", ["‘Oku ou ‘alu.", "Na‘e ‘uha."]),
-    ("en", ["‘Don’t go,’ he said.", "‘I’ll come.’"]),
-    ("en", ["It is std::vector.", "So."]),
-    ("am", ["ዝናብ፡ዘነበ፡፡", "ልጁ፡ሄደ::"]),
-    ("el", ["Πού πας\u037e", "Δεν ξέρω."]),
-    ("hi", ["वह आया|", "वह गई |", "वह सोया||"]),
-    ("en", ["News | Sport | Rain."]),
-    ("fr", ["Hier, Mgr. Petit et Mlle. Roy.", "Oui."]),
-    ("fr", ["Né av. J.-C., il vint.", "Oui."]),
-    ("hi", ["डॉ. शर्मा आए।", "वह गए।"]),
-    ("mr", ["डॉ. पाटील आले.", "ते बोलले."]),
-    ("bn", ["ড. ইউনূস এলেন।", "মো. আলী গেলেন।"]),
-    ("nl", ["Mevr. Bakker ging.", "Ja."]),
-    ("ro", ["A venit dl. Popa cu d-na. Ene.", "Da."]),
-    ("hu", ["Özv. Nagyné elment.", "Jó."]),
-    ("tr", ["Sn. Kaya ile Av. Ak geldi.", "Evet."]),
-    ("fi", ["Näin tri. Laineen ja ins. Salon.", "Ei."]),
-    ("en", ["He left.", "’Twas late.", "Ask ’em."]),
-    ("af", ["Hy het gekom.", "’n Vrou sing."]),
-    ("ru", ["Он пришёл.", "Она ушла?"]),
-    ("hi", ["वह आया।", "वह गई।"]),
-    # Text without capital letters.
-    ("ru", ["он пришёл.", "она ушла."]),
-    ("en", ["Dr. Smith met J. R. Jones, e.g. in the U.S.", "He left."]),
-    ("en", ['He said, "Sit. So." and left.']),
-    ("en", []),
-    # A day in German, whatever the language is said to be.
-    ("en", ["Am 1. August kam er.", "Er ging am 31. Mai 1914."]),
-]
-UNSPACED = [
-    ("ja", ["(2) 雨が降る。", "彼は来た。"]),
-    ("zh", ["他来了!", "她走了?", "下雨了."]),
-    ("zh", ["第1.2节在a.b里!", "好"]),
-    ("ja", ["私は来た。", "彼女は去った。"]),
-    ("ja", ["値は３．１４です。", "次。"]),
-    ("km", ["ខ្ញុំទៅ។", "គាត់មក។"]),
-    ("am", ["ልጁ፡ሄደ::", "እናቱ"]),
-]
+GOLDEN = Path(__file__).parent / "golden" / "sentences.tsv"
+ROWS = [row.split("\t") for row in GOLDEN.read_text("utf-8").split("\n") if row and row[0] != "#"]
 
 
-@pytest.mark.parametrize(
-    ("language", "sentences", "between"),
-    [*((*row, " ") for row in SPACED), *((*row, "") for row in UNSPACED)],
-)
-def test_sentences_of_a_language_are_divided_as_it_writes_them(language, sentences, between):
-    assert split(between.join(sentences), language) == sentences
+@pytest.mark.parametrize("row", ROWS, ids=" ".join)
+def test_sentences_of_a_language_are_divided_as_it_writes_them(row):
+    language, between, *sentences = row
+    assert split({"space": " ", "nothing": ""}[between].join(sentences), language) == sentences
 
 
 def test_letters_that_begin_several_paragraphs_are_those_of_items():

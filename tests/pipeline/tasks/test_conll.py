@@ -1,4 +1,5 @@
 import json
+import re
 
 import pyarrow
 import pytest
@@ -41,26 +42,6 @@ def test_an_entity_of_iob2_that_begins_with_i_is_read_and_counted(tmp_path):
     assert file.counts == {NO_BEGINNING: 1}
 
 
-@pytest.mark.parametrize(
-    ("label", "expected"), [(None, ("ADP", "DET", "NOUN")), ("deprel", ("a", "b", "c"))]
-)
-def test_conll_u_has_names_for_its_columns(tmp_path, label, expected):
-    rows = ("1-2 du _ _ _", "1 de ADP IN a", "2 le DET DT b", "2.1 du VERB VB x", "3 roi NOUN NN c")
-    row = "{0}\t{1}\t{1}\t{2}\t{3}\t_\t0\t{4}\t_\t_"
-    lines = (row.format(*each.split()) for each in rows)
-    content = "# text = du roi\n" + "\n".join(lines) + "\n\n"
-    columns = {"label": label} if label else {}
-    (example,) = read(tmp_path, content, task="tag", **columns).examples
-    assert (example.words, example.tags) == (("de", "le", "roi"), expected)
-
-
-def test_cluener_marks_the_first_and_last_character_of_entities(tmp_path):
-    content = json.dumps({"text": "在 台湾", "label": {"address": {"台湾": [[2, 3]]}}})
-    (example,) = read(tmp_path, content, task="cluener").examples
-    assert example.words == ("在", " ", "台", "湾")
-    assert example.tags == ("O", "O", "B-address", "I-address")
-
-
 def test_words_alone_have_no_tags(tmp_path):
     file = read(tmp_path, "Ada\nran\n\n", task="tag", is_labelled=False)
     assert (file.examples[0].words, file.examples[0].tags) == (("Ada", "ran"), None)
@@ -69,13 +50,6 @@ def test_words_alone_have_no_tags(tmp_path):
         assert file == read(
             tmp_path, "Ada\nran\n\n", task="tag", is_labelled=False, label=label
         )._replace(columns=file.columns)
-
-
-@pytest.mark.parametrize("spans", ['[[4, 12, "LOC"]]', '[{"start": 4, "end": 12, "label": "LOC"}]'])
-def test_marked_characters_become_tags_of_words(tmp_path, spans):
-    record = '{"text": "in  New York.", "label": %s}\n{"text": "no", "label": []}\n'
-    file = read(tmp_path, record % spans, task="tag")
-    assert [e.tags for e in file.examples] == [("O", "B-LOC", "I-LOC"), ("O",)]
 
 
 @pytest.mark.parametrize(
@@ -95,9 +69,16 @@ def test_tags_are_put_into_the_scheme_of_a_model(tmp_path, labels, tags):
     assert read_task_file(str(path), spec).examples[0].tags == tags
 
 
-# Column files, the words and tags that they give, and the columns that a person names.
+# Files, the words and tags that they give, and the columns that a person names.
 RAN = "Ada/B-P ran/O"
 ONTONOTES = "nw/a   0   {}   {}   NN   (TOP*   -   -   -   -   {}   -\n"
+CONLL_U = "# text = du roi\n" + "".join(
+    "{0}\t{1}\t{1}\t{2}\t{3}\t_\t0\t{4}\t_\t_\n".format(*row.split())
+    for row in (
+        *("1-2 du _ _ _", "1 de ADP IN a", "2 le DET DT b"),
+        *("2.1 du VERB VB x", "3 roi NOUN NN c"),
+    )
+)
 WORLD = {
     # As CoNLL-2003 has it: four columns, the tag in the last.
     "lines that begin a document": (
@@ -124,21 +105,7 @@ WORLD = {
         "# id 7\tdomain=en\nAda _ _ B-PER\n# _ _ O\n\n# newdoc\n\nran _ _ O\n",
         ["Ada/B-PER #/O", "ran/O"],
     ),
-    "lists of JSON": ('{"tokens": ["Ada", "ran"], "ner_tags": ["B-P", "O"]}', [RAN]),
-    "columns of JSON with lists, as to_dict gives them": (
-        '{"id": [7, 8], "tokens": [["Ada", "ran"], ["Bo"]], "ner_tags": [["B-P", "O"], ["O"]]}',
-        [RAN, "Bo/O"],
-    ),
-    "columns of JSON with texts": (
-        '{"id": [7, 8], "text": ["Ada ran", "Bo"], "tags": [["B-P", "O"], ["O"]]}',
-        [RAN, "Bo/O"],
-    ),
-    "JSON with spaces": ('{"text": ["Ada ran", "Bo"], "tags": ["B-P O", "O"]}', [RAN, "Bo/O"]),
     "numbers of JSON": ('{"tokens": ["Ada", "ran"], "ner_tags": [1, 0]}', ["Ada/1 ran/0"]),
-    "lists of JSON beside lists in a list": (
-        '{"tokens": ["Ada", "ran"], "places": [[0, 3], [4, 7]], "tags": ["B-P", "O"]}',
-        [RAN],
-    ),
     "words without spaces are divided": (
         '{"text": "I love 寿司 a lot", "tags": "O O B-F I-F O O"}',
         ["I/O love/O 寿/B-F 司/I-F a/O lot/O"],
@@ -147,43 +114,48 @@ WORLD = {
         "# newdoc\nAda B-P\nran O\n\n# sent 2\n# O\nBo B-P\n",
         [RAN, "#/O Bo/B-P"],
     ),
-    "marks of sentences": ("<s>\nAda B-P\nran O\n\n<s>\nBo B-P\n", [RAN, "Bo/B-P"]),
-    "numbers that go on": ("1\tAda\tB-P\n2\tran\tO\n\n3\tBo\tO\n", [RAN, "Bo/O"]),
-    "a line of names": ("word pos ner\nAda N B-P\nran V O\n\nBo N O\n", [RAN, "Bo/O"]),
-    "names of CoNLL-2003": ("word pos chunk ne\nAda N B-NP B-P\nran V O O\n", [RAN]),
-    "names, one with a bar": ("word ner a|b\nAda B-P x|y\nran O x|y\n\nBo O x|y\n", [RAN, "Bo/O"]),
-    "CoNLL-U Plus": (
-        "# global.columns = ID FORM NER\n1\tAda\tB-P\n2\tran\tO\n\n1\tBo\tO\n",
-        [RAN, "Bo/O"],
+    "CoNLL-U": (CONLL_U, ["de/ADP le/DET roi/NOUN"]),
+    "another column of CoNLL-U": (CONLL_U, ["de/a le/b roi/c"], {"label": "deprel"}),
+    "spans of characters": (
+        '{"text": "in  New York.", "label": [[4, 12, "LOC"]]}\n{"text": "no", "label": []}\n',
+        ["in/O New/B-LOC York./I-LOC", "no/O"],
+    ),
+    "spans as objects": (
+        '{"text": "in  New York.", "label": [{"start": 4, "end": 12, "label": "LOC"}]}',
+        ["in/O New/B-LOC York./I-LOC"],
+    ),
+    "words of Prodigy, which have the spans of the text beside them": (
+        '{"text": "Ada, Rome", "tokens": [{"text": "Ada", "id": 0}, {"text": ",", "id": 1}, '
+        '{"text": "Rome", "id": 2}], "spans": [{"start": 5, "end": 9, "label": "L", '
+        '"token_start": 2}]}',
+        ["Ada/O ,/O Rome/B-L"],
+    ),
+    **{
+        f"names onto which other words are written: {tagged}": (
+            json.dumps({"text": re.sub("/[-A-Z]+", "", tagged), "label": spans}),
+            [tagged],
+        )
+        for tagged, spans in (
+            ("서울에서/B-LC 김철수가/B-PS 왔다/O", [[0, 2, "LC"], [5, 8, "PS"]]),
+            ("Ada/B-P Budapesten/B-L él/O", [[0, 3, "P"], [4, 12, "L"]]),
+            ("הלכתי/O לפריז/B-L אתמול/O", [[7, 11, "L"]]),
+            ("ذهبت/O وباريس/B-L", [[6, 11, "L"]]),
+        )
+    },
+    "CLUENER, which marks the first and the last character": (
+        '{"text": "在 台湾", "label": {"address": {"台湾": [[2, 3]]}}}',
+        ["在/O  /O 台/B-address 湾/I-address"],
     ),
     "CSV with a word a row": ('token,label\nAda,B-P\n",",O\n\nBo,B-P\n', ["Ada/B-P ,/O", "Bo/B-P"]),
-    "CSV with a column of sentences": (
-        "Sentence #,Word,POS,Tag\nSentence: 1,Ada,N,B-P\n,ran,V,O\nSentence: 2,Bo,N,B-P\n",
-        [RAN, "Bo/B-P"],
-    ),
     "CSV with documents, whose sentences are numbered anew": (
         "doc_id,sent_id,token,tag\n7,0,Ada,B-P\n7,0,ran,O\n8,0,Bo,B-P\n8,1,sat,O\n",
         [RAN, "Bo/B-P", "sat/O"],
     ),
-    "space after a tag": ("Ada\tB-P \nran\tO\n\nBo\tB-P\n", [RAN, "Bo/B-P"]),
     "languages, as in WikiANN": ("en:Ada\tB-P\nen::\tO\n\nen:Bo\tB-P\n", ["Ada/B-P :/O", "Bo/B-P"]),
     "a word with a colon": ("no:ran\tO\nAda\tB-P\n", ["no:ran/O Ada/B-P"]),
-    "CSV with documents": ("doc_id,token,tag\n7,Ada,B-P\n7,ran,O\n8,Bo,B-P\n", [RAN, "Bo/B-P"]),
-    "TSV with documents and empty lines": (
-        "doc\ttoken\ttag\n7\tAda\tB-P\n7\tran\tO\n\n7\tBo\tB-P\n",
-        [RAN, "Bo/B-P"],
-    ),
     "CSV with documents and sentences in first rows": (
         "Document,Sentence,Word,Tag\n7,0,Ada,B-P\n,,ran,O\n8,0,Bo,B-P\n,1,sat,O\n",
         [RAN, "Bo/B-P", "sat/O"],
-    ),
-    "lists of Python": (
-        "tokens,ner_tags\n\"['Ada', 'ran']\",\"['B-P', 'O']\"\n\"['Bo']\",\"['O']\"\n",
-        [RAN, "Bo/O"],
-    ),
-    "lists of Python beside numbers": (
-        "sent_id,tokens,tags\n7,\"['Ada', 'ran']\",\"['B-P', 'O']\"\n8,['Bo'],['O']\n",
-        [RAN, "Bo/O"],
     ),
     "CSV with a word that looks like a list": (
         "word,tag\nAda,B-P\n[1],O\n\nBo Li,B-P\nran,O\nhome,O\n",
@@ -200,10 +172,6 @@ WORLD = {
     "suffixes": ("Ada P-B\nAnn P-I\nBo P-B\nran O\n", ["Ada/B-P Ann/I-P Bo/B-P ran/O"]),
     "underscores": ("Ada B_P\nAnn E_P\nran O\n", ["Ada/B-P Ann/I-P ran/O"]),
     "entities of one type": ("Ada B\nAnn I\nran O\n", ["Ada/B-entity Ann/I-entity ran/O"]),
-    "empty lines with a tab, as WNUT has them": (
-        "Ada\tB-P\nran\tO\n\t\nBo\tB-P\n\t\n",
-        [RAN, "Bo/B-P"],
-    ),
     "OntoNotes, as CoNLL-2012 has it": (
         "#begin document (nw/a); part 000\n"
         + "".join(ONTONOTES.format(*row) for row in (["0", "#", "*"], ["1", "Ada", "(P*)"]))
@@ -216,12 +184,58 @@ WORLD = {
 }
 
 
+# Files in which Ada ran, and in the next sentence, if there is one, stands Bo.
+ADA_RAN = {
+    "lists of JSON": '{"tokens": ["Ada", "ran"], "ner_tags": ["B-P", "O"]}',
+    "columns of JSON with lists, as to_dict gives them": (
+        '{"id": [7, 8], "tokens": [["Ada", "ran"], ["Bo"]], "ner_tags": [["B-P", "O"], ["O"]]}'
+    ),
+    "columns of JSON with texts": (
+        '{"id": [7, 8], "text": ["Ada ran", "Bo"], "tags": [["B-P", "O"], ["O"]]}'
+    ),
+    "JSON with spaces": '{"text": ["Ada ran", "Bo"], "tags": ["B-P O", "O"]}',
+    "lists of JSON beside lists in a list": (
+        '{"tokens": ["Ada", "ran"], "places": [[0, 3], [4, 7]], "tags": ["B-P", "O"]}'
+    ),
+    "marks of sentences": "<s>\nAda B-P\nran O\n\n<s>\nBo O\n",
+    "a sentence of pandas": '{"0": {"tokens": ["Ada", "ran"], "tags": ["B-P", "O"]}}',
+    "its columns": '{"tokens": [["Ada", "ran"]], "tags": [["B-P", "O"]]}',
+    "with an index": '{"tokens": {"0": ["Ada", "ran"]}, "tags": {"0": ["B-P", "O"]}}',
+    "numbers that go on": "1\tAda\tB-P\n2\tran\tO\n\n3\tBo\tO\n",
+    "a line of names": "word pos ner\nAda N B-P\nran V O\n\nBo N O\n",
+    "names of CoNLL-2003": "word pos chunk ne\nAda N B-NP B-P\nran V O O\n",
+    "names, one with a bar": "word ner a|b\nAda B-P x|y\nran O x|y\n\nBo O x|y\n",
+    "CoNLL-U Plus": "# global.columns = ID FORM NER\n1\tAda\tB-P\n2\tran\tO\n\n1\tBo\tO\n",
+    "CSV with a column of sentences": (
+        "Sentence #,Word,POS,Tag\nSentence: 1,Ada,N,B-P\n,ran,V,O\nSentence: 2,Bo,N,O\n"
+    ),
+    "space after a tag": "Ada\tB-P \nran\tO\n\nBo\tO\n",
+    "CSV with documents": "doc_id,token,tag\n7,Ada,B-P\n7,ran,O\n8,Bo,O\n",
+    "TSV with documents and empty lines": "doc\ttoken\ttag\n7\tAda\tB-P\n7\tran\tO\n\n7\tBo\tO\n",
+    "lists of Python": (
+        "tokens,ner_tags\n\"['Ada', 'ran']\",\"['B-P', 'O']\"\n\"['Bo']\",\"['O']\"\n"
+    ),
+    "lists of Python beside numbers": (
+        "sent_id,tokens,tags\n7,\"['Ada', 'ran']\",\"['B-P', 'O']\"\n8,['Bo'],['O']\n"
+    ),
+    "empty lines with a tab, as WNUT has them": "Ada\tB-P\nran\tO\n\t\nBo\tO\n\t\n",
+}
+
+
 @pytest.mark.parametrize("kind", WORLD)
-def test_column_files_of_the_world_give_their_words_and_tags(tmp_path, kind):
+def test_files_of_the_world_give_their_words_and_tags(tmp_path, kind):
     content, expected, *columns = WORLD[kind]
-    examples = read(tmp_path, content, task="tag", **dict(*columns)).examples
+    task = "cluener" if kind.startswith("CLUENER") else "tag"
+    examples = read(tmp_path, content, task=task, **dict(*columns)).examples
     tagged = [zip(e.words, e.tags, strict=True) for e in examples]
     assert [" ".join(map("/".join, pairs)) for pairs in tagged] == expected
+
+
+@pytest.mark.parametrize("content", ADA_RAN.values(), ids=ADA_RAN)
+def test_sentences_and_their_tags_are_written_in_many_ways(tmp_path, content):
+    examples = read(tmp_path, content, task="tag").examples
+    expected = [(("Ada", "ran"), ("B-P", "O")), *[(("Bo",), ("O",))] * ("Bo" in content)]
+    assert [(e.words, e.tags) for e in examples] == expected
 
 
 def test_the_columns_that_are_read_are_said_and_others_with_entities(tmp_path):

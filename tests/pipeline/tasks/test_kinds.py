@@ -7,7 +7,6 @@ import pytest
 from pipeline.tasks.named_tasks import task_called, wanted
 from pipeline.tasks.table_examples import NO_LABEL, NO_TEXT, UNSETTLED
 from pipeline.tasks.tags import MOVED, NO_SPANS, PARTIAL
-from pipeline.tasks.task_files import find_task_files
 from pipeline.tasks.training_data import check_examples, with_labels
 from schemas.errors import AlbertError
 from schemas.task import KINDS
@@ -44,33 +43,29 @@ def row(key, write, *, text=TEXT, units=str):
 SMILED = "\U0001f600 " + TEXT
 ACCENTED = "Été : " + TEXT
 
-# Spans that count characters, of which the first begins at 0: the row, and what is counted.
+
+def as_list(start, end, kind, _):
+    return [start, end, kind]
+
+
+# Spans that count characters, of which the first begins at 0: where they stand, how each is
+# written, and what is counted.
 READ_SPANS = {
-    "lists": (row("label", lambda a, b, k, _: [a, b, k]), {}),
-    "objects": (row("spans", lambda a, b, k, t: {"start": a, "end": b, "label": k, "text": t}), {}),
+    "lists": ("label", as_list),
+    "objects": ("spans", lambda a, b, k, t: {"start": a, "end": b, "label": k, "text": t}),
     "offsets as texts": (
-        row("entities", lambda a, b, k, _: {"start": str(a), "end": str(b), "label": k}),
-        {},
+        *("entities", lambda a, b, k, _: {"start": str(a), "end": str(b), "label": k}),
     ),
     "Doccano with relations": (
-        row(
-            "entities", lambda a, b, k, _: {"id": 1, "start_offset": a, "end_offset": b, "label": k}
-        ),
-        {},
+        *("entities", lambda a, b, k, _: {"id": 1, "start_offset": a, "end_offset": b, "label": k}),
     ),
-    "Label Studio": (
-        row("label", lambda a, b, k, t: {"start": a, "end": b, "text": t, "labels": [k]}),
-        {},
-    ),
+    "Label Studio": ("label", lambda a, b, k, t: {"start": a, "end": b, "text": t, "labels": [k]}),
     "without a last letter, where no text says more": (
-        row("label", lambda a, b, k, _: [a, b - (a == 0), k]),
-        {PARTIAL: 1},
+        *("label", lambda a, b, k, _: [a, b - (a == 0), k], {PARTIAL: 1}),
     ),
     "of which one has slipped": (
-        row(
-            "spans",
-            lambda a, b, k, t: {"start": a + (not a), "end": b + (not a), "label": k, "text": t},
-        ),
+        "spans",
+        lambda a, b, k, t: {"start": a + (not a), "end": b + (not a), "label": k, "text": t},
         {MOVED: 1},
     ),
 }
@@ -78,12 +73,11 @@ READ_SPANS = {
 
 @pytest.mark.parametrize("form", READ_SPANS)
 def test_spans_of_characters_become_tags(tmp_path, form):
-    given, counts = READ_SPANS[form]
-    key = next(key for key in given if key != "text")
-    right = row(key, lambda a, b, k, _: [a, b, k])
-    file = read(tmp_path, lines([given, *[right] * 10]), task="tag")
+    key, write, *counts = READ_SPANS[form]
+    content = lines([row(key, write), *[row(key, as_list)] * 10])
+    file = read(tmp_path, content, task="tag")
     assert {example.tags for example in file.examples} == {TAGS}
-    assert file.counts == counts
+    assert file.counts == dict(*counts)
 
 
 # Spans that count something else, and what.
@@ -92,16 +86,11 @@ WORD_SPANS = [(0, 2, "PER"), (3, 4, "PER"), (5, 7, "LOC")]
 BYTES = "bytes, UTF-16 or another text"
 WRONG_SPANS = {
     "words of a text": ({"text": TEXT, "spans": [[a, b, k] for a, b, k in WORD_SPANS]}, "words"),
-    "bytes": (row("label", lambda a, b, k, _: [a, b, k], text=ACCENTED, units=str.encode), BYTES),
-    "UTF-16": (row("label", lambda a, b, k, _: [a, b, k], text=SMILED, units=utf16), BYTES),
+    "bytes": (row("label", as_list, text=ACCENTED, units=str.encode), BYTES),
+    "UTF-16": (row("label", as_list, text=SMILED, units=utf16), BYTES),
     "a text that was stripped later": (row("label", lambda a, b, k, _: [a + 2, b + 2, k]), BYTES),
     "UTF-16, with the texts beside": (
-        row(
-            "label",
-            lambda a, b, k, t: {"start": a, "end": b, "labels": [k], "text": t},
-            text=SMILED,
-            units=utf16,
-        ),
+        row("label", READ_SPANS["Label Studio"][1], text=SMILED, units=utf16),
         BYTES,
     ),
 }
@@ -112,21 +101,6 @@ def test_a_row_without_a_value_for_its_spans_has_no_entities(tmp_path):
     file = read(tmp_path, lines(rows), task="tag")
     assert file.examples[1].tags == ("O", "O")
     assert file.counts == {NO_SPANS: 1}
-
-
-@pytest.mark.parametrize(
-    ("text", "marked", "tags"),
-    [
-        ("서울에서 김철수가 왔다", [[0, 2, "LC"], [5, 8, "PS"]], "B-LC B-PS O"),
-        ("Ada Budapesten él", [[0, 3, "P"], [4, 12, "L"]], "B-P B-L O"),
-        ("הלכתי לפריז אתמול", [[7, 11, "L"]], "O B-L O"),
-        ("ذهبت وباريس", [[6, 11, "L"]], "O B-L"),
-    ],
-    ids=["Korean", "Hungarian", "Hebrew", "Arabic"],
-)
-def test_other_words_may_be_written_onto_a_name(tmp_path, text, marked, tags):
-    (example,) = read(tmp_path, lines([{"text": text, "label": marked}]), task="tag").examples
-    assert example.tags == tuple(tags.split())
 
 
 # Cells of labels, the sign that divides them all, and the labels.
@@ -152,9 +126,8 @@ DIVIDED = {
 }
 
 
-@pytest.mark.parametrize("kind", DIVIDED)
-def test_labels_are_divided_at_one_sign_that_is_said(tmp_path, kind):
-    cells, sign, expected = DIVIDED[kind]
+@pytest.mark.parametrize(("cells", "sign", "expected"), DIVIDED.values(), ids=DIVIDED)
+def test_labels_are_divided_at_one_sign_that_is_said(tmp_path, cells, sign, expected):
     rows = lines({"text": f"t{n}", "labels": cell} for n, cell in enumerate(cells))
     file = read(tmp_path, rows, task="multilabel")
     assert [example.labels for example in file.examples][: len(expected)] == expected
@@ -213,9 +186,8 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("kind", COLUMNS)
-def test_words_and_tags_are_found_in_their_columns(tmp_path, kind):
-    pattern, label, between = COLUMNS[kind]
+@pytest.mark.parametrize(("pattern", "label", "between"), COLUMNS.values(), ids=COLUMNS)
+def test_words_and_tags_are_found_in_their_columns(tmp_path, pattern, label, between):
     *head, words = pattern.splitlines(keepends=True)
     columns = {"label": label} if label else {}
     content = "".join(head) + rows_of(words, between=between or "\n")
@@ -241,53 +213,13 @@ def test_tags_of_another_form_are_said_to_be_of_entities(tmp_path, tag, outside,
     assert file.remarks[-1] == f"tags are read as those of entities: {said}"
 
 
-FOLDERS = {
-    "val": ("train.csv val.csv test.csv", "train.csv", "val.csv", "test.csv", ""),
-    "folders": (
-        "train/data.csv validation/data.csv test/data.csv",
-        *("train/data.csv", "validation/data.csv", "test/data.csv", ""),
-    ),
-    "both in one": (
-        "train.tsv train_dev.tsv devel.tsv test.tsv",
-        *("train.tsv", "devel.tsv", "test.tsv", "train_dev.tsv"),
-    ),
-    "shards": (
-        "train-00000-of-00001.parquet validation-00000-of-00001.parquet",
-        *("train-00000-of-00001.parquet", "validation-00000-of-00001.parquet", "", ""),
-    ),
-    "values, capitals": ("Train.CSV values.csv VAL.csv", "Train.CSV", "VAL.csv", "", "values.csv"),
-    "names before folders": ("train/dev.txt train/a.txt", "train/a.txt", "train/dev.txt", "", ""),
-    "as the library datasets saves them": (
-        "dataset_dict.json train/data-0.arrow train/cache-1.arrow train/dataset_info.json "
-        "train/state.json test/data-0.arrow",
-        *("train/data-0.arrow", "", "test/data-0.arrow"),
-        "train/cache-1.arrow train/dataset_info.json train/state.json",
-    ),
-    "CoNLL-2003": ("eng.train eng.testa eng.testb", "eng.train", "eng.testa", "eng.testb", ""),
-    "hidden copies": (
-        "train.csv ._train.csv .ipynb_checkpoints/train-checkpoint.csv __MACOSX/train.csv",
-        *("train.csv", "", "", ""),
-    ),
-    "another ending": ("train.csv dev.xlsx notes.xlsx", "train.csv", "", "", "dev.xlsx"),
-}
-
-
-@pytest.mark.parametrize("kind", FOLDERS)
-def test_each_file_of_a_folder_has_a_part_or_is_said_to_have_none(tmp_path, kind):
-    names, *parts = FOLDERS[kind]
-    for name in names.split():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("text")
-    found = find_task_files(str(tmp_path), task_called("classify"))
-    assert [*found] == [[f"{tmp_path}/{name}" for name in part.split()] for part in parts]
-
-
 @pytest.mark.parametrize(
     ("name", "values", "shown"),
     [
         ("split", ["train", "train", "dev"], "train 2, dev 1"),
         ("is_valid", [False, False, True], "false 2, true 1"),
         ("Fold", [0, 1, 2], "0 1, 1 1, 2 1"),
+        ("purpose", ["train", "test"], "train 1, test 1"),
     ],
 )
 def test_a_column_that_divides_the_rows_is_told(tmp_path, name, values, shown):
@@ -298,45 +230,33 @@ def test_a_column_that_divides_the_rows_is_told(tmp_path, name, values, shown):
     )
 
 
+# Where a program writes whether a row is settled, of one that is left out and of one that is kept.
+SETTLED = {
+    "Argilla 1": ("status", "Discarded", "Validated"),
+    "Argilla 2": ("label.status", ["discarded"], ["submitted"]),
+    "Prodigy": ("answer", "reject", "accept"),
+    "drafts": ("status", "draft", "completed"),
+    "Mechanical Turk": ("AssignmentStatus", "Rejected", "Approved"),
+}
 UNSETTLED_ROWS = {
     "no agreement": ([{"label": "-"}, {"label": "yes"}], "yes", NO_LABEL),
     "minus one": ([{"label": -1}, *({"label": n} for n in (0, 1, 2))], "0 1 2", NO_LABEL),
-    "Argilla 1": (
-        [{"label": "x", "status": "Discarded"}, {"label": "y", "status": "Validated"}],
-        *("y", UNSETTLED.format("'status' is discarded")),
-    ),
-    "Argilla 2": (
-        [
-            {"label": ["x"], "label.status": ["discarded"]},
-            {"label": ["y"], "label.status": ["submitted"]},
-        ],
-        *("y", UNSETTLED.format("'label.status' is discarded")),
-    ),
-    "Prodigy": (
-        [{"label": "x", "answer": "reject"}, {"label": "y", "answer": "accept"}],
-        *("y", UNSETTLED.format("'answer' is reject")),
-    ),
-    "drafts": (
-        [{"label": "x", "status": "draft"}, {"label": "y", "status": "completed"}],
-        *("y", UNSETTLED.format("'status' is draft")),
-    ),
-    "Mechanical Turk": (
-        [
-            {"label": "x", "AssignmentStatus": "Rejected"},
-            {"label": "y", "AssignmentStatus": "Approved"},
-        ],
-        *("y", UNSETTLED.format("'AssignmentStatus' is rejected")),
-    ),
     "nobody answered": ([{"label": []}, {"label": ["y"]}], "y", NO_LABEL),
+    **{
+        program: (
+            [{"label": [*"x"], name: left_out}, {"label": [*"y"], name: kept}],
+            *("y", UNSETTLED.format(f"{name!r} is {''.join(left_out).lower()}")),
+        )
+        for program, (name, left_out, kept) in SETTLED.items()
+    },
 }
 
 
-@pytest.mark.parametrize("kind", UNSETTLED_ROWS)
-def test_rows_that_annotators_did_not_settle_are_left_out_and_counted(tmp_path, kind):
-    rows, labels, reason = UNSETTLED_ROWS[kind]
+@pytest.mark.parametrize(("rows", "labels", "why"), UNSETTLED_ROWS.values(), ids=UNSETTLED_ROWS)
+def test_rows_that_annotators_did_not_settle_are_left_out_and_counted(tmp_path, rows, labels, why):
     file = read(tmp_path, lines({"text": f"t{n}", **row} for n, row in enumerate(rows)))
     assert [example.label for example in file.examples] == labels.split()
-    assert file.counts == {reason: 1}
+    assert file.counts == {why: 1}
 
 
 def test_the_state_of_a_ticket_takes_no_row_out(tmp_path):
@@ -400,35 +320,6 @@ def test_pairs_of_which_a_text_is_missing_are_left_out_and_counted(tmp_path, mis
     assert file.counts == {NO_TEXT: 2}
 
 
-def test_options_in_any_columns_are_named(tmp_path):
-    row = {"goal": "g", "sol1": "red", "sol2": "blue", "label": 1}
-    columns = {"text": "goal", "options": ("sol1", "sol2")}
-    (example,) = read(tmp_path, lines([row]), task="choose", **columns).examples
-    assert (example.options, example.choice) == (("red", "blue"), 1)
-    row = {"context": "g", "answers": ["red", "blue"], "label": 1}
-    (example,) = read(tmp_path, lines([row]), task="choose", options=("answers",)).examples
-    assert example.options == ("red", "blue")
-
-
-@pytest.mark.parametrize(
-    ("label", "choice"), [("choice2", 1), ("choice1", 0), ("blue", 1), (1, 1), ("A", 0)]
-)
-def test_an_option_is_called_by_its_column_text_number_or_letter(tmp_path, label, choice):
-    row = {"premise": "g", "choice1": "red", "choice2": "blue", "label": label}
-    (example,) = read(tmp_path, lines([row]), task="choose").examples
-    assert example.choice == choice
-
-
-@pytest.mark.parametrize(
-    ("kind", "own"),
-    [("choose", {"options": ["a", "b"], "answer": "b"}), ("answer", {"answers": ["It"]})],
-)
-def test_a_question_is_read_beside_a_text_that_is_named(tmp_path, kind, own):
-    row = {"story": "It is.", "question": "What?", **own}
-    (example,) = read(tmp_path, lines([row]), task=kind, text="story").examples
-    assert (example.text, example.text_pair) == ("It is.", "What?")
-
-
 ALIKE = {
     "QQP": [{"question1": "a", "question2": "b", "is_duplicate": n} for n in (1, 0)],
     "MRPC": [{"Quality": n, "#1 String": "a", "#2 String": "b"} for n in (1, 0)],
@@ -443,29 +334,6 @@ def test_how_alike_texts_are_is_not_passed_over(tmp_path, kind):
     examples = read(tmp_path, lines(ALIKE[kind]), task="embed").examples
     assert [(e.text, e.text_pair) for e in examples] == [("a", "b")] * 2
     assert [e.score for e in examples] == ([1.0, 1.0] if "pairs" in kind else [1.0, 0.0])
-
-
-def test_other_pairs_need_not_have_what_does_not_belong_to_a_text(tmp_path):
-    rows = lines([{"anchor": "a", "positive": "b"}])
-    found = {"text": "anchor", "pair": "positive", "options": ("negative",)}
-    (example,) = read(tmp_path, rows, task="embed", **found).examples
-    assert (example.text_pair, example.options) == ("b", ())
-
-
-@pytest.mark.parametrize(
-    ("article", "qa"),
-    [
-        ({}, {"guid": "7", "answers": [{"text": "Ada", "answer_start": 0}]}),
-        ({}, {"id": "7", "answer": {"text": "Ada", "answer_start": 0}}),
-        ({"title": "t"}, {"id": "7", "answers": [{"text": "Ada", "answer_start": 0}]}),
-    ],
-    ids=["KLUE", "KorQuAD 2", "SQuAD"],
-)
-def test_relatives_of_squad_are_read(tmp_path, article, qa):
-    paragraph = {"context": "Ada ran", "qas": [{"question": "Who?", **qa}]}
-    articles = [{**article, "paragraphs": [paragraph]}] if article else [paragraph]
-    (example,) = read(tmp_path, json.dumps({"data": articles}), task="answer").examples
-    assert (example.id, example.answers[0].text) == ("7", "Ada")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -42,18 +42,13 @@ def test_a_folder_of_race_has_a_folder_for_each_part(tmp_path):
     ]
 
 
-def test_a_level_of_race_in_one_file_is_read_as_well(tmp_path):
-    file = read(tmp_path, json.dumps(RACE) + "\n" + json.dumps(RACE), task="race")
-    assert [example.choice for example in file.examples] == [1, 0, 1, 0]
-
-
-def test_an_empty_option_of_race_is_one(tmp_path):
+def test_a_level_of_race_in_one_file_is_read_as_well_and_an_empty_option_is_one(tmp_path):
     options = [["red", "blue", "green", ""], ["in", "", "", ""]]
-    record = {**RACE, "options": options, "answers": ["D", "A"]}
-    examples = read(tmp_path, json.dumps(record), task="race").examples
-    assert [(example.options, example.choice) for example in examples] == [
-        (("red", "blue", "green", ""), 3),
-        (("in", "", "", ""), 0),
+    other = {**RACE, "options": options, "answers": ["D", "A"]}
+    file = read(tmp_path, json.dumps(RACE) + "\n" + json.dumps(other), task="race")
+    assert [(each.options, each.choice) for each in file.examples] == [
+        *((tuple(RACE["options"][0]), 1), (tuple(RACE["options"][1]), 0)),
+        *((("red", "blue", "green", ""), 3), (("in", "", "", ""), 0)),
     ]
 
 
@@ -63,10 +58,11 @@ def test_c3_gives_the_answer_as_a_text_and_two_to_four_options(tmp_path):
         {"question": "几？", "choice": ["一", "一"], "answer": "一"},
     ]
     content = [[["女：你好。", "男：好。"], asked, "1-2"]]
-    first, second = read(tmp_path, json.dumps(content, indent=1), task="c3").examples
-    assert (first.id, first.text, first.text_pair) == ("1-2-0", "女：你好。\n男：好。", "谁？")
-    assert (first.options, first.choice) == (("女", "男", "他"), 1)
-    assert (second.options, second.choice) == (("一", "一"), 0)
+    examples = read(tmp_path, json.dumps(content, indent=1), task="c3").examples
+    assert [(e.id, e.text, e.text_pair, e.options, e.choice) for e in examples] == [
+        ("1-2-0", "女：你好。\n男：好。", "谁？", ("女", "男", "他"), 1),
+        ("1-2-1", "女：你好。\n男：好。", "几？", ("一", "一"), 0),
+    ]
 
 
 def test_an_answer_in_a_column_of_its_own_stands_where_the_next_column_says(tmp_path):
@@ -150,48 +146,49 @@ HUB = (
     '{"question": "Which?", "choices": {"text": ["red", "blue"], '
     '"label": ["%s", "%s"]}, "answerKey": "%s"}\n'
 )
-
-
-def test_options_with_names_of_their_own_are_chosen_by_these(tmp_path):
-    rows = HUB % ("A", "B", "B") + HUB % ("1", "2", "1")
-    examples = read(tmp_path, rows, task="choose").examples
-    assert [(e.text, e.options, e.choice) for e in examples] == [
-        ("Which?", ("red", "blue"), 1),
-        ("Which?", ("red", "blue"), 0),
-    ]
-
-
-IN_CELLS = [
-    '"[""red"", ""blue""]"',
-    "\"['red', 'blue']\"",
-    '"{""text"": [""red"", ""blue""], ""label"": [""A"", ""B""]}"',
-    '"{""A"": ""red"", ""B"": ""blue""}"',
-    '"[{""text"": ""red"", ""label"": ""A""}, {""text"": ""blue"", ""label"": ""B""}]"',
-]
-
-
-@pytest.mark.parametrize("cell", IN_CELLS)
-def test_options_in_a_cell_are_a_list_or_an_object(tmp_path, cell):
-    rows = f"question,choices,answerKey\nWhich?,{cell},B\n"
-    (example,) = read(tmp_path, rows, task="choose").examples
-    assert (example.options, example.choice) == (("red", "blue"), 1)
-
-
-@pytest.mark.parametrize(
-    "cell",
-    ['"{""text"": [""A""], ""answer_start"": [0]}"', '"[{""text"": ""A"", ""answer_start"": 0}]"'],
+IN_CELLS = (
+    '[""red"", ""blue""]',
+    "['red', 'blue']",
+    '{""text"": [""red"", ""blue""], ""label"": [""A"", ""B""]}',
+    '{""A"": ""red"", ""B"": ""blue""}',
+    '[{""text"": ""red"", ""label"": ""A""}, {""text"": ""blue"", ""label"": ""B""}]',
 )
-def test_answers_of_squad_in_a_cell_are_read(tmp_path, cell):
-    rows = f"id,context,question,answers,is_impossible\n1,A ran,Who?,{cell},False\n"
-    (example,) = read(tmp_path, rows, task="answer").examples
-    assert example.answers == (Answer("A", 0),)
+NUMBERED = [{"text": "red", "label": 0}, {"text": "blue", "label": 1}]
+# Which of red and blue: what a file holds, the right ones, and the columns that a person names.
+RED_OR_BLUE = {
+    "names of their own": (HUB % ("A", "B", "B") + HUB % ("1", "2", "1"), [1, 0]),
+    "numbers beside options, which say what is right and name none": (
+        json.dumps({"question": "Which?", "choices": NUMBERED, "answerKey": 1}),
+        [1],
+    ),
+    "columns of any names": (
+        '{"goal": "Which?", "sol1": "red", "sol2": "blue", "label": 1}',
+        *([1], {"text": "goal", "options": ("sol1", "sol2")}),
+    ),
+    "a list of any name": (
+        '{"context": "Which?", "answers": ["red", "blue"], "label": 1}',
+        *([1], {"options": ("answers",)}),
+    ),
+    **{
+        f"in a cell: {cell}": (f'question,choices,answerKey\nWhich?,"{cell}",B\n', [1])
+        for cell in IN_CELLS
+    },
+    **{
+        f"by its column, text, number or letter: {label!r}": (
+            json.dumps({"premise": "Which?", "choice1": "red", "choice2": "blue", "label": label}),
+            [right],
+        )
+        for label, right in (("choice2", 1), ("choice1", 0), ("blue", 1), (1, 1), ("A", 0))
+    },
+}
 
 
-def test_numbers_beside_options_say_which_is_right_and_name_none(tmp_path):
-    options = [{"text": text, "label": int(text == "sun")} for text in ("sky", "sun")]
-    row = {"question": "Which?", "choices": options, "answerKey": 1}
-    (example,) = read(tmp_path, json.dumps(row), task="choose").examples
-    assert (example.options, example.choice) == (("sky", "sun"), 1)
+@pytest.mark.parametrize("kind", RED_OR_BLUE)
+def test_options_and_the_right_one_are_written_in_many_ways(tmp_path, kind):
+    content, right, *columns = RED_OR_BLUE[kind]
+    examples = read(tmp_path, content, task="choose", **dict(*columns)).examples
+    found = [(each.text, each.options, each.choice) for each in examples]
+    assert found == [("Which?", ("red", "blue"), choice) for choice in right]
 
 
 PASSAGE = "Ada wrote the first program. She wrote it in 1843."
@@ -207,59 +204,67 @@ def squad(*questions, passage=PASSAGE):
     return json.dumps({"version": "x", "data": [{"paragraphs": [paragraph]}]})
 
 
-def answers(file):
-    return [example.answers for example in file.examples]
+FOUND = {"text": "1843", "answer_start": 45}
+ASKED = {"id": "x", "question": "When?"}
+TWO = {"text": ["1843", "in 1843"], "answer_start": [45, 42]}
+FLAT = {**ASKED, "context": PASSAGE, "answers": TWO}
+FIRST = (Answer("1843", 45),)
+BOTH = (*FIRST, Answer("in 1843", 42))
+CMRC = {"query_id": "x", "query_text": "When?", "answers": ["1843"]}
+ONE, TWENTY = question("1", "1843", 45), [question(str(n), "wrote", 4) for n in range(20)]
+# By task: a file of questions, the answers to the last of them, and what is counted.
+ANSWERS = {
+    "no answer": ("squad2", squad(ONE, {**ASKED, "answers": [], "is_impossible": True}), ()),
+    "plausible answers where there is none": (
+        *("squad2", squad(ONE, question("x", "1843", 45, is_impossible=True)), ()),
+    ),
+    "beside its place": (
+        *("squad", squad(*TWENTY, question("x", "wrote", 30)), (Answer("wrote", 33),), {MOVED: 1}),
+    ),
+    "not in the passage": (
+        *("squad", squad(*TWENTY, question("x", "1844", 45)), (Answer("1844", -1),)),
+        {NOT_FOUND: 1},
+    ),
+    "the flat form of Hugging Face": ("answer", json.dumps({"data": [FLAT]}), BOTH),
+    "a record of it": ("answer", json.dumps(FLAT), BOTH),
+    "CMRC in its own form, without places": (
+        *("cmrc", json.dumps([{"context_id": "x", "context_text": PASSAGE, "qas": [CMRC]}]), FIRST),
+    ),
+    **{
+        name: ("answer", json.dumps({"data": [{"context": PASSAGE, "qas": [asked]}]}), FIRST)
+        for name, asked in (
+            ("KLUE", {"guid": "x", "question": "When?", "answers": [FOUND]}),
+            ("KorQuAD 2", {**ASKED, "answer": FOUND}),
+        )
+    },
+    **{
+        f"a cell: {cell}": (
+            "answer",
+            f'id,context,question,answers,is_impossible\nx,{PASSAGE},When?,"{cell}",False\n',
+            FIRST,
+        )
+        for cell in (
+            '{""text"": [""1843""], ""answer_start"": [45]}',
+            '[{""text"": ""1843"", ""answer_start"": 45}]',
+        )
+    },
+}
 
 
-def test_a_question_of_squad_2_without_an_answer_is_impossible(tmp_path):
-    impossible = {"id": "2", "question": "Who?", "answers": [], "is_impossible": True}
-    file = read(tmp_path, squad(question("1", "1843", 45), impossible), task="squad2")
-    assert answers(file) == [(Answer("1843", 45),), ()]
-    assert [example.is_impossible for example in file.examples] == [False, True]
-    assert (file.examples[0].text, file.examples[0].text_pair) == (PASSAGE, "When?")
-
-
-def test_the_plausible_answers_of_an_impossible_question_are_none(tmp_path):
-    plausible = question("2", "1843", 45, is_impossible=True)
-    file = read(tmp_path, squad(question("1", "1843", 45), plausible), task="squad2")
-    assert answers(file)[1] == ()
-
-
-def test_the_flat_form_of_hugging_face_is_read(tmp_path):
-    found = {"text": ["1843", "in 1843"], "answer_start": [45, 42]}
-    record = {"id": "1", "context": PASSAGE, "question": "When?", "answers": found}
-    for content in (json.dumps({"data": [record]}), json.dumps(record)):
-        (example,) = read(tmp_path, content, task="answer").examples
-        assert example.answers == (Answer("1843", 45), Answer("in 1843", 42))
-        assert (example.id, example.text_pair) == ("1", "When?")
-
-
-def test_cmrc_in_its_own_form_gives_answers_without_their_places(tmp_path):
-    asked = {"query_id": "DEV_0_0", "query_text": "When?", "answers": ["1843"]}
-    content = [{"context_id": "DEV_0", "context_text": PASSAGE, "qas": [asked]}]
-    file = read(tmp_path, json.dumps(content), task="cmrc")
-    assert answers(file) == [(Answer("1843", 45),)]
-    assert file.counts == {}
-
-
-def test_an_answer_that_is_beside_its_place_is_taken_from_the_nearest(tmp_path):
-    many = [question(str(n), "wrote", 4) for n in range(20)]
-    file = read(tmp_path, squad(*many, question("x", "wrote", 30)), task="squad")
-    assert answers(file)[-1] == (Answer("wrote", 33),)
-    assert file.counts == {MOVED: 1}
-
-
-def test_an_answer_that_is_not_in_its_passage_keeps_its_text(tmp_path):
-    many = [question(str(n), "wrote", 4) for n in range(20)]
-    file = read(tmp_path, squad(*many, question("x", "1844", 45)), task="squad")
-    assert answers(file)[-1] == (Answer("1844", -1),)
-    assert file.counts == {NOT_FOUND: 1}
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_the_answers_to_a_question_are_read_from_every_form(tmp_path, kind):
+    task, content, answers, *counts = ANSWERS[kind]
+    file = read(tmp_path, content, task=task)
+    last = file.examples[-1]
+    assert (last.id, last.text, last.text_pair) == ("x", PASSAGE, "When?")
+    assert (last.answers, last.is_impossible) == (answers, not answers)
+    assert file.counts == dict(*counts)
 
 
 def test_a_test_set_withholds_all_answers(tmp_path):
-    withheld = {"id": "1", "question": "When?", "answers": []}
-    file = read(tmp_path, squad(withheld), task="squad2", is_labelled=False)
-    assert answers(file) == [None]
+    content = squad({**ASKED, "answers": []})
+    (example,) = read(tmp_path, content, task="squad2", is_labelled=False).examples
+    assert example.answers is None
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,6 @@ from tests.pipeline.tasks.task_file import read
 from tests.refusals import refusal
 
 
-def test_words_of_prodigy_have_the_spans_of_the_text_beside_them(tmp_path):
-    words = [{"text": word, "id": n} for n, word in enumerate(["Ada", ",", "Rome"])]
-    record = {"text": "Ada, Rome", "tokens": words}
-    record["spans"] = [{"start": 5, "end": 9, "label": "LOC", "token_start": 2}]
-    (example,) = read(tmp_path, json.dumps(record), task="tag").examples
-    assert example.words == ("Ada", ",", "Rome")
-    assert example.tags == ("O", "O", "B-LOC")
-
-
 def test_rows_that_annotators_did_not_accept_are_left_out_and_counted(tmp_path):
     spans = [{"start": 0, "end": 3, "label": "P"}]
     rows = [
@@ -70,17 +61,19 @@ def test_a_span_that_is_tagged_otherwise_is_counted_by_its_reason(tmp_path, span
     assert file.examples[0].tags == tuple(found.split())
 
 
-@pytest.mark.parametrize(("genitives", "is_read"), [(4, True), (6, False)])
-def test_names_may_be_marked_without_their_ending_unless_most_are(tmp_path, genitives, is_read):
-    of_stems = [{"text": "Obamas Rede", "label": [[0, 5, "PER"]]}] * genitives
-    whole = [{"text": "Obama redete", "label": [[0, 5, "PER"]]}] * (10 - genitives)
-    if is_read:
-        file = read(tmp_path, json.dumps(of_stems + whole), task="tag")
-        assert {example.tags for example in file.examples} == {("B-PER", "O")}
-        assert file.counts == {tags.PARTIAL: genitives}
-    else:
-        said = refusal(read, tmp_path, json.dumps(of_stems + whole), task="tag")
-        assert "the span ends before its last character, as 6 of 10" in said
+def of_stems(number):
+    """Ten rows with a name, of which in so many the ending is not marked."""
+    stem = {"text": "Obamas Rede", "label": [[0, 5, "PER"]]}
+    whole = {"text": "Obama redete", "label": [[0, 5, "PER"]]}
+    return json.dumps([stem] * number + [whole] * (10 - number))
+
+
+def test_names_may_be_marked_without_their_ending_unless_most_are(tmp_path):
+    file = read(tmp_path, of_stems(4), task="tag")
+    assert {example.tags for example in file.examples} == {("B-PER", "O")}
+    assert file.counts == {tags.PARTIAL: 4}
+    said = refusal(read, tmp_path, of_stems(6), task="tag")
+    assert "the span ends before its last character, as 6 of 10" in said
 
 
 SHUN = [{"start": 0, "end": 1, "label": "PER", "text": "舜"}]
@@ -120,18 +113,6 @@ def test_spans_in_a_cell_are_written_in_many_ways(tmp_path, cell):
         (("in", "New", "York", "now"), ("O", "B-LOC", "I-LOC", "O")),
         (("no", "one"), ("O", "O")),
     ]
-
-
-def test_sentences_of_json_may_be_rows_of_pandas(tmp_path):
-    words = {"tokens": ["Ada", "ran"], "tags": ["B-PER", "O"]}
-    for value in (
-        words,
-        {"0": words},
-        {name: [cell] for name, cell in words.items()},
-        {name: {"0": cell} for name, cell in words.items()},
-    ):
-        (example,) = read(tmp_path, json.dumps(value), task="tag").examples
-        assert (example.words, example.tags) == (("Ada", "ran"), ("B-PER", "O"))
 
 
 TWO = [("Ada", "ran"), ("Bo", "sat")]

@@ -63,7 +63,6 @@ TABLES = {
     "carriage returns end lines": ("text\tlabel\rone\tx\rtwo\ty\r", [("one", "x"), ("two", "y")]),
     "zeros are no text": ("text,label\no\0ne,x\ntwo,y\n", [("one", "x"), ("two", "y")]),
     "an unusual line end is text": ("text\tlabel\na\u2028b\x85\t1\n", [("a\u2028b\x85", "1")]),
-    "a dash may be a label": ("text\tlabel\nSo.\t+\nNo.\t-\n", [("So.", "+"), ("No.", "-")]),
     "of two columns one needs no known name": ("phrase,label\nGood.,1\n", [("Good.", "1")]),
     "row numbers, no name": (",phrase,label\n0,So.,1\n1,No.,0\n", [("So.", "1"), ("No.", "0")]),
     "row numbers of pandas": ("Unnamed: 0,phrase,label\n0,So.,1\n", [("So.", "1")]),
@@ -97,21 +96,36 @@ def test_a_row_of_csv_is_told_by_its_line(tmp_path):
     assert read(tmp_path, content).examples[0].place == f"{tmp_path}/file, line 2"
 
 
-def test_the_second_text_is_not_taken_for_the_first(tmp_path):
-    content = "question,text,label\nWho?,Ada.,1\n"
-    (example,) = read(tmp_path, content, pair="text").examples
-    assert (example.text, example.text_pair) == ("Who?", "Ada.")
+STORY = {"story": "It is.", "question": "Is it?"}
+# By kind: rows with two texts, and the columns that a person names.
+PAIRS = {
+    **{
+        f"classify, {names}": ("{1},{0},label\nIt is.,Is it?,1\n".format(*names.split()), {})
+        for names in (
+            *("question passage", "question context", "question paragraph"),
+            *("query passage", "query text"),
+        )
+    },
+    "classify, the second is named": ("question,text,label\nIs it?,It is.,1\n", {"pair": "text"}),
+    "choose, the first is named": (
+        *(json.dumps({**STORY, "options": ["a", "b"], "answer": "b"}), {"text": "story"}),
+    ),
+    "answer, the first is named": (json.dumps({**STORY, "answers": ["It"]}), {"text": "story"}),
+    "embed, one has a third text alone": (
+        '{"anchor": "Is it?", "positive": "It is."}',
+        {"text": "anchor", "pair": "positive", "options": ("negative",)},
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    "names",
-    ["question passage", "question context", "question paragraph", "query passage", "query text"],
-)
-def test_a_question_and_a_passage_are_a_pair(tmp_path, names):
-    first, second = names.split()
-    file = read(tmp_path, f"{second},{first},label\nIt is.,Is it?,1\n")
+@pytest.mark.parametrize("name", PAIRS)
+def test_two_texts_of_a_row_are_a_pair_the_passage_first_where_it_is_asked_about(tmp_path, name):
+    kind, (content, columns) = name.partition(",")[0], PAIRS[name]
+    file = read(tmp_path, content, task=kind, **columns)
     (example,) = file.examples
-    assert (example.text, example.text_pair) == ("Is it?", "It is.")
+    pair = ("It is.", "Is it?") if kind in ("choose", "answer") else ("Is it?", "It is.")
+    assert (example.text, example.text_pair) == pair
+    assert example.options == (("a", "b") if kind == "choose" else ())
     assert file.remarks == ()
 
 
@@ -133,20 +147,9 @@ def test_columns_that_are_not_read_are_told(tmp_path, task, content, names):
     assert read(tmp_path, content, task=task).remarks == told
 
 
-def test_the_cola_files_have_no_header_but_the_test_file_has(tmp_path):
+def test_the_cola_files_have_no_header(tmp_path):
     train = read(tmp_path, "gj04\t1\t\tHe ran.\ngj04\t0\t*\tRan he.\n", task="cola")
     assert labelled(train) == [("He ran.", "1"), ("Ran he.", "0")]
-    test = read(tmp_path, "index\tsentence\n7\tShe ran.\n", task="cola", is_labelled=False)
-    assert [(e.id, e.text, e.label) for e in test.examples] == [("7", "She ran.", None)]
-
-
-@pytest.mark.parametrize("task", ["cola", "trec"])
-@pytest.mark.parametrize("divider", [",", ";", "|", "\t"])
-@pytest.mark.parametrize("name", ["text", "Sentence", "my words"])
-def test_a_table_with_names_is_read_by_these_in_every_task(tmp_path, task, divider, name):
-    content = f"id{divider}{name}\n7{divider}She ran all the way home.\n"
-    file = read(tmp_path, content, task=task, is_labelled=False, text=name)
-    assert [(e.id, e.text) for e in file.examples] == [("7", "She ran all the way home.")]
 
 
 # The names of the columns of GLUE, a row, and its label.
@@ -206,28 +209,6 @@ def test_a_row_is_left_out_where_it_lacks_a_cell_that_is_read(tmp_path, kind):
     assert file.counts == ({} if kind == "ids" else {FEWER: 1})
 
 
-@pytest.mark.parametrize("task", ["classify", "embed"])
-def test_a_row_to_predict_keeps_its_place_whatever_it_lacks(tmp_path, task):
-    file = read(tmp_path, "nr,text,label\n1\n2,b\n3,c,x\n", task=task, is_labelled=False)
-    assert [(each.id, each.text) for each in file.examples] == [("0", ""), ("1", "b"), ("2", "c")]
-    assert file.counts == {}
-
-
-@pytest.mark.parametrize(
-    ("ids", "expected"),
-    [([None], ["0"]), (["x", None], ["x", "1"]), (["", "x"], ["0", "x"]), (["x", "x"], ["0", "1"])],
-)
-def test_a_row_without_an_id_is_called_by_its_number(tmp_path, ids, expected):
-    rows = "".join(json.dumps({"text": "a", "id": each}) + "\n" for each in ids)
-    examples = read(tmp_path, rows, is_labelled=False).examples
-    assert [example.id for example in examples] == expected
-
-
-def test_a_row_of_a_table_without_the_ids_of_the_training_file_is_called_by_its_number(tmp_path):
-    (example,) = read(tmp_path, '{"text": "a"}', is_labelled=False, id="id").examples
-    assert example.id == "0"
-
-
 @pytest.mark.parametrize(
     "write",
     [
@@ -253,46 +234,12 @@ def test_records_of_json_and_parquet_are_rows(tmp_path, write):
     assert [example.labels for example in file.examples] == [("rude", "loud"), ()]
 
 
-def test_what_is_to_be_predicted_is_not_read_where_nothing_is_learned_from_it(tmp_path):
-    content = "text,score\na,none yet\nb,2.5\n"
-    file = read(tmp_path, content, task="regress", is_labelled=False)
-    assert [(e.text, e.score) for e in file.examples] == [("a", None), ("b", None)]
-    assert file.columns.label == "score"
-
-
-def test_a_row_that_annotators_did_not_agree_on_is_left_out_and_counted(tmp_path):
-    content = "sentence1\tsentence2\tgold_label\na\tb\t-\nc\td\tneutral\n"
-    file = read(tmp_path, content, task="mnli")
-    assert labelled(file) == [("c", "neutral")]
-    assert file.counts == {"row without a label, left out": 1}
-
-
 def test_a_missing_number_is_no_label_and_the_word_nan_is_one(tmp_path):
     file = read(tmp_path, in_parquet(tmp_path, text=["a", "b"], label=[1.0, math.nan]))
     assert labelled(file) == [("a", "1")]
     assert file.counts == {"row without a label, left out": 1}
     # The code of Min Nan.
     assert labelled(read(tmp_path, "text,label\na,nan\n")) == [("a", "nan")]
-
-
-@pytest.mark.parametrize(
-    ("content", "columns"),
-    [
-        ("text,labels\nGo.,rude;loud\nCome.,\n", {}),
-        ("text,labels\nGo.,\"['rude', 'loud']\"\nCome.,[]\n", {}),
-        ('{"text": "Go.", "labels": ["rude", "loud"]}\n{"text": "Come."}', {}),
-        ("text,rude,loud\nGo.,1.0,True\nCome.,0,0\n", {"label": "rude,loud"}),
-        (
-            '{"text": "Go.", "labels": {"rude": 1, "calm": 0, "loud": true}}\n'
-            '{"text": "Come.", "labels": {"rude": 0, "calm": 0, "loud": false}}\n',
-            {},
-        ),
-    ],
-    ids=["divided", "written as a list", "list", "columns", "object"],
-)
-def test_several_labels_are_written_in_many_ways(tmp_path, content, columns):
-    file = read(tmp_path, content, task="multilabel", **columns)
-    assert [example.labels for example in file.examples] == [("rude", "loud"), ()]
 
 
 def test_options_are_columns_and_the_right_one_a_number(tmp_path):
@@ -318,27 +265,11 @@ def test_the_right_option_is_a_letter_a_number_or_a_text(tmp_path, first, second
     assert file.examples[0].options == ("red", "blue")
 
 
-def test_a_score_is_a_number_in_every_format(tmp_path):
+def test_a_score_is_a_number_in_every_format_and_may_be_none_where_it_is_predicted(tmp_path):
     file = read(tmp_path, in_parquet(tmp_path, text=["a", "b"], score=[1, 2.5]), task="regress")
     assert [example.score for example in file.examples] == [1.0, 2.5]
-
-
-@pytest.mark.parametrize("task", ["classify", "tag", "embed"])
-def test_a_blank_line_in_a_table_of_one_column_is_an_empty_cell(tmp_path, task):
-    content = 'text\n\nHe came.\n"So\n\n it is."\n\n\nAnd she.\n\n'
-    examples = read(tmp_path, content, task=task, is_labelled=False).examples
-    assert [(example.id, example.place[-6:], example.text) for example in examples] == [
-        *(("0", "line 2", ""), ("1", "line 3", "He came."), ("2", "line 4", "So\n\n it is.")),
-        *(("3", "line 7", ""), ("4", "line 8", ""), ("5", "line 9", "And she.")),
-    ]
-
-
-@pytest.mark.parametrize(
-    "text", ['"Yes," he said, "so."', 'say "so"', '"so" he said', '"open', "''so''"]
-)
-def test_marks_of_a_text_between_tabs_stay(tmp_path, text):
-    (example, _) = read(tmp_path, f"text\tlabel\n{text}\tx\nno\ty\n").examples
-    assert example.text == text
+    file = read(tmp_path, "text,score\na,none yet\n", task="regress", is_labelled=False)
+    assert (file.examples[0].score, file.columns.label) == (None, "score")
 
 
 @pytest.mark.parametrize(
@@ -351,6 +282,10 @@ def test_marks_of_a_text_between_tabs_stay(tmp_path, text):
         ('id\ttext\tlabel\n1\t"I ran.\tSo\nit\tis."\tx\n2\tno\ty\n', ["I ran.\tSo\nit\tis.", "no"]),
         ('text\tlabel\n"I came.\tSo."\tx\nno\ty\n', ["I came.\tSo.", "no"]),
         ('text\ttwo\n"I came.\tSo."\nno\tno\n', ['"I came.', "no"]),
+        *(
+            (f"text\tlabel\n{text}\tx\nno\ty\n", [text, "no"])
+            for text in ('"Yes," he said, "so."', 'say "so"', '"so" he said', '"open', "''so''")
+        ),
     ],
 )
 def test_between_tabs_are_cells_and_lines_unless_marks_surely_hold_them(tmp_path, table, texts):
@@ -370,6 +305,8 @@ def test_between_tabs_are_cells_and_lines_unless_marks_surely_hold_them(tmp_path
         (['"a, b"', "a"], [("a", "b"), ("a",)]),
         (['"[a, b]"', "a"], [("a", "b"), ("a",)]),
         (["[]", "[a]"], [(), ("a",)]),
+        (["rude;loud", ""], [("rude", "loud"), ()]),
+        (["\"['rude', 'loud']\"", "[]"], [("rude", "loud"), ()]),
     ],
 )
 def test_labels_are_read_as_they_are_written(tmp_path, cells, labels):
@@ -378,35 +315,97 @@ def test_labels_are_read_as_they_are_written(tmp_path, cells, labels):
     assert [example.labels for example in file.examples] == labels
 
 
-def test_a_file_to_predict_may_be_texts_alone(tmp_path):
-    texts = ["the list is returned", "the tuple, too", '"quoted" start', "", "last"]
-    file = read(tmp_path, "\n".join(texts), is_labelled=False)
-    assert [example.text for example in file.examples] == texts
-    assert [(e.id, e.place) for e in file.examples][-1] == ("4", f"{tmp_path}/file, line 5")
-    assert file.remarks == ("no table, so each line is a text",)
-    (example,) = read(tmp_path, "text\nthe list\n", is_labelled=False).examples
-    assert example.text == "the list"
-
-
-@pytest.mark.parametrize("task", ["classify", "cola", "sst-2", "trec"])
 @pytest.mark.parametrize(
-    "texts",
+    ("content", "columns"),
     [
-        ["[Applause] Thank you.", "Yes."],
-        ["{laughs} Well, so it is.", "Yes."],
-        ["Well, so it is."],
-        ["He came home late.", "I do not know."],
+        ('{"text": "Go.", "labels": ["rude", "loud"]}\n{"text": "Come."}', {}),
+        ("text,rude,loud\nGo.,1.0,True\nCome.,0,0\n", {"label": "rude,loud"}),
+        (
+            '{"text": "Go.", "labels": {"rude": 1, "calm": 0, "loud": true}}\n'
+            '{"text": "Come.", "labels": {"rude": 0, "calm": 0, "loud": false}}\n',
+            {},
+        ),
     ],
+    ids=["list", "columns", "object"],
 )
-def test_lines_to_predict_are_texts_whatever_they_begin_with(tmp_path, task, texts):
-    file = read(tmp_path, "\n".join(texts), task=task, is_labelled=False)
-    assert [example.text for example in file.examples] == texts
+def test_several_labels_may_be_a_list_columns_or_an_object(tmp_path, content, columns):
+    file = read(tmp_path, content, task="multilabel", **columns)
+    assert [example.labels for example in file.examples] == [("rude", "loud"), ()]
 
 
-def test_the_name_of_the_column_that_is_read_names_it_however_long_it_is(tmp_path):
-    name = "Was hat Ihnen am Kurs nicht gefallen?"
-    (example,) = read(tmp_path, f"{name}\nNichts.\n", is_labelled=False, text=name).examples
-    assert (example.id, example.text) == ("0", "Nichts.")
+BLANKS = 'text\n\nHe came.\n"So\n\n it is."\n\n\nAnd she.\n\n'
+LONG_NAME = "Was hat Ihnen am Kurs nicht gefallen?"
+IDS = (([None], "0"), (["x", None], "x 1"), (["", "x"], "0 x"), (["x", "x"], "0 1"))
+# By tasks: what is to be predicted, its ids and texts, and the columns that a person names.
+TO_PREDICT = {
+    "classify embed: rows, whatever they lack": (
+        *("nr,text,label\n1\n2,b\n3,c,x\n", [("0", ""), ("1", "b"), ("2", "c")]),
+    ),
+    "classify tag embed: blank lines in a table of one column": (
+        *(BLANKS, ["", "He came.", "So\n\n it is.", "", "", "And she."]),
+    ),
+    "classify: rows without the ids of the training file": ('{"text": "a"}', ["a"], {"id": "id"}),
+    "regress: scores that are none": ("text,score\na,none yet\nb,2.5\n", ["a", "b"]),
+    "cola: a file with a header": ("index\tsentence\n7\tShe ran.\n", [("7", "She ran.")]),
+    "trec: questions with their labels": (
+        *("0 How far is it ?\n3 Who ran ?\n", ["How far is it ?", "Who ran ?"]),
+    ),
+    "classify: a column with a long name": (
+        *(f"{LONG_NAME}\nNichts.\n", ["Nichts."], {"text": LONG_NAME}),
+    ),
+    "classify: a table of one column": ("text\nthe list\n", ["the list"]),
+    **{
+        f"classify: rows with the ids {ids}": (
+            "".join(json.dumps({"text": "a", "id": each}) + "\n" for each in ids),
+            [(each, "a") for each in expected.split()],
+        )
+        for ids, expected in IDS
+    },
+    **{
+        f"cola trec: a table with the name {name} and {divider!r}": (
+            f"id{divider}{name}\n7{divider}She ran all the way home.\n",
+            *([("7", "She ran all the way home.")], {"text": name}),
+        )
+        for divider in (",", ";", "|", "\t")
+        for name in ("text", "Sentence", "my words")
+    },
+    **{
+        f"classify cola sst-2 trec: texts alone: {texts[0]}": ("\n".join(texts), texts)
+        for texts in (
+            ["[Applause] Thank you.", "Yes."],
+            ["{laughs} Well, so it is.", "Yes."],
+            ["Well, so it is."],
+            ["He came home late.", "I do not know."],
+            ["the list is returned", "the tuple, too", '"quoted" start', "", "last"],
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("kind", TO_PREDICT)
+def test_each_row_or_line_to_predict_is_an_example_without_an_answer(tmp_path, kind):
+    tasks, (content, rows, *columns) = kind.partition(":")[0], TO_PREDICT[kind]
+    if isinstance(rows[0], str):
+        rows = enumerate(rows)
+    expected = [(str(number), text, None, None) for number, text in rows]
+    for task in tasks.split():
+        file = read(tmp_path, content, task=task, is_labelled=False, **dict(*columns))
+        assert [(e.id, e.text, e.label, e.score) for e in file.examples] == expected
+        assert file.counts == {}
+
+
+@pytest.mark.parametrize("task", ["classify", "tag", "embed"])
+def test_what_is_to_be_predicted_is_told_by_its_line(tmp_path, task):
+    file = read(tmp_path, BLANKS, task=task, is_labelled=False)
+    assert [e.place for e in file.examples] == [
+        f"{tmp_path}/file, line {number}" for number in (2, 3, 4, 7, 8, 9)
+    ]
+
+
+def test_a_file_to_predict_may_be_texts_alone_which_is_told(tmp_path):
+    file = read(tmp_path, "One.\n\nThree, so.", is_labelled=False)
+    assert [e.place for e in file.examples] == [f"{tmp_path}/file, line {n}" for n in (1, 2, 3)]
+    assert file.remarks == ("no table, so each line is a text",)
 
 
 def test_options_to_predict_from_need_no_column_of_answers(tmp_path):
@@ -431,12 +430,6 @@ def test_a_text_to_predict_that_is_missing_is_an_empty_one(tmp_path, task, colum
     assert [each.is_empty for each in file.examples] == ["" in pair for pair in texts]
 
 
-def test_questions_of_trec_to_predict_may_have_their_labels(tmp_path):
-    content = "0 How far is it ?\n3 Who ran ?\n"
-    file = read(tmp_path, content, task="trec", is_labelled=False)
-    assert [example.text for example in file.examples] == ["How far is it ?", "Who ran ?"]
-
-
 @pytest.mark.parametrize("name", ["data", "rows", "examples", "records"])
 def test_the_records_of_an_object_of_json_may_be_in_a_list(tmp_path, name):
     rows = [{"text": "Good.", "label": "pos"}, {"text": "Bad.", "label": "neg"}]
@@ -444,8 +437,3 @@ def test_the_records_of_an_object_of_json_may_be_in_a_list(tmp_path, name):
     assert labelled(file) == [("Good.", "pos"), ("Bad.", "neg")]
     viewed = [{"row_idx": n, "row": row} for n, row in enumerate(rows)]
     assert labelled(read(tmp_path, json.dumps({name: viewed}))) == labelled(file)
-
-
-def test_a_column_of_the_names_of_parts_is_told_whatever_it_is_called(tmp_path):
-    file = read(tmp_path, "text,label,purpose\nSo.,pos,train\nBad.,neg,test\n")
-    assert file.remarks[0].startswith("column 'purpose' divides the rows (train 1, test 1)")

@@ -10,14 +10,15 @@ from schemas.errors import AlbertError, SettingError
 from tests.pipeline.tasks.task_file import read
 from tests.refusals import refusal
 
-# The folders of tasks as they are distributed: the files to train on, to choose by, of
-# the test, and what lies beside them.
 SQUAD, SQUAD2 = (f"train-v{n}.json dev-v{n}.json" for n in ("1.1", "2.0"))
+SHARDS = ("train-00000-of-00001.parquet", "validation-00000-of-00001.parquet")
+# Folders by the task that is in them, as tasks are distributed or people name files: the files
+# to train on, to choose by, of the test, those of no part, and what is not seen.
 FOLDERS = {
-    "mrpc": ("train.tsv", "dev.tsv", "", "dev_ids.tsv msr_paraphrase_train.txt"),
+    "mrpc": ("train.tsv", "dev.tsv", "", "msr_paraphrase_train.txt dev_ids.tsv"),
     "mnli": (
         *("train.tsv", "dev_matched.tsv dev_mismatched.tsv"),
-        *("test_matched.tsv test_mismatched.tsv", "README.txt"),
+        *("test_matched.tsv test_mismatched.tsv", "", "README.txt"),
     ),
     "squad": (*SQUAD.split(), "", SQUAD2),
     "squad2": (*SQUAD2.split(), "", SQUAD),
@@ -25,31 +26,40 @@ FOLDERS = {
     "cmrc": ("cmrc2018_train.json", "cmrc2018_dev.json", "", "cmrc2018_trial.json"),
     "wnut17": ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated", ""),
     "tnews": ("train.json", "dev.json", "test.json", "labels.json"),
+    "classify, val": ("train.csv", "val.csv", "test.csv", ""),
+    "classify, folders": ("train/data.csv", "validation/data.csv", "test/data.csv", ""),
+    "classify, both in one": ("train.tsv", "devel.tsv", "test.tsv", "train_dev.tsv"),
+    "classify, shards": (*SHARDS, "", ""),
+    "classify, values and capitals": ("Train.CSV", "VAL.csv", "", "values.csv"),
+    "classify, names before folders": ("train/a.txt", "train/dev.txt", "", ""),
+    "classify, as the library datasets saves them": (
+        *("train/data-0.arrow", "", "test/data-0.arrow"),
+        *("train/cache-1.arrow train/dataset_info.json train/state.json", "dataset_dict.json"),
+    ),
+    "classify, CoNLL-2003": ("eng.train", "eng.testa", "eng.testb", ""),
+    "classify, hidden copies": (
+        *("train.csv", "", "", ""),
+        "._train.csv .ipynb_checkpoints/train-checkpoint.csv __MACOSX/train.csv",
+    ),
+    "classify, another ending": ("train.csv", "", "", "dev.xlsx", "notes.xlsx"),
+    "classify, words that others contain": (
+        "en_ud-train.conllu trainSet.csv train_data.csv wnut17train.txt",
+        "dev2.csv devset.csv eng.testa eval_files.csv validation-00.csv",
+        "eng.testb medieval_test.tsv test2017.csv testing.csv",
+        "constraints.json developers.csv evaluator.csv latest.tsv testimonials.csv trainees.csv "
+        "trainer_state.json values.csv",
+    ),
 }
 
 
-@pytest.mark.parametrize("name", FOLDERS)
-def test_the_files_of_a_task_are_found_by_their_names(tmp_path, name):
-    files = [names.split() for names in FOLDERS[name]]
-    for file in " ".join(FOLDERS[name]).split():
+@pytest.mark.parametrize("kind", FOLDERS)
+def test_the_files_of_a_task_are_found_by_their_names(tmp_path, kind):
+    for file in " ".join(FOLDERS[kind]).split():
         (tmp_path / file).parent.mkdir(exist_ok=True)
         (tmp_path / file).write_text("text")
-    found = find_task_files(str(tmp_path), task_called(name))
-    assert [*found][:3] == [[f"{tmp_path}/{file}" for file in part] for part in files[:3]]
-
-
-def test_a_word_that_others_contain_names_no_part_of_a_task(tmp_path):
-    parts = (
-        ["en_ud-train.conllu", "trainSet.csv", "train_data.csv", "wnut17train.txt"],
-        ["dev2.csv", "devset.csv", "eng.testa", "eval_files.csv", "validation-00.csv"],
-        ["eng.testb", "medieval_test.tsv", "test2017.csv", "testing.csv"],
-    )
-    others = ("constraints.json", "developers.csv", "latest.tsv", "testimonials.csv")
-    others += ("trainer_state.json", "trainees.csv", "values.csv", "evaluator.csv")
-    for name in (*others, *parts[0], *parts[1], *parts[2]):
-        (tmp_path / name).write_text("text")
-    found = find_task_files(str(tmp_path), task_called("classify"))
-    assert found[:3] == tuple([f"{tmp_path}/{name}" for name in part] for part in parts)
+    found = find_task_files(str(tmp_path), task_called(kind.partition(",")[0]))
+    parts = [[f"{tmp_path}/{file}" for file in part.split()] for part in FOLDERS[kind]]
+    assert [*found] == parts[:4]
 
 
 def test_lines_of_a_text_that_have_a_comma_each_are_no_table(tmp_path):

@@ -20,23 +20,22 @@ def texts(*pairs, field="label"):
 GOOD_AND_BAD = texts(*[(f"text {n}", ("bad", "good")[n % 2]) for n in range(40)])
 
 
-def test_labels_are_sorted_and_numbers_by_their_value():
-    task = with_labels(task_called("classify"), GOOD_AND_BAD)
-    assert (task.labels, task.metrics) == (("bad", "good"), ("accuracy", "macro_f1"))
-    numbers = texts(("a", "10"), ("b", "9"), ("c", "100"))
-    assert with_labels(task_called("classify"), numbers).labels == ("9", "10", "100")
+ENTITIES = texts(("a b", ("B-P", "O")), ("c", ("B-L",)), field="tags")
 
 
-def test_entities_have_a_label_for_their_first_and_their_other_words():
-    examples = texts(("a b", ("B-P", "O")), ("c", ("B-L",)), field="tags")
-    task = with_labels(task_called("tag"), examples)
-    assert task.labels == ("O", "B-L", "I-L", "B-P", "I-P")
-    assert task.metrics == ("entity_f1",)
-
-
-def test_parts_of_speech_are_measured_by_the_word():
-    task = with_labels(task_called("tag"), texts(("a b", ("NOUN", "VERB")), field="tags"))
-    assert (task.labels, task.metrics) == (("NOUN", "VERB"), ("accuracy",))
+@pytest.mark.parametrize(
+    ("kind", "examples", "labels", "metrics"),
+    [
+        ("classify", GOOD_AND_BAD, "bad good", "accuracy macro_f1"),
+        ("classify", texts(("a", "10"), ("b", "9"), ("c", "100")), "9 10 100", "accuracy macro_f1"),
+        ("tag", ENTITIES, "O B-L I-L B-P I-P", "entity_f1"),
+        ("tag", texts(("a b", ("NOUN", "VERB")), field="tags"), "NOUN VERB", "accuracy"),
+    ],
+    ids=["sorted", "numbers by their value", "first and other words of entities", "words"],
+)
+def test_labels_and_measures_follow_from_the_examples(kind, examples, labels, metrics):
+    task = with_labels(task_called(kind), examples)
+    assert (" ".join(task.labels), " ".join(task.metrics)) == (labels, metrics)
 
 
 def test_questions_without_an_answer_make_a_task_one_that_has_them():
@@ -84,66 +83,57 @@ def test_a_label_that_only_the_evaluation_has_is_refused(train, sentence):
     assert found == f"file, line 1: {sentence}"
 
 
-def test_of_many_rare_labels_twenty_are_named():
-    train = texts(*((f"text {n}", f"label {n:02}") for n in range(25)))
-    task = with_labels(task_called("classify"), train)
-    (said,) = warnings_about(task, train, evaluation=[])
-    assert said.startswith("Labels with fewer than 10 training examples: label 00 1, ")
-    assert said.endswith(", label 19 1 and 5 more.")
+RARE = ", ".join(f"label {n:02} 1" for n in range(20))
+PAIRS = [dataclasses.replace(e, text="same", text_pair=e.text) for e in GOOD_AND_BAD]
+ASKED = texts(("passage", (Answer("passage", 0),)), field="answers")
+# By kind: what is trained on, what evaluated, and what is told.
+TOLD = {
+    "classify": (
+        [*GOOD_AND_BAD, *texts(("", "so-so"), ("rare", "so-so"))],
+        texts((" text  3", "bad"), ("new", "good")),
+        "Labels with fewer than 10 training examples: so-so 2.",
+        "Evaluation examples with a text that is trained on: 1 of 2.",
+        "Examples with an empty text: 1.",
+    ),
+    "classify, labels that may be missing ones": (
+        [*GOOD_AND_BAD, *texts(*[(f"more {n}", ("nan", "-1", "?")[n % 3]) for n in range(30)])],
+        [],
+        "Labels that may say that there is none: -1 10, ? 10, nan 10; leave out their rows if they "
+        "do.",
+    ),
+    "classify, capitals": (
+        [*GOOD_AND_BAD, *texts(*[(f"more {n}", "BAD") for n in range(10)])],
+        [],
+        "Labels that differ in capital letters alone: BAD, bad.",
+    ),
+    "classify, of many rare labels twenty": (
+        texts(*((f"text {n}", f"label {n:02}") for n in range(25))),
+        [],
+        f"Labels with fewer than 10 training examples: {RARE} and 5 more.",
+    ),
+    "classify, pairs of which one text alone is the same": (
+        *(PAIRS, [PAIRS[0], dataclasses.replace(PAIRS[0], text_pair="other")]),
+        "Evaluation examples with a text that is trained on: 1 of 2.",
+    ),
+    "answer, another question on a passage": (
+        *(ASKED, [dataclasses.replace(ASKED[0], text_pair="Another question?")]),
+        "Evaluation examples with a text that is trained on: 1 of 1.",
+    ),
+    "multilabel, no example with several": (
+        texts(*[(str(n), ("#joy #awe",)) for n in range(10)], ("a", ()), field="labels"),
+        [],
+        "No example has several labels; to divide those of a cell give a list, or ; or | between "
+        "them.",
+    ),
+    "classify, nothing": (GOOD_AND_BAD, texts(("new", "good"))),
+}
 
 
-@pytest.mark.parametrize(
-    ("more", "others", "told"),
-    [
-        (
-            texts(("", "so-so"), ("rare", "so-so")),
-            texts((" text  3", "bad"), ("new", "good")),
-            [
-                "Labels with fewer than 10 training examples: so-so 2.",
-                "Evaluation examples with a text that is trained on: 1 of 2.",
-                "Examples with an empty text: 1.",
-            ],
-        ),
-        # Labels that may be missing ones.
-        (
-            texts(*[(f"more {n}", ("nan", "-1", "?")[n % 3]) for n in range(30)]),
-            [],
-            [
-                "Labels that may say that there is none: -1 10, ? 10, nan 10; leave out their rows "
-                "if they do."
-            ],
-        ),
-        (
-            texts(*[(f"more {n}", "BAD") for n in range(10)]),
-            [],
-            ["Labels that differ in capital letters alone: BAD, bad."],
-        ),
-        # Nothing is wrong.
-        ([], texts(("new", "good")), []),
-    ],
-)
-def test_what_a_person_should_know_is_told_in_a_sentence_each(more, others, told):
-    train = [*GOOD_AND_BAD, *more]
-    task = with_labels(task_called("classify"), train)
+@pytest.mark.parametrize("kind", TOLD)
+def test_what_a_person_should_know_is_told_in_a_sentence_each(kind):
+    train, others, *told = TOLD[kind]
+    task = with_labels(task_called(kind.partition(",")[0]), train)
     assert list(warnings_about(task, train, evaluation=others)) == told
-
-
-def test_a_pair_overlaps_only_where_both_texts_are_the_same():
-    train = [dataclasses.replace(e, text="same", text_pair=e.text) for e in GOOD_AND_BAD]
-    task = with_labels(task_called("classify"), train)
-    other = dataclasses.replace(train[0], text_pair="other")
-    assert list(warnings_about(task, train, evaluation=[train[0], other])) == [
-        "Evaluation examples with a text that is trained on: 1 of 2."
-    ]
-
-
-def test_questions_overlap_where_the_passage_is_the_same():
-    train = texts(("passage", (Answer("passage", 0),)), field="answers")
-    asked = dataclasses.replace(train[0], text_pair="Another question?")
-    task = with_labels(task_called("answer"), train)
-    assert list(warnings_about(task, train, evaluation=[asked])) == [
-        "Evaluation examples with a text that is trained on: 1 of 1."
-    ]
 
 
 def test_a_few_lost_answers_are_told_and_many_refused():
@@ -212,19 +202,15 @@ def test_too_few_examples_to_hold_some_out_are_refused():
 @pytest.mark.parametrize(
     ("task", "predictions", "expected"),
     [
-        ("rte", ["entailment", "not_entailment"], "0\tentailment\n1\tnot_entailment\n"),
-        ("cola", ["1", "0"], "0\t1\n1\t0\n"),
-        ("sts-b", [-0.2, 3.14159], "0\t0.000\n1\t3.142\n"),
+        ("rte", ["entailment", "not_entailment"], "{}0\tentailment\n1\tnot_entailment\n"),
+        ("cola", ["1", "0"], "{}0\t1\n1\t0\n"),
+        ("sts-b", [-0.2, 3.14159], "{}0\t0.000\n1\t3.142\n"),
+        ("squad2", ["Ada", ""], '{\n  "0": "Ada",\n  "1": ""\n}\n'),
     ],
 )
-def test_submissions_are_what_glue_takes(task, predictions, expected):
+def test_submissions_are_what_glue_and_squad_take(task, predictions, expected):
     text = submission_text(task_called(task), GOOD_AND_BAD[:2], predictions)
-    assert text == f"index\tprediction\n{expected}"
-
-
-def test_the_submission_of_squad_has_an_answer_for_each_id():
-    text = submission_text(task_called("squad2"), GOOD_AND_BAD[:2], ["Ada", ""])
-    assert text == '{\n  "0": "Ada",\n  "1": ""\n}\n'
+    assert text == expected.replace("{}", "index\tprediction\n")
 
 
 @pytest.mark.parametrize(
@@ -246,15 +232,6 @@ def test_a_label_with_the_sign_in_it_that_divides_others_is_told():
     spec = with_labels(TaskSpec(name="multilabel", kind="multilabel", columns=columns), examples)
     assert [*warnings_about(spec, examples, evaluation=[])] == [
         "Labels with ',' in them, which divides those of other rows: Food, Drink."
-    ]
-
-
-def test_that_no_example_has_several_labels_is_told_where_any_number_may_be():
-    examples = texts(*[(str(n), ("#joy #awe",)) for n in range(10)], field="labels")
-    spec = with_labels(task_called("multilabel"), [*examples, *texts(("a", ()), field="labels")])
-    assert [*warnings_about(spec, examples, evaluation=[])] == [
-        "No example has several labels; to divide those of a cell give a list, or ; or | between "
-        "them."
     ]
 
 

@@ -26,6 +26,7 @@ from tests.refusals import refusal
 
 LOWER = Normalization(cased=False, keep_accents=False)
 AS_IT_IS = Normalization(cased=True, keep_accents=True)
+CASED = Normalization(cased=True, keep_accents=False)
 PIECES = [
     *((token, 0.0) for token in SPECIAL_TOKENS),
     *((piece, -float(n)) for n, piece in enumerate("▁aebcd12,éA")),
@@ -81,7 +82,7 @@ def test_what_was_done_before_the_model_is_done_inside(bare, lower):
     ("asked", "text"),
     [
         (LOWER, "▁ede▁한국어▁a"),
-        (Normalization(cased=True, keep_accents=False), "▁EDe▁한국어▁A"),
+        (CASED, "▁EDe▁한국어▁A"),
         (Normalization(cased=False, keep_accents=True), "▁édé▁한국어▁å"),
         (AS_IT_IS, "▁ÉDé▁한국어▁Å"),
     ],
@@ -100,12 +101,9 @@ def test_pieces_and_kinds_stay(bare, lower):
     assert processor.IsUnknown(1)
 
 
-def test_a_comma_after_a_digit_stands_alone(bare, lower):
+def test_a_comma_after_a_digit_stands_alone_unless_the_other_program_scores_otherwise(bare, lower):
     assert pieces_of(bare, "1, 1") == ["▁1,", "▁", "1"]
     assert pieces_of(lower, "1, 1") == ["▁", "1", ",", "▁", "1"]
-
-
-def test_scores_of_the_other_program_replace_those_of_the_model(bare):
     assert pieces_of(imported_model(bare, LOWER, scores=SCORES), "1,") == ["▁1,"]
 
 
@@ -147,7 +145,7 @@ def test_pieces_tell_what_their_text_was_like(sentences, model, bare):
     assert normalization_of_pieces(load_tokenizer(bare)) == AS_IT_IS
     config = VocabConfig(vocab_size=400, cased=True)
     cased = load_tokenizer(train_vocabulary(sentences[:1000], config))
-    assert normalization_of_pieces(cased) == Normalization(True, keep_accents=False)
+    assert normalization_of_pieces(cased) == CASED
 
 
 def test_a_model_without_its_normalization_is_noticed(model):
@@ -182,6 +180,12 @@ def write_tokenizer(folder, *, kinds=(), **settings):
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
 
 
+def test_a_tokenizer_file_alone_becomes_a_model(bare, tmp_path):
+    write_tokenizer(tmp_path, kinds=["NFKD", "StripAccents", "Lowercase"])
+    found = read_external_vocabulary(tmp_path)
+    assert found == (tmp_path / "tokenizer.json", bare, LOWER, SCORES)
+
+
 def test_a_model_is_found_by_any_name(bare, tmp_path):
     (tmp_path / "30k-clean.model").write_bytes(bare)
     found = read_external_vocabulary(tmp_path)
@@ -191,34 +195,28 @@ def test_a_model_is_found_by_any_name(bare, tmp_path):
     with pytest.raises(AlbertError, match="has 2 SentencePiece models; say which"):
         read_external_vocabulary(tmp_path)
     assert read_external_vocabulary(tmp_path, given=tmp_path / "other.model").model == bare
+    said = refusal(read_external_vocabulary, tmp_path, given=tmp_path / "none", error=SettingError)
+    assert "none does not exist" in said
 
 
 @pytest.mark.parametrize(
-    ("settings", "asked"),
+    ("settings", "kinds", "asked"),
     [
-        ({}, LOWER),
-        ({"do_lower_case": False}, Normalization(cased=True, keep_accents=False)),
-        ({"do_lower_case": False, "keep_accents": True}, AS_IT_IS),
+        ({}, None, LOWER),
+        ({"do_lower_case": False}, None, CASED),
+        ({"do_lower_case": False, "keep_accents": True}, None, AS_IT_IS),
+        ({"do_lower_case": True}, ["NFKD", "StripAccents"], CASED),
     ],
 )
-def test_settings_say_what_is_kept(bare, tmp_path, settings, asked):
+def test_settings_say_what_is_kept_and_the_tokenizer_file_before_them(
+    bare, tmp_path, settings, kinds, asked
+):
     (tmp_path / "spiece.model").write_bytes(bare)
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
-    assert read_external_vocabulary(tmp_path).asked == asked
-
-
-def test_the_tokenizer_file_says_what_is_kept_and_has_the_scores(bare, tmp_path):
-    (tmp_path / "spiece.model").write_bytes(bare)
-    write_tokenizer(tmp_path, kinds=["NFKD", "StripAccents"], do_lower_case=True)
+    if kinds:
+        write_tokenizer(tmp_path, kinds=kinds, **settings)
     found = read_external_vocabulary(tmp_path)
-    assert found.asked == Normalization(cased=True, keep_accents=False)
-    assert found.scores == SCORES
-
-
-def test_a_tokenizer_file_alone_becomes_a_model(bare, tmp_path):
-    write_tokenizer(tmp_path, kinds=["NFKD", "StripAccents", "Lowercase"])
-    found = read_external_vocabulary(tmp_path)
-    assert found == (tmp_path / "tokenizer.json", bare, LOWER, SCORES)
+    assert (found.asked, found.scores) == (asked, SCORES if kinds else None)
 
 
 def test_a_tokenizer_file_of_ours_becomes_the_model_it_is_of(model, tmp_path):
@@ -238,16 +236,11 @@ def test_files_that_contradict_each_other_are_refused(model, bare, tmp_path):
     settings = {"tokenizer_class": "AlbertTokenizer", "do_lower_case": True}
     write_tokenizer(tmp_path, kinds=["NFKD", "StripAccents"], **settings)
     assert "disagree on capital letters or accents; " in refusal(read_external_vocabulary, tmp_path)
-
-
-def test_tokens_that_are_found_before_the_pieces_are_refused(bare, tmp_path):
-    (tmp_path / "spiece.model").write_bytes(bare)
+    # Tokens that are found before the pieces.
+    write_tokenizer(tmp_path, do_lower_case=False, keep_accents=True)
     (tmp_path / "added_tokens.json").write_text('{"<e1>": 20}')
-    assert "its tokenizer finds <e1> in a text before" in refusal(
-        read_external_vocabulary, tmp_path
-    )
-    said = refusal(read_external_vocabulary, tmp_path, given=tmp_path / "none", error=SettingError)
-    assert "none does not exist" in said
+    said = refusal(read_external_vocabulary, tmp_path)
+    assert "its tokenizer finds <e1> in a text before" in said
 
 
 def tokenizer_with(vocab=PIECES, normalizer=None, before=None, **model):

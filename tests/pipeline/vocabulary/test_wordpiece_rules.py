@@ -85,30 +85,30 @@ def test_added_tokens_are_found_before_anything_is_done(tmp_path):
     assert (found.starts, found.ends) == ([0, 5, 9], [4, 9, 13])
 
 
-@pytest.mark.parametrize("file", ["tokenizer_config.json", "special_tokens_map.json"])
+NAMED = (
+    {"additional_special_tokens": ["Cafe"]},
+    {"extra_special_tokens": ["Cafe"]},
+    {"extra_special_tokens": {"place_token": "Cafe"}},
+    {"bos_token": "Cafe", "eos_token": None, "add_bos_token": True},
+    {"bos_token": {"content": "Cafe", "normalized": False}},
+)
+
+
 @pytest.mark.parametrize(
-    "named",
+    ("file", "values", "token"),
     [
-        {"additional_special_tokens": ["Cafe"]},
-        {"extra_special_tokens": ["Cafe"]},
-        {"extra_special_tokens": {"place_token": "Cafe"}},
-        {"bos_token": "Cafe", "eos_token": None, "add_bos_token": True},
-        {"bos_token": {"content": "Cafe", "normalized": False}},
+        *(("tokenizer_config.json", {**LOWER, **named}, "Cafe") for named in NAMED),
+        *(("special_tokens_map.json", named, "Cafe") for named in NAMED),
+        # As older folders have them.
+        ("added_tokens.json", {"<e1>": 16, "[MASK]": 4}, "<e1>"),
     ],
 )
-def test_special_tokens_that_are_only_named_are_found_whole(tmp_path, file, named):
+def test_tokens_that_are_only_named_are_found_whole(tmp_path, file, values, token):
     wordpiece(tmp_path, config=LOWER)
-    (tmp_path / file).write_text(json.dumps({**LOWER, **named}))
+    (tmp_path / file).write_text(json.dumps(values))
     vocabulary = read_wordpiece(tmp_path / "vocab.txt")
-    (ids,) = vocabulary.encode(["Café Cafecafe"])
-    assert [vocabulary.piece(token) for token in ids] == ["cafe", "Cafe", "cafe"]
-
-
-def test_tokens_that_an_older_file_adds_are_found_whole(tmp_path):
-    (tmp_path / "added_tokens.json").write_text('{"<e1>": 16, "[MASK]": 4}')
-    vocabulary = wordpiece(tmp_path, config=LOWER)
-    (ids,) = vocabulary.encode(["Café <e1>café"])
-    assert [vocabulary.piece(token) for token in ids] == ["cafe", "<e1>", "cafe"]
+    (ids,) = vocabulary.encode([f"Café {token}cafe"])
+    assert [vocabulary.piece(each) for each in ids] == ["cafe", token, "cafe"]
 
 
 def test_what_is_written_of_the_rules_reads_as_the_same(tmp_path):

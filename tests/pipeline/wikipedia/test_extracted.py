@@ -18,21 +18,29 @@ def article(title, *body):
     return [f'<doc id="1" url="u" title="{title}">', title, "", *body, "", "</doc>"]
 
 
-@pytest.mark.parametrize("title", ["Ada", 'The "Countess" of L.', "A > B", "1815"])
-def test_the_title_is_no_text(title):
-    (document,) = read_articles(article(title, SENTENCE))
-    assert document.paragraphs == (SENTENCE,)
+# Lines, and what is read: the paragraphs of each article, or why it was dropped.
+READ = {
+    **{
+        f"a title is no text: {title}": (article(title, SENTENCE), [(SENTENCE,)])
+        for title in ("Ada", 'The "Countess" of L.', "A > B", "1815")
+    },
+    "it is further down": (article(SENTENCE, "", SENTENCE), [(SENTENCE,)]),
+    "what looks like markup ends no article": (
+        article("Ada", SENTENCE, "<doc of a kind", "She met </doc> and he met her."),
+        [(SENTENCE, "She met and he met her.")],
+    ),
+    "an article without end, and the next": (
+        [*article("A", SENTENCE)[:-1], *article("B", SENTENCE)],
+        ["page cut off", (SENTENCE,)],
+    ),
+    "what stands between articles is none": (["<docs>", SENTENCE, "</docs>"], []),
+    "a list of meanings": (article("Ada", "Ada may refer to:"), ["no text"]),
+}
 
 
-def test_a_title_further_down_is_text():
-    (document,) = read_articles(article(SENTENCE, "", SENTENCE))
-    assert document.paragraphs == (SENTENCE,)
-
-
-def test_what_looks_like_markup_in_an_article_is_not_the_end():
-    lines = article("Ada", SENTENCE, "<doc of a kind", "She met </doc> and he met her.")
-    (document,) = read_articles(lines)
-    assert document.paragraphs == (SENTENCE, "She met and he met her.")
+@pytest.mark.parametrize(("lines", "expected"), READ.values(), ids=READ)
+def test_articles_are_read_from_their_lines(lines, expected):
+    assert [found[0] for found in read_articles(lines)] == expected
 
 
 LINES = (
@@ -65,13 +73,6 @@ def test_a_line_that_opens_an_article_is_seen_whole_in_ranges():
     assert extracted._MAX_OPENING_CHARACTERS * 4 < LINE_PREFIX_BYTES
 
 
-def test_an_article_without_end_is_dropped_and_the_next_one_read():
-    lines = [*article("A", SENTENCE)[:-1], *article("B", SENTENCE)]
-    cut_off, document = read_articles(lines)
-    assert cut_off == Dropped("page cut off")
-    assert document.paragraphs == (SENTENCE,)
-
-
 def test_what_an_article_has_beyond_all_measure_is_counted(monkeypatch):
     monkeypatch.setattr(extracted, "_MOST_CHARACTERS", 3 * len(SENTENCE))
     lines = [*article("A", *[SENTENCE] * 9), *article("B", SENTENCE)]
@@ -79,10 +80,6 @@ def test_what_an_article_has_beyond_all_measure_is_counted(monkeypatch):
     assert cut.paragraphs == (SENTENCE,) * 2
     assert rest == Dropped("rest of a page too large")
     assert whole.paragraphs == (SENTENCE,)
-
-
-def test_what_stands_between_articles_is_not_read():
-    assert list(read_articles(["<docs>", SENTENCE, "</docs>"])) == []
 
 
 @pytest.mark.parametrize(
@@ -121,11 +118,6 @@ def test_what_is_no_prose_is_left_out(line):
 def test_text_without_spaces_is_prose_by_its_length():
     lines = ["エイダ", "エイダは最初のプログラムを書いたと言われている。"]
     assert article_document(lines, title="エイダ").paragraphs == (lines[1],)
-
-
-def test_a_list_of_meanings_has_no_text():
-    (dropped,) = read_articles(article("Ada", "Ada may refer to:"))
-    assert dropped == Dropped("no text")
 
 
 @pytest.mark.parametrize("unit", ['title="', 'title="" ', "> ", " ", ">", '"'])

@@ -44,12 +44,13 @@ def read(dump: bytes, siteinfo: SiteInfo | None = None) -> list[Document | Dropp
 GOOD = Document((PROSE,))
 
 
-def test_siteinfo_has_language_and_local_names() -> None:
+def test_siteinfo_has_language_and_local_names_by_which_files_are_hidden() -> None:
     siteinfo = read_siteinfo([HEAD + page()])
     assert siteinfo == SiteInfo(
         language="de", namespaces={-2: "Medium", 1: "Diskussion", 6: "Dateil", 14: "R & D"}
     )
     assert {"medium", "dateil", "r & d", "file", "kategorie"} <= siteinfo.hidden_prefixes
+    assert read(page(f"[[Dateil:Turm|mini|Ein Turm]] {PROSE}"), siteinfo) == [GOOD]
 
 
 @pytest.mark.parametrize(
@@ -65,11 +66,6 @@ def test_siteinfo_has_language_and_local_names() -> None:
 )
 def test_pages_are_found_wherever_the_stream_begins(dump: bytes) -> None:
     assert read(dump) == [GOOD, GOOD]
-
-
-def test_the_wikis_own_file_prefix_is_understood() -> None:
-    dump = HEAD + page(f"[[Dateil:Turm|mini|Ein Turm]] {PROSE}")
-    assert read(dump, read_siteinfo([dump])) == [GOOD]
 
 
 REASONS = {
@@ -97,9 +93,8 @@ REASONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", REASONS)
-def test_a_page_that_is_no_article_has_a_reason(case: str) -> None:
-    bad, reason = REASONS[case]
+@pytest.mark.parametrize(("bad", "reason"), REASONS.values(), ids=REASONS)
+def test_a_page_that_is_no_article_has_a_reason(bad: bytes, reason: Dropped) -> None:
     assert read(page() + bad + page()) == [GOOD, reason, GOOD]
 
 
@@ -138,9 +133,8 @@ BAD_INPUT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", BAD_INPUT)
-def test_bad_input_loses_no_good_page(case: str) -> None:
-    dump, expected = BAD_INPUT[case]
+@pytest.mark.parametrize(("dump", "expected"), BAD_INPUT.values(), ids=BAD_INPUT)
+def test_bad_input_loses_no_good_page(dump: bytes, expected: list[Document | Dropped]) -> None:
     assert read(dump) == expected
 
 
