@@ -16,9 +16,8 @@ from schemas.config import DataConfig
 from schemas.errors import AlbertError, SettingError
 from schemas.files import TEMPORARY, json_text, write_json
 from schemas.locks import lock
-from schemas.manifest import ShardFile
 from tests.commands import contents
-from tests.manifests import manifest_of
+from tests.manifests import described, manifest_of
 from tests.memory_files import STORAGE
 from tests.refusals import refusal
 
@@ -186,7 +185,7 @@ def claim_there(**given):
 
 def write_data_set(memory):
     """A finished data set of one file."""
-    part = ShardFile(name=PART, examples=1, bytes=100, sha256="0" * 64)
+    part = described(PART, 1, bytes=100)
     config = DataConfig(dupe_factor=1, num_shards=1, eval_fraction=0.0)
     manifest = manifest_of([part], config.resolved(input_bytes=0), sha256="0" * 64, vocab_size=9)
     for name, data in {
