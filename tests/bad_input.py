@@ -10,11 +10,10 @@ import gzip
 import io
 import json
 import os
-import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,6 +28,7 @@ from schemas.layout import shard_file
 from schemas.task import Columns
 from tests.commands import attempt
 from tests.manifests import edit_manifest
+from tests.refusals import rows_of
 
 Make = Callable[[], Any]
 
@@ -175,13 +175,6 @@ def found(command: str, says: str, make: Make = lambda: None) -> Case:
     return Case(command, make, exit_code=1, says=says)
 
 
-def table_of(kind: Callable[[str, str], Case], table: str) -> Iterator[Case]:
-    """The cases of a table, in which what is said may go on in lines below."""
-    for block in re.split(r"\n(?=\S)", table.strip()):
-        command, *says = map(str.strip, block.splitlines())
-        yield kind(command, " ".join(says))
-
-
 def text_file(path: str, content: bytes | str, says: str, flag: str = "--text") -> Case:
     """A file of this content is no text to train a vocabulary on."""
     return found(f"vocab --output out {flag} {path}", says, file(path, content))
@@ -311,8 +304,8 @@ fill-mask tuned "a [MASK]"
     the run that it was tuned from.
 """
 CASES = [
-    *table_of(typed, TYPED),
-    *table_of(found, FOUND),
+    *(typed(*row) for row in rows_of(TYPED)),
+    *(found(*row) for row in rows_of(FOUND)),
     # Texts.
     typed("vocab --output out", "--books or --text"),
     typed(f"{TEXTS} none.txt", "does not exist"),
