@@ -260,8 +260,6 @@ finetune tuned --task classify --train train --output tuned --overwrite
     --output: tuned is the model to start from; give another folder.
 evaluate tuned --data train --words 7
     tuned is a fine-tuned model; leave --words out.
-make-data --text text --output out --vocab vocab --workers 2 --runner FlinkRunner -- --parallelism=2
-    --workers counts processes on this machine; FlinkRunner takes --parallelism after --.
 fill-mask none "A [MASK]."
     none does not exist; give the folder of a model.
 export none --to hf
@@ -395,6 +393,10 @@ CASES = [
             f"{name} would run it; leave it out.",
         )
         for name in sorted({*WORKERS_OPTION} - {DATAFLOW})
+    ),
+    typed(
+        f"{DATA} --workers 2 --runner FlinkRunner -- --flink_master=node7:8081",
+        "--workers counts processes on this machine; FlinkRunner takes --parallelism after --.",
     ),
     *(
         typed(f"worker --address {address}", f"--address: {address} may be reached from other ")
@@ -681,7 +683,11 @@ CASES = [
         file("train", "text,positive\na,b\n"),
     ),
     typed("finetune run --output out --task classify", "There is nothing to train on"),
-    typed(f"{FINETUNE} classify --config s.json", "'runs' is not a", json_file("s.json", runs=3)),
+    typed(
+        f"{FINETUNE} classify --config s.json",
+        "'runs' is not a setting of albert finetune",
+        json_file("s.json", runs=3),
+    ),
     found('predict run "Good."', "a fine-tuned model"),
 ]
 
