@@ -115,9 +115,8 @@ def test_inspect_shows_any_epoch_of_documents_as_if_it_were_stored(small, docume
     first, second, third = (shown(documents, "--epoch", n) for n in range(3))
     assert (first, second) == (shown(stored), shown(stored, "--epoch", 1))
     assert shown(stored, "--epoch", 2) == first != third
-    assert (
-        refused("inspect", stored, "--split", "eval", "--epoch", 1)
-        == "Error: --epoch 1: held-out examples are the same in every epoch; leave it out.\n"
+    assert refused("inspect", stored, "--split", "eval", "--epoch", 1) == (
+        "Error: --epoch 1: held-out examples are the same in every epoch; leave it out.\n"
     )
 
 

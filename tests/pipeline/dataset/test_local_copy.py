@@ -41,10 +41,9 @@ def test_a_data_set_that_was_made_again_is_copied_again(stored, tmp_path):
 
 def test_the_first_examples_take_the_first_files(stored, small, tmp_path):
     files = read_manifest(small / "data").shard_files(TRAIN, 1)
-    one = first_files(TRAIN, copy=1, examples=1)
-    assert prepare_copy(PLACE, cache=tmp_path, choose=one).missing == files[:1]
-    many = first_files(TRAIN, copy=1, examples=10**6)
-    assert prepare_copy(PLACE, cache=tmp_path, choose=many).missing == files
+    for examples, chosen in ((1, files[:1]), (10**6, files)):
+        first = first_files(TRAIN, copy=1, examples=examples)
+        assert prepare_copy(PLACE, cache=tmp_path, choose=first).missing == chosen
 
 
 def test_a_file_that_was_changed_is_refused_and_not_kept(stored, small, tmp_path):
