@@ -31,13 +31,17 @@ def names_in(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_file_has_its_name_when_all_of_it_is_written(tmp_path):
-    path = tmp_path / "train" / "copy-00" / "part"
-    with files.whole_file(path) as file:
+def test_a_file_or_a_folder_has_its_name_when_all_of_it_is_written(tmp_path):
+    path, target = tmp_path / "train/copy-00/part", tmp_path / "made/here"
+    with files.whole_file(path) as file, files.whole_folder(target) as folder:
         file.write(b"albert")
+        (folder / "inside").mkdir()
+        (folder / "inside" / "file").write_text("content")
         assert not path.exists()
+        assert not target.exists()
     assert path.read_bytes() == b"albert"
-    assert names_in(path.parent) == ["part"]
+    assert (target / "inside" / "file").read_text() == "content"
+    assert contents(tmp_path) == ["made/here/inside/file", "train/copy-00/part"]
 
 
 KILLED = """
@@ -68,16 +72,15 @@ def test_a_file_may_be_read_by_whom_the_umask_lets(tmp_path, monkeypatch, has_un
     assert (tmp_path / "part").stat().st_mode & 0o777 == 0o640
 
 
-@pytest.mark.parametrize("before", [None, b"old"])
+@pytest.mark.parametrize("before", [[], ["part"]])
 @pytest.mark.parametrize("error", [ZeroDivisionError(), KeyboardInterrupt()])
 def test_a_failure_leaves_what_was_there(tmp_path, before, error):
-    path = tmp_path / "part"
-    if before:
-        path.write_bytes(before)
+    for name in before:
+        (tmp_path / name).write_bytes(b"old")
     with pytest.raises(type(error)):
-        fail_while_writing(path, error)
-    assert names_in(tmp_path) == (["part"] if before else [])
-    assert not before or path.read_bytes() == before
+        fail_while_writing(tmp_path / "part", error)
+    assert names_in(tmp_path) == before
+    assert all((tmp_path / name).read_bytes() == b"old" for name in before)
 
 
 def test_a_full_disk_is_one_sentence_and_leaves_nothing_behind(tmp_path):
@@ -103,16 +106,6 @@ def write_folder(target, name="new", error=None):
         (folder / name).touch()
         if error:
             raise error
-
-
-def test_a_folder_appears_when_all_of_it_is_written(tmp_path):
-    target = tmp_path / "made" / "here"
-    with files.whole_folder(target) as folder:
-        (folder / "inside").mkdir()
-        (folder / "inside" / "file").write_text("content")
-        assert not target.exists()
-    assert (target / "inside" / "file").read_text() == "content"
-    assert contents(tmp_path) == ["made/here/inside/file"]
 
 
 def test_a_folder_that_fails_leaves_what_was_there(tmp_path):
@@ -226,19 +219,19 @@ def test_the_mark_that_some_editors_put_first_is_no_matter(tmp_path):
 def test_json_may_come_through_a_pipe(tmp_path):
     """As a shell gives the output of a command: --config <(jq ...)."""
     os.mkfifo(tmp_path / "pipe")
-    text = json.dumps({"a": "b" * 10_000})
-    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(text,))
+    value = {"a": "b" * 10_000}
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(json.dumps(value),))
     writer.start()
-    assert files.read_json(tmp_path / "pipe", may_be_pipe=True) == {"a": "b" * 10_000}
+    assert files.read_json(tmp_path / "pipe", may_be_pipe=True) == value
     writer.join()
 
 
 def test_more_values_than_any_file_of_this_program_has_take_no_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("schemas.files._MAX_VALUES", 100)
     path = tmp_path / "a.json"
-    path.write_text('{"a": [' + "[]," * 40 + "[]]}")
+    files.write_json(path, {"a": [[]] * 41})
     assert len(files.read_json(path)["a"]) == 41
-    path.write_text('{"a": [' + "[]," * 50 + "[]]}")
+    files.write_json(path, {"a": [[]] * 51})
     assert refusal(files.read_json, path) == (
         f"{path} is larger than any such file of this program; correct the file or make it again."
     )
