@@ -55,22 +55,20 @@ def test_a_glob_finds_the_same_here_and_elsewhere(shelf, tmp_path, pattern, foun
         assert [path.removeprefix(f"{place}/") for path in paths] == found
 
 
+PAPERS = ["1889/a.txt", "1890/b.txt", "1890/more/c.txt", "loose.txt"]
+
+
 @pytest.mark.parametrize(
     ("pattern", "found"),
     [
-        ("papers/18*", ["1889/a.txt", "1890/b.txt", "1890/more/c.txt"]),
-        ("papers/*", ["1889/a.txt", "1890/b.txt", "1890/more/c.txt", "loose.txt"]),
-        ("pap*/1890", ["1890/b.txt", "1890/more/c.txt"]),
-        ("papers/1890/*", ["1890/b.txt", "1890/more/c.txt"]),
-        ("papers/*/", ["1889/a.txt", "1890/b.txt", "1890/more/c.txt"]),
-        ("pap*/1890/", ["1890/b.txt", "1890/more/c.txt"]),
+        *(("papers/18*", PAPERS[:3]), ("papers/*", PAPERS), ("papers/*/", PAPERS[:3])),
+        *((glob, PAPERS[1:3]) for glob in ("pap*/1890", "papers/1890/*", "pap*/1890/")),
         ("papers/**/18*", []),
     ],
 )
 def test_a_folder_that_a_glob_matches_is_taken_whole(memory, tmp_path, pattern, found):
-    names = ("1889/a.txt", "1890/b.txt", "1890/more/c.txt", "1890/.old/d.txt", "loose.txt")
     for place in ("memory://shelf", tmp_path):
-        for name in names:
+        for name in (*PAPERS, "1890/.old/d.txt"):
             files.write_whole(f"{place}/papers/{name}", "text")
         paths = files.find_files(f"{place}/{pattern}")
         assert [path.removeprefix(f"{place}/papers/") for path in paths] == found
@@ -78,11 +76,9 @@ def test_a_folder_that_a_glob_matches_is_taken_whole(memory, tmp_path, pattern, 
 
 
 def test_what_a_job_has_left_is_found_also_where_it_is_hidden(shelf):
-    assert files.find_below("memory://shelf", "**/*.txt") == [
-        "memory://shelf/.hidden/c.txt",
-        "memory://shelf/a.txt",
-        "memory://shelf/low/b.txt",
-    ]
+    names = (".hidden/c.txt", "a.txt", "low/b.txt")
+    found = files.find_below("memory://shelf", "**/*.txt")
+    assert found == [f"memory://shelf/{name}" for name in names]
 
 
 def test_a_file_or_a_folder_may_be_called_like_a_glob(memory, tmp_path):
@@ -145,21 +141,21 @@ def test_a_remote_book_takes_one_look_and_a_worker_reads_it_with_one_request(mem
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (OSError("no space left"), r"no space left\.$"),
-        (ConnectionResetError(104, "Connection reset by peer"), "Connection reset by"),
-        (RuntimeError("No such container.\nRequestId: 7\n"), r"No such container\."),
-        (TimeoutError(), r"TimeoutError\."),
-        (PermissionError("Access Denied"), r"Access Denied\."),
+        (OSError("no space left"), "no space left."),
+        (ConnectionResetError(104, "Connection reset by peer"), "Connection reset by peer."),
+        (RuntimeError("No such container.\nRequestId: 7\n"), "No such container."),
+        (TimeoutError(), "TimeoutError."),
+        (PermissionError("Access Denied"), "Access Denied."),
     ],
 )
 def test_whatever_a_client_raises_is_one_sentence(memory, monkeypatch, error, said):
     memory["memory://x/y.txt"] = b"Some text.\n"
     for name in ("cat_file", "put_file"):
         monkeypatch.setattr(STORAGE.__class__, name, Mock(side_effect=error))
-    with pytest.raises(AlbertError, match=f"^memory://x/y.txt cannot be read: {said}"):
-        find_inputs({"text": ("memory://x/y.txt",)})
-    with pytest.raises(AlbertError, match=f"^memory://x/z cannot be written: {said}"):
-        files.write_whole("memory://x/z", "text")
+    read = refusal(find_inputs, {"text": ("memory://x/y.txt",)})
+    assert read == f"memory://x/y.txt cannot be read: {said}"
+    written = refusal(files.write_whole, "memory://x/z", "text")
+    assert written == f"memory://x/z cannot be written: {said}"
 
 
 def test_a_file_that_shrinks_while_it_is_read_is_refused(memory):

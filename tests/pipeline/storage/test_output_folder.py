@@ -52,8 +52,7 @@ def test_a_vocabulary_without_its_model_is_not_finished(tmp_path):
 
 def test_a_lock_and_a_temporary_folder_of_a_dead_process_do_not_matter(tmp_path):
     (tmp_path / ".lock").write_text("4711\n", encoding="utf-8")
-    (tmp_path / "spiece.model.tmp-4711").mkdir()
-    (tmp_path / "spiece.model.tmp-4711/half").touch()
+    files.write_whole(f"{tmp_path}/spiece.model.tmp-4711/half", "")
     assert claim(tmp_path) is False
     assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
 
@@ -61,15 +60,14 @@ def test_a_lock_and_a_temporary_folder_of_a_dead_process_do_not_matter(tmp_path)
 @pytest.mark.parametrize(
     ("where", "footprint", "name"),
     [
-        ("here", MAKE_DATA, "eval"),
-        ("here", IMPORT, "checkpoints"),
+        *(("", MAKE_DATA, "eval"), ("", IMPORT, "checkpoints")),
         ("memory://out/data", MAKE_DATA, "train"),
     ],
 )
 def test_an_interrupted_overwrite_can_be_given_again(
     tmp_path, memory, monkeypatch, where, footprint, name
 ):
-    folder = tmp_path if where == "here" else where
+    folder = where or tmp_path
     claim(folder, footprint)
     files.write_whole(files.join(folder, f"{name}/half"), "")
     remove = files.remove
@@ -90,8 +88,7 @@ def test_an_interrupted_overwrite_can_be_given_again(
 
 def test_a_folder_that_lies_elsewhere_is_overwritten_and_stays_there(tmp_path):
     claim(tmp_path / "data", MAKE_DATA)
-    (tmp_path / "disk").mkdir()
-    (tmp_path / "disk/part").touch()
+    files.write_whole(f"{tmp_path}/disk/part", "")
     (tmp_path / "data/train").symlink_to(tmp_path / "disk")
     assert claim(tmp_path / "data", MAKE_DATA, overwrite=True) is False
     assert contents(tmp_path) == ["data/config.json", "disk/part"]
