@@ -45,6 +45,7 @@ WITH_VOCAB = "make-data --text text --output out --vocab"
 DATA = f"{WITH_VOCAB} vocab"
 ZIP = b"PK\x03\x04" + bytes(26)
 WORKBOOK = ZIP + b"[Content_Types].xml..." + ZIP + b"xl/workbook.xml"
+NEUTRAL = "sentence1\tsentence2\tlabel\na\tb\tneutral\n"
 DUMP = b"<mediawiki>\n<page>\n<title>A</title><ns>0</ns>\n</page>\n</mediawiki>\n"
 TALK = (
     b"<mediawiki><page><title>Talk:A</title><ns>1</ns><revision><text>Talk, only talk."
@@ -537,10 +538,13 @@ CASES = [
             lambda m: (m["config"].update(max_seq_length=64), m["features"][0].update(length=64))
         ),
     ),
-    found(
-        f"{EVALUATE} --minimal-pairs none.jsonl",
-        "none.jsonl has no pairs; give files of BLiMP or Zorro.",
-        file("none.jsonl", b"\n"),
+    *(
+        found(f"{EVALUATE} --words 0 --minimal-pairs {name}", says, file(name, content))
+        for name, content, says in (
+            ("none.jsonl", "\n", "none.jsonl has no pairs; give files of BLiMP or Zorro."),
+            ("half.jsonl", '{"sentence_good": "Ada wrote."}\n', "sentence_good and sentence_bad"),
+            ("long.txt", "Ada wrote.\n" + "Ada " * 60 + "\n", "model reads 48"),
+        )
     ),
     typed(f"{EVALUATE} --minimal-pairs none", "does not exist"),
     typed(f"{EVALUATE} --minimal-pairs vocab", ".jsonl or .txt"),
@@ -554,16 +558,6 @@ CASES = [
     typed(f"{EVALUATE} --language de", "--language reads --text"),
     typed(f"{EVALUATE} --text-column a", "is not a fine-tuned model; leave --text-column out"),
     found("evaluate run --text one.txt", "no examples to measure on", file("one.txt", b"One\n")),
-    found(
-        f"{EVALUATE} --minimal-pairs pairs.jsonl",
-        "sentence_good and sentence_bad",
-        file("pairs.jsonl", b'{"sentence_good": "Ada wrote."}\n'),
-    ),
-    found(
-        f"{EVALUATE} --words 0 --minimal-pairs pairs.txt",
-        "model reads 48",
-        file("pairs.txt", b"Ada wrote.\n" + b"Ada " * 60 + b"\n"),
-    ),
     found("report run", "has no 'data_fingerprint'", file("run/evaluation.json", b'{"step": "x"}')),
     typed(f"{LAYERS} run", "is given twice"),
     typed("report text/assert.txt", "not a folder"),
@@ -668,13 +662,9 @@ CASES = [
     found(f"{FINETUNE} classify", "an Excel workbook", file("train", WORKBOOK)),
     typed(f"{FINETUNE} classify", "is the text", file("train", "a,b,label\nGood.,x,1\n")),
     found(
-        f"{FINETUNE} rte --eval train",
-        "rte: entailment, not_entailment",
-        file("train", "sentence1\tsentence2\tlabel\na\tb\tneutral\n"),
+        f"{FINETUNE} rte --eval train", "rte: entailment, not_entailment", file("train", NEUTRAL)
     ),
-    found(
-        f"{FINETUNE} classify --eval eval", "the label '2'", file("eval", "text,label\nSo-so.,2\n")
-    ),
+    found(f"{FINETUNE} classify --eval e", "the label '2'", file("e", "text,label\nSo-so.,2\n")),
     typed("finetune run --output out --task rte --data text", "train, dev or test"),
     typed("finetune run --output out --task guess", "'guess' is neither a kind"),
     typed(
