@@ -54,10 +54,9 @@ def parse(record):
     """The features of a record, and its pieces before masking."""
     features = tf.train.Example.FromString(record).features.feature
     row = {name: list(value.int64_list.value) for name, value in features.items()}
-    row["restored"] = list(row["input_ids"])
-    for position, label in zip(row["masked_lm_positions"], row["masked_lm_ids"], strict=True):
-        row["restored"][position] = label
-    return row
+    restored = np.array(row["input_ids"])
+    restored[row["masked_lm_positions"]] = row["masked_lm_ids"]
+    return row | {"restored": restored.tolist()}
 
 
 def segments(row):
@@ -243,11 +242,10 @@ def test_what_is_done_together_does_not_show(most, size, tokenizer, topics, tmp_
 
 
 def test_a_document_gives_the_same_rows_in_any_company(tokenizer, topics, tmp_path):
-    def records(documents):
-        _, files = files_of(documents, tmp_path, tokenizer=tokenizer)
-        return read_records(io.BytesIO(files[0]))
-
-    alone, together = records(topics[:1]), records(topics[:5])
+    alone, together = (
+        read_records(io.BytesIO(files_of(topics[:n], tmp_path, tokenizer=tokenizer)[1][0]))
+        for n in (1, 5)
+    )
     assert [record for record in together if record in set(alone)] == alone
 
 
