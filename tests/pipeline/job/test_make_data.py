@@ -38,6 +38,8 @@ from tests.refusals import refusal
 
 CONFIG = config_of(max_seq_length=48, dupe_factor=2, num_shards=3, eval_fraction=0.3)
 ON_THE_FLY = dataclasses.replace(CONFIG, examples="on-the-fly")
+PARTS = [f"part-0000{number}-of-00003.tfrecord" for number in range(3)]
+HELD_OUT = "eval/copy-00/part-00000-of-00001.tfrecord"
 
 
 @pytest.fixture(scope="module")
@@ -69,11 +71,10 @@ def files(texts, model, tmp_path_factory):
 
 
 def test_a_data_set_holds_these_files_and_no_duplicate_or_name_of_this_machine(files, texts):
-    shards = [f"part-0000{number}-of-00003.tfrecord" for number in range(3)]
     assert list(files) == [
-        *("README.md", "eval/copy-00/part-00000-of-00001.tfrecord", "manifest.json"),
-        *("shards/eval-00000.json", *(f"shards/train-0000{number}.json" for number in range(3))),
-        *("spiece.model", *(f"train/copy-0{copy}/{shard}" for copy in (0, 1) for shard in shards)),
+        *("README.md", HELD_OUT, "manifest.json", "shards/eval-00000.json"),
+        *(f"shards/train-0000{number}.json" for number in range(3)),
+        *("spiece.model", *(f"train/copy-0{copy}/{part}" for copy in (0, 1) for part in PARTS)),
     ]
     # Of the two books with a table in common one is held out.
     dropped = json.loads(files["manifest.json"])["dropped"]
@@ -88,11 +89,9 @@ def documents(texts, model, tmp_path_factory):
 
 
 def test_of_examples_on_the_fly_the_documents_are_stored_once(files, documents):
-    assert [name for name in documents if name.startswith("train/")] == [
-        f"train/documents/part-0000{number}-of-00003.tfrecord" for number in range(3)
-    ]
-    held_out = "eval/copy-00/part-00000-of-00001.tfrecord"
-    assert documents[held_out] == files[held_out]
+    trained_on = [name for name in documents if name.startswith("train/")]
+    assert trained_on == [f"train/documents/{part}" for part in PARTS]
+    assert documents[HELD_OUT] == files[HELD_OUT]
     stored, made = (json.loads(each["manifest.json"]) for each in (files, documents))
     assert made["splits"]["eval"] == stored["splits"]["eval"]
     (first,) = made["splits"]["train"]["copies"]
@@ -177,21 +176,21 @@ def test_what_others_left_counts_as_undone(texts, model, memory, tmp_path, monke
     seen = []
 
     @contextlib.contextmanager
-    def shown():
+    def shown(_):
         seen.append(ProgressReader(PLACE, work=job.shared_folder).poll())
         yield
 
     job = plan_job(find_inputs({"books": tuple(texts)}), CONFIG, model=model, output=PLACE)
     job = dataclasses.replace(job, shuffle=shuffle)
-    make_data.make_data(job, shown=lambda _: shown())
+    make_data.make_data(job, shown=shown)
     assert seen == [Done()]
 
 
 def test_an_engine_joins_of_a_chunk_only_its_documents_and_counts(texts, model, tmp_path):
     # Flink refuses what it has joined under one key if that is a few megabytes.
-    inputs = find_inputs({"books": tuple(texts)})
     config = dataclasses.replace(CONFIG, near_duplicates="keep")
-    job = plan_job(inputs, config, model=model, output=tmp_path / "data")
+    found = find_inputs({"books": tuple(texts)})
+    job = plan_job(found, config, model=model, output=tmp_path / "data")
     (chunk,) = job.chunks
     found = make_data.read_on_cluster(chunk, job)
     (read,) = [one for one in found if not isinstance(one, ShardDocument | WorkItem)]
@@ -237,9 +236,9 @@ def test_a_stopped_job_goes_on_from_what_is_there(files, make, tmp_path, monkeyp
 @pytest.mark.parametrize(
     ("config", "name"),
     [
-        (CONFIG, "train/copy-01/part-00001-of-00003.tfrecord"),
-        (CONFIG, "eval/copy-00/part-00000-of-00001.tfrecord"),
-        (ON_THE_FLY, "train/documents/part-00001-of-00003.tfrecord"),
+        (CONFIG, f"train/copy-01/{PARTS[1]}"),
+        (CONFIG, HELD_OUT),
+        (ON_THE_FLY, f"train/documents/{PARTS[1]}"),
     ],
     ids=["a copy", "held-out examples", "documents"],
 )
@@ -257,7 +256,7 @@ def test_only_a_damaged_shard_is_made_again(make, expected, tmp_path, made, conf
 
 def test_only_a_damaged_remote_shard_is_made_again(files, make_there, made, memory):
     memory.update({f"{PLACE}/{name}": data for name, data in files.items()})
-    del memory[f"{PLACE}/train/copy-01/part-00001-of-00003.tfrecord"]
+    del memory[f"{PLACE}/train/copy-01/{PARTS[1]}"]
     assert make_there() == files
     assert made == [("train", 1)]
 
@@ -271,7 +270,7 @@ def test_a_split_whose_documents_are_gone_is_read_again(files, make, tmp_path, m
 
 def test_another_seed_gives_other_records_of_the_text_for_itself_alone(files, make, tmp_path):
     other = make(config=dataclasses.replace(CONFIG, seed=7))
-    shard = "train/copy-00/part-00000-of-00003.tfrecord"
+    shard = f"train/copy-00/{PARTS[0]}"
     assert other[shard] != files[shard]
     before, after = (json.loads(f["manifest.json"]) for f in (files, other))
     assert before["splits"]["train"]["documents"] == after["splits"]["train"]["documents"]
@@ -383,19 +382,15 @@ except AlbertError as error:
 
 
 def start(texts, model, output):
-    output.mkdir(exist_ok=True)
-    (output.parent / "m.model").write_bytes(model)
-    given = (str(output), str(output.parent / "m.model"), json.dumps(texts))
-    command = (sys.executable, "-W", "ignore", "-c", PROGRAM, *given)
+    path = output.parent / "m.model"
+    path.write_bytes(model)
+    command = (sys.executable, "-W", "ignore", "-c", PROGRAM, output, path, json.dumps(texts))
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
 def wait_for_workers(job):
-    def are_there():
-        assert job.poll() is None
-        return len(children_of(job)) >= 2
-
-    wait_until(are_there)
+    wait_until(lambda: job.poll() is not None or len(children_of(job)) >= 2)
+    assert job.poll() is None
     return children_of(job)
 
 
@@ -407,8 +402,7 @@ def test_a_killed_worker_ends_a_job_in_a_sentence_and_costs_nothing(
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     job = start(texts, model, tmp_path / "d")
     signal.signal(signal.SIGINT, before)
-    victim, _ = wait_for_workers(job)
-    os.kill(victim, signal.SIGKILL)
+    os.kill(wait_for_workers(job)[0], signal.SIGKILL)
     said = ended(job)
     assert job.returncode == 1
     assert said.splitlines()[-1].startswith("A worker process was killed, ")
