@@ -47,17 +47,17 @@ def test_a_file_or_a_folder_has_its_name_when_all_of_it_is_written(tmp_path):
 KILLED = """
 import os, sys
 from pathlib import Path
-from schemas.files import whole_file
-with whole_file(Path(sys.argv[1])) as file:
-    file.write(b"half of it")
-    file.flush()
+from schemas.files import {0}
+with {0}(Path(sys.argv[1])) as half:
+    {1}
     os.kill(os.getpid(), 9)
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="every file of this system has a name")
 def test_a_killed_process_leaves_nothing_behind(tmp_path):
-    run_python(KILLED, tmp_path / "part")
+    write = "half.write(b'half of it'); half.flush()"
+    run_python(KILLED.format("whole_file", write), tmp_path / "part")
     assert names_in(tmp_path) == []
 
 
@@ -237,19 +237,11 @@ def test_more_values_than_any_file_of_this_program_has_take_no_memory(tmp_path, 
     )
 
 
-KILLED_IN_A_FOLDER = """
-import os, pathlib, sys
-from schemas.files import whole_folder
-with whole_folder(pathlib.Path(sys.argv[1])) as half:
-    (half / "new").write_text("half")
-    os.kill(os.getpid(), 9)
-"""
-
-
 def test_a_killed_writer_takes_nothing_away_and_leaves_nothing_for_ever(tmp_path):
     folder = tmp_path / "export"
     files.write_text(folder / "old", "old")
-    run_python(KILLED_IN_A_FOLDER, folder)
+    write = "(half / 'new').write_text('half')"
+    run_python(KILLED.format("whole_folder", write), folder)
     assert len(names_in(tmp_path)) == 2
     assert contents(folder) == ["old"]
     write_folder(folder)

@@ -28,11 +28,11 @@ REFUSED = (
 @pytest.fixture
 def precious(tmp_path):
     """A folder with a file that is not the command's."""
-    (tmp_path / "precious").mkdir()
-    (tmp_path / "precious/thesis").write_text("mine", "utf-8")
-    yield tmp_path / "precious"
-    assert (tmp_path / "precious/thesis").read_text("utf-8") == "mine"
-    assert contents(tmp_path / "precious") == ["thesis"]
+    folder = tmp_path / "precious"
+    write_text(folder / "thesis", "mine")
+    yield folder
+    assert (folder / "thesis").read_text("utf-8") == "mine"
+    assert contents(folder) == ["thesis"]
 
 
 def claim(folder, footprint, *, overwrite=False):
@@ -77,9 +77,9 @@ def test_a_lock_is_a_file_of_its_own(tmp_path, precious, link):
 
 
 def test_a_command_that_is_refused_empties_nothing(tmp_path, precious):
+    write_text(tmp_path / "a.txt", "Some text.\n\nMore of it.\n")
     (tmp_path / "out").mkdir()
     (tmp_path / "out/.lock").symlink_to(precious / "thesis")
-    (tmp_path / "a.txt").write_text("Some text.\n\nMore of it.\n", "utf-8")
     said = refused("vocab", "--text", tmp_path / "a.txt", "--output", tmp_path / "out")
     assert said.endswith(f"Error: {REFUSED.format(tmp_path / 'out/.lock')}\n")
 

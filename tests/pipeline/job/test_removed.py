@@ -99,7 +99,7 @@ def test_another_order_and_other_chunks_remove_the_same(made, texts, model, tmp_
     assert sorted(map(json.dumps, same)) == sorted(map(json.dumps, removed))
 
 
-def test_documents_of_other_languages_go(made, texts, model, tmp_path, monkeypatch):
+def test_documents_of_other_languages_go(texts, model, tmp_path, monkeypatch):
     monkeypatch.setattr(filters, "language_of", lambda text: "en" if "cookies" in text else "uk")
     config = dataclasses.replace(CONFIG, keep_languages="uk,de", max_line_repeats=None)
     _, removed = run(texts, model, tmp_path / "d", config=config)
