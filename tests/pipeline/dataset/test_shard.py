@@ -54,9 +54,10 @@ def parse(record):
     """The features of a record, and its pieces before masking."""
     features = tf.train.Example.FromString(record).features.feature
     row = {name: list(value.int64_list.value) for name, value in features.items()}
-    restored = np.array(row["input_ids"])
-    restored[row["masked_lm_positions"]] = row["masked_lm_ids"]
-    return row | {"restored": restored.tolist()}
+    row["restored"] = list(row["input_ids"])
+    for position, label in zip(row["masked_lm_positions"], row["masked_lm_ids"], strict=True):
+        row["restored"][position] = label
+    return row
 
 
 def segments(row):

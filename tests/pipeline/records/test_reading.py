@@ -157,11 +157,11 @@ def epoch_of(folder, manifest, epoch):
 @pytest.mark.parametrize("task", ["sop", "nsp", "none"])
 def test_ten_epochs_of_documents_are_ten_stored_copies(topics, tokenizer, tmp_path, task, layout):
     config = config_of(sentence_task=task, record_layout=layout)
-    files, described = write(topics[:12], tmp_path, tokenizer=tokenizer, config=config)
+    files, written = write(topics[:12], tmp_path, tokenizer=tokenizer, config=config)
     copies = [stored(tmp_path, file) for file in files]
     manifest, sidecar = write_documents(topics[:12], tmp_path, tokenizer=tokenizer, config=config)
     assert [epoch_of(tmp_path, manifest, epoch) for epoch in range(COPIES)] == copies
-    assert sidecar["copies"] == described["copies"][:1]
+    assert sidecar["copies"] == written["copies"][:1]
     assert sidecar["files"][0]["examples"] == len(copies[0])
 
 
