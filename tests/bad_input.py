@@ -2,7 +2,7 @@
 
 Each case is a command in a folder of its own, with whole things beside the bad one:
 `text`, `vocab`, `data`, `run`, the run as `hf` and `google`, as Hugging Face and
-google-research/albert keep it, and `tuned`, a fine-tuned model.
+google-research/albert keep it, `tuned`, a fine-tuned model, and what `put_beside` adds.
 """
 
 import contextlib
@@ -10,11 +10,10 @@ import gzip
 import io
 import json
 import os
-import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,6 +28,7 @@ from schemas.layout import shard_file
 from schemas.task import Columns
 from tests.commands import attempt
 from tests.manifests import edit_manifest
+from tests.refusals import rows_of
 
 Make = Callable[[], Any]
 
@@ -45,8 +45,8 @@ WITH_VOCAB = "make-data --text text --output out --vocab"
 DATA = f"{WITH_VOCAB} vocab"
 ZIP = b"PK\x03\x04" + bytes(26)
 WORKBOOK = ZIP + b"[Content_Types].xml..." + ZIP + b"xl/workbook.xml"
+NEUTRAL = "sentence1\tsentence2\tlabel\na\tb\tneutral\n"
 DUMP = b"<mediawiki>\n<page>\n<title>A</title><ns>0</ns>\n</page>\n</mediawiki>\n"
-LABELLED = "text,label\nGood.,1\nBad.,0\n"
 TALK = (
     b"<mediawiki><page><title>Talk:A</title><ns>1</ns><revision><text>Talk, only talk."
     b"</text></revision></page></mediawiki>"
@@ -131,12 +131,18 @@ def with_a_piece_more(name: str) -> Make:
     return lambda: Path(name).write_bytes(Path(name).read_bytes() + piece)
 
 
+def other_tokenizer(**model: Any) -> Make:
+    """A tokenizer.json with a model of its own, and no vocabulary of SentencePiece."""
+    return all_of(without("hf/spiece.model"), json_file("hf/tokenizer.json", model=model))
+
+
 def table(name: str, **columns: Any) -> Make:
     return lambda: pq.write_table(pa.table(columns), name)
 
 
-def foreign_vocabulary() -> None:
-    """A vocabulary with other special pieces, as SentencePiece makes it by itself."""
+def put_beside() -> None:
+    """A file of labels, and a vocabulary with other special pieces, as SentencePiece makes it."""
+    Path("train").write_text("text,label\nGood.,1\nBad.,0\n")
     sentencepiece.SentencePieceTrainer.Train(
         sentence_iterator=iter(["The old bridge crosses the river."] * 3),
         model_prefix="other",
@@ -170,18 +176,12 @@ def found(command: str, says: str, make: Make = lambda: None) -> Case:
     return Case(command, make, exit_code=1, says=says)
 
 
-def table_of(kind: Callable[[str, str], Case], table: str) -> Iterator[Case]:
-    """The cases of a table, in which what is said may go on in lines below."""
-    for block in re.split(r"\n(?=\S)", table.strip()):
-        command, *says = map(str.strip, block.splitlines())
-        yield kind(command, " ".join(says))
-
-
 def text_file(path: str, content: bytes | str, says: str, flag: str = "--text") -> Case:
     """A file of this content is no text to train a vocabulary on."""
     return found(f"vocab --output out {flag} {path}", says, file(path, content))
 
 
+PARQUET = table("rows.parquet", id=[1], title=["A"], content=[{"text": "Ada."}])
 THESIS = all_of(folder("out"), file("out/thesis.txt", b"mine"))
 OTHER_VOCABULARY = in_manifest(lambda m: m["vocabulary"].update(sha256="0" * 64))
 # A command in a line, and below it what must be said.
@@ -253,6 +253,40 @@ predict tuned "a text" --input tuned/task.json
     Give either a TEXT (and --option where the model chooses) or --input, not both.
 predict tuned Good. --json --output said.csv
     --json: said.csv would be CSV; leave --json out.
+predict tuned --input train --output train
+    --output: train is the file to read; give another one.
+finetune tuned --task classify --train train --output tuned
+    --output: tuned is the model to start from; give another folder.
+finetune tuned --task classify --train train --output tuned --overwrite
+    --output: tuned is the model to start from; give another folder.
+evaluate tuned --data train --words 7
+    tuned is a fine-tuned model; leave --words out.
+fill-mask none "A [MASK]."
+    none does not exist; give the folder of a model.
+export none --to hf
+    none does not exist; give the folder of a model.
+predict none "A text."
+    none does not exist; give the folder of a model.
+evaluate none --text text
+    none does not exist; give the folder of a model.
+finetune none --output out --train train --task classify
+    none does not exist; give the folder of a model.
+finetune run --output out --train train --eval train --task classify --max-seq-length 64
+    --max-seq-length 64 is more than the 48 positions of the model
+finetune run --output out --train train --eval train --task classify --text-column words
+    has no column 'words'
+finetune run --output out --train train --eval train --task classify --option-columns text
+    --option-columns names what a task of kind classify does not read; leave it out.
+finetune run --output out --train train --eval train --task tag --pair-column text
+    --pair-column names what a task of kind tag does not read; leave it out.
+finetune run --output out --train train --eval train --task classify --keep-head
+    is not a fine-tuned model
+finetune run --output out --train train --eval train --task regress --class-weights balanced
+    --class-weights balanced is for classify and tag, and the task is regress; leave it out.
+finetune run --output out --train train --eval train --task answer --label-smoothing 0.1
+    --label-smoothing divides targets among labels, and the task is answer
+finetune run --output out --train train --eval train --task classify --doc-stride 64
+    --doc-stride 64 is for answers in passages, and the task is classify; leave it out.
 """
 FOUND = """
 fill-mask run "A [MASK]." "nothing here"
@@ -269,8 +303,8 @@ fill-mask tuned "a [MASK]"
     the run that it was tuned from.
 """
 CASES = [
-    *table_of(typed, TYPED),
-    *table_of(found, FOUND),
+    *(typed(*row) for row in rows_of(TYPED)),
+    *(found(*row) for row in rows_of(FOUND)),
     # Texts.
     typed("vocab --output out", "--books or --text"),
     typed(f"{TEXTS} none.txt", "does not exist"),
@@ -300,16 +334,8 @@ CASES = [
     text_file("rows.jsonl", b'{"body": {"text": "A."}, "title": "A"}\n', "under body.text, title"),
     text_file("rows.jsonl", b'{"a": 1}', "nor any text"),
     text_file("rows.tsv", b"id\tbody\n1\tAda wrote.\n", "under id, body"),
-    found(
-        f"{TEXTS} rows.parquet --text-key body",
-        "under title, content.text",
-        table("rows.parquet", id=[1], title=["A"], content=[{"text": "Ada."}]),
-    ),
-    found(
-        f"{TEXTS} rows.parquet",
-        "file is missing",
-        all_of(table("rows.parquet", text=["Ada wrote."]), cut_off("rows.parquet", 9)),
-    ),
+    found(f"{TEXTS} rows.parquet --text-key body", "under title, content.text", PARQUET),
+    found(f"{TEXTS} rows.parquet", "file is missing", all_of(PARQUET, cut_off("rows.parquet", 9))),
     typed(f"{TEXTS} text --text-key body", "given has rows"),
     typed(f"{TEXTS} text --language Klingonese", "en, not 'Klingonese'"),
     # A page that is no article.
@@ -325,9 +351,7 @@ CASES = [
     typed("vocab --config s.json", "'debug' is not a setting of", json_file("s.json", debug=True)),
     *(
         typed(
-            "vocab --config settings.json",
-            f"settings.json: {name} {rule}.",
-            json_file("settings.json", **{name: value}),
+            "vocab --config s.json", f"s.json: {name} {rule}.", json_file("s.json", **{name: value})
         )
         for name, value, rule in (
             ("vocab_size", 8000.5, "must be of type int, not 8000.5"),
@@ -397,19 +421,6 @@ CASES = [
     typed(f"{TEXTS} text --overwrite", "holds other files", THESIS),
     typed(f"{TEXTS} text", "is a file", file("out", b"mine")),
     typed("vocab --text text --output a.txt/vocab", "cannot be made", file("a.txt", b"mine")),
-    *(
-        typed(
-            f"finetune tuned --task classify --train train --output tuned {flag}",
-            "--output: tuned is the model to start from; give another folder.",
-            file("train", LABELLED),
-        )
-        for flag in ("", "--overwrite")
-    ),
-    typed(
-        "predict tuned --input train --output train",
-        "--output: train is the file to read; give another one.",
-        file("train", LABELLED),
-    ),
     typed("make-data --text text --vocab vocab --output run", "of albert pretrain"),
     typed("make-data --config data/config.json --text text --output data --seed 7", "and is 7"),
     found(f"{TEXTS} text", "by process 4711", written_by(4711)),
@@ -436,7 +447,7 @@ CASES = [
     # Vocabularies.
     typed(f"{WITH_VOCAB} none", "does not exist"),
     found(f"{WITH_VOCAB} vocab.txt", "a SentencePiece model", file("vocab.txt", b"[PAD]\n[UNK]\n")),
-    found(f"{WITH_VOCAB} other.model", "and is <unk>", foreign_vocabulary),
+    found(f"{WITH_VOCAB} other.model", "and is <unk>"),
     found(DATA, "a SentencePiece model", cut_off("vocab/spiece.model", 400)),
     # Data sets.
     found("inspect text", "a finished data set"),
@@ -481,9 +492,9 @@ CASES = [
     typed(f"{PRETRAIN} --max-time soon", "not a time"),
     # A number stands for a schedule of one value.
     typed(
-        f"{PRETRAIN} --config settings.json",
+        f"{PRETRAIN} --config s.json",
         "leave --max-seq-length, --masked-lm-prob out",
-        json_file("settings.json", steps=1, masked_lm_prob=0.3, max_seq_length=32),
+        json_file("s.json", steps=1, masked_lm_prob=0.3, max_seq_length=32),
     ),
     found(f"{PRETRAIN} --init-from text", "not a run"),
     found(f"{PRETRAIN} --init-from run", "that pretraining needs", file("run/task.json", "{}")),
@@ -527,10 +538,13 @@ CASES = [
             lambda m: (m["config"].update(max_seq_length=64), m["features"][0].update(length=64))
         ),
     ),
-    found(
-        f"{EVALUATE} --minimal-pairs none.jsonl",
-        "none.jsonl has no pairs; give files of BLiMP or Zorro.",
-        file("none.jsonl", b"\n"),
+    *(
+        found(f"{EVALUATE} --words 0 --minimal-pairs {name}", says, file(name, content))
+        for name, content, says in (
+            ("none.jsonl", "\n", "none.jsonl has no pairs; give files of BLiMP or Zorro."),
+            ("half.jsonl", '{"sentence_good": "Ada wrote."}\n', "sentence_good and sentence_bad"),
+            ("long.txt", "Ada wrote.\n" + "Ada " * 60 + "\n", "model reads 48"),
+        )
     ),
     typed(f"{EVALUATE} --minimal-pairs none", "does not exist"),
     typed(f"{EVALUATE} --minimal-pairs vocab", ".jsonl or .txt"),
@@ -543,22 +557,7 @@ CASES = [
     typed("evaluate run --text none.txt", "--text: none.txt does not exist"),
     typed(f"{EVALUATE} --language de", "--language reads --text"),
     typed(f"{EVALUATE} --text-column a", "is not a fine-tuned model; leave --text-column out"),
-    typed(
-        "evaluate tuned --data train --words 7",
-        "tuned is a fine-tuned model; leave --words out.",
-        file("train", LABELLED),
-    ),
     found("evaluate run --text one.txt", "no examples to measure on", file("one.txt", b"One\n")),
-    found(
-        f"{EVALUATE} --minimal-pairs pairs.jsonl",
-        "sentence_good and sentence_bad",
-        file("pairs.jsonl", b'{"sentence_good": "Ada wrote."}\n'),
-    ),
-    found(
-        f"{EVALUATE} --words 0 --minimal-pairs pairs.txt",
-        "model reads 48",
-        file("pairs.txt", b"Ada wrote.\n" + b"Ada " * 60 + b"\n"),
-    ),
     found("report run", "has no 'data_fingerprint'", file("run/evaluation.json", b'{"step": "x"}')),
     typed(f"{LAYERS} run", "is given twice"),
     typed("report text/assert.txt", "not a folder"),
@@ -579,39 +578,17 @@ CASES = [
     found(IMPORT, "to read them", without("hf/config.json")),
     found(IMPORT, "is not whole", cut_off("hf/model.safetensors", 100)),
     found("import google --output out", "invalid start byte", file("google/checkpoint", b"\xff")),
-    found(
-        IMPORT,
-        "can be read",
-        all_of(without("hf/spiece.model"), json_file("hf/tokenizer.json", model={"type": "BPE"})),
-    ),
-    found(
-        IMPORT,
-        "of an ALBERT",
-        all_of(
-            without("hf/spiece.model"),
-            json_file("hf/tokenizer.json", model={"type": "Unigram", "vocab": [["\ud800", 0]]}),
-        ),
-    ),
+    found(IMPORT, "can be read", other_tokenizer(type="BPE")),
+    found(IMPORT, "of an ALBERT", other_tokenizer(type="Unigram", vocab=[["\ud800", 0]])),
     found(
         IMPORT,
         "to be one",
-        all_of(
-            without("hf/spiece.model"),
-            without("hf/tokenizer.json"),
-            file("hf/vocab.txt", b"[PAD]\n"),
-        ),
+        all_of(other_tokenizer(), without("hf/tokenizer.json"), file("hf/vocab.txt", b"[PAD]\n")),
     ),
     found("import text --output out", "no SentencePiece model"),
     # Questions to a model.
     found('fill-mask text "A [MASK]."', "nor an export"),
     found('fill-mask vocab "A [MASK]."', "Face or google-research/albert"),
-    *(
-        typed(command, "none does not exist; give the folder of a model.", file("train", LABELLED))
-        for command in (
-            *('fill-mask none "A [MASK]."', "export none --to hf", 'predict none "A text."'),
-            *("evaluate none --text text", FINETUNE.replace(" run ", " none ") + " classify"),
-        )
-    ),
     found(f'fill-mask run "{"(" * 30}[MASK]{")" * 30}"', "model reads 32"),
     *(
         found("fill-mask run --score texts", says, file("texts", content))
@@ -685,15 +662,9 @@ CASES = [
     found(f"{FINETUNE} classify", "an Excel workbook", file("train", WORKBOOK)),
     typed(f"{FINETUNE} classify", "is the text", file("train", "a,b,label\nGood.,x,1\n")),
     found(
-        f"{FINETUNE} rte --eval train",
-        "rte: entailment, not_entailment",
-        file("train", "sentence1\tsentence2\tlabel\na\tb\tneutral\n"),
+        f"{FINETUNE} rte --eval train", "rte: entailment, not_entailment", file("train", NEUTRAL)
     ),
-    found(
-        f"{FINETUNE} classify --eval eval",
-        "the label '2'",
-        all_of(file("train", LABELLED), file("eval", "text,label\nSo-so.,2\n")),
-    ),
+    found(f"{FINETUNE} classify --eval e", "the label '2'", file("e", "text,label\nSo-so.,2\n")),
     typed("finetune run --output out --task rte --data text", "train, dev or test"),
     typed("finetune run --output out --task guess", "'guess' is neither a kind"),
     typed(
@@ -702,43 +673,10 @@ CASES = [
         file("train", "text,positive\na,b\n"),
     ),
     typed("finetune run --output out --task classify", "There is nothing to train on"),
-    *(
-        typed(f"{FINETUNE} {flags} --eval train", says, file("train", LABELLED))
-        for flags, says in (
-            (
-                "classify --max-seq-length 64",
-                "--max-seq-length 64 is more than the 48 positions of the model",
-            ),
-            ("classify --text-column words", "has no column 'words'"),
-            (
-                "classify --option-columns text",
-                "--option-columns names what a task of kind classify does not read; leave it out.",
-            ),
-            (
-                "tag --pair-column text",
-                "--pair-column names what a task of kind tag does not read; leave it out.",
-            ),
-            ("classify --keep-head", "is not a fine-tuned model"),
-            (
-                "regress --class-weights balanced",
-                "--class-weights balanced is for classify and tag, and the task is "
-                "regress; leave it out.",
-            ),
-            (
-                "answer --label-smoothing 0.1",
-                "--label-smoothing divides targets among labels, and the task is answer",
-            ),
-            (
-                "classify --doc-stride 64",
-                "--doc-stride 64 is for answers in passages, and the task is "
-                "classify; leave it out.",
-            ),
-        )
-    ),
     typed(
-        f"{FINETUNE} classify --config settings.json",
+        f"{FINETUNE} classify --config s.json",
         "'runs' is not a setting of albert finetune",
-        all_of(file("train", LABELLED), json_file("settings.json", runs=3)),
+        json_file("s.json", runs=3),
     ),
     found('predict run "Good."', "a fine-tuned model"),
 ]

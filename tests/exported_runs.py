@@ -10,35 +10,19 @@ from albert_tf.model.task_model import TaskModel
 from albert_tf.model.trained_model import pretrainer_of
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
 from albert_tf.runs.task_record import write_record
-from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig
 from schemas.files import write_json
 from schemas.task import TaskRecord, TaskSpec
 from tests.commands import run
+from tests.evaluations import TASK
 from tests.google_albert import save_google
-from tests.huggingface_albert import lively_arrays, lively_weights
+from tests.huggingface_albert import SMALL, lively_arrays, lively_weights
 
 VOCAB_SIZE = 400
-SMALL_RUN = ModelConfig(
-    vocab_size=VOCAB_SIZE,
-    embedding_size=8,
-    hidden_size=16,
-    num_hidden_layers=4,
-    num_hidden_groups=2,
-    num_attention_heads=2,
-    intermediate_size=24,
-    max_position_embeddings=48,
-)
+SMALL_RUN = dataclasses.replace(SMALL, vocab_size=VOCAB_SIZE, max_position_embeddings=48)
 # Compiled, and asked, in less time.
 ONE_LAYER = dataclasses.replace(SMALL_RUN, num_hidden_layers=1, num_hidden_groups=1)
-EVALUATION = {
-    "step": 7,
-    "split": "eval",
-    "mlm_loss": 5.5,
-    "mlm_accuracy": 0.125,
-    "sentence_loss": 0.6931,
-    "sentence_accuracy": 0.5,
-}
+EVALUATION = {"step": 7, "split": "eval", **TASK, "sentence_loss": 0.6931, "sentence_accuracy": 0.5}
 
 TUNED_LENGTH, TUNED_LABELS = 48, ("dull", "fair", "fine")
 
@@ -56,15 +40,8 @@ def write_tuned(folder, kind, vocabulary, *, config=SMALL_RUN, **values):
     folder.mkdir()
     weights = lively_weights(TaskModel(config, kind=kind, labels=len(labels)))
     write_json(folder / "model.json", dataclasses.asdict(config))
-    record = TaskRecord(
-        spec=spec,
-        max_seq_length=TUNED_LENGTH,
-        doc_stride=16,
-        max_query_tokens=16,
-        max_answer_tokens=8,
-        **values,
-    )
-    write_record(folder, record)
+    lengths = {"max_seq_length": TUNED_LENGTH, "max_query_tokens": 16, "max_answer_tokens": 8}
+    write_record(folder, TaskRecord(spec=spec, doc_stride=16, **lengths, **values))
     (folder / "spiece.model").write_bytes(vocabulary)
     save_checkpoint(folder, Checkpoint(weights, {}, {"step": 1}), is_best=True)
 

@@ -1,6 +1,5 @@
 """Commands in processes of their own: what they start, and when that has ended."""
 
-import contextlib
 import subprocess
 import sys
 import time
@@ -63,23 +62,19 @@ def left_in(scratch):
     ]
 
 
-def is_running(number):
+def session_with(number):
+    """The session of a process that still runs, or nothing."""
     try:
-        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
+        fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return int(fields[3]) if fields[0] != "Z" else None
 
 
 def session_of(leader):
     """The processes of a session that still run."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            state = (process / "stat").read_text().rpartition(")")[2].split()
-            if int(state[3]) == leader and state[0] != "Z":
-                found.append(int(process.name))
-    return found
+    numbers = (int(process.name) for process in Path("/proc").glob("[0-9]*"))
+    return [number for number in numbers if session_with(number) == leader]
 
 
 def wait_until(holds, *, seconds=LONG):
@@ -92,4 +87,4 @@ def wait_until(holds, *, seconds=LONG):
 
 def await_end_of(numbers):
     """Wait for processes that end with another."""
-    wait_until(lambda: not any(map(is_running, numbers)))
+    wait_until(lambda: all(session_with(number) is None for number in numbers))

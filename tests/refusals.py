@@ -1,5 +1,6 @@
 """What is said of what is refused."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,3 +16,9 @@ def refusal(
     with pytest.raises(error) as caught:
         call(*given, **settings)
     return str(caught.value)
+
+
+def rows_of(table: str) -> list[tuple[str, str]]:
+    """What is typed and what is said of it, which stands in one or more lines below."""
+    blocks = (map(str.strip, block.splitlines()) for block in re.split(r"\n(?=\S)", table.strip()))
+    return [(typed, " ".join(said)) for typed, *said in blocks]

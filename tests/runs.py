@@ -19,7 +19,6 @@ from schemas.architecture import ModelConfig
 from schemas.config import DataConfig, TrainConfig
 from schemas.files import write_json
 from schemas.layout import CONFIG, DATA_MANIFEST, METRICS, MODEL_CONFIG
-from schemas.manifest import ShardFile
 from tests import manifests
 from tests.training_data import TINY, resolved_run
 
@@ -111,38 +110,24 @@ def signal_at_micro_batch(monkeypatch, number, *, which=signal.SIGTERM):
     monkeypatch.setattr(TensorFlowSteps, "compile", compiled_without_a_signal)
 
 
-def train_line(step, *, loss=2.0, norm=1.0):
+def train_line(step, *, split="train", loss=2.0, accuracy=0.25, rate=0.001, norm=1.0, speed=8.0):
     """What is logged of training."""
-    return {
-        **_of_both(step, "train", loss),
-        "learning_rate": 0.001,
-        "gradient_norm": norm,
-        "sequences_per_second": 8.0,
-        "seconds": 3.0 * step,
-    }
-
-
-def eval_line(step, *, loss=2.0, accuracy=0.25):
-    """What is logged of an evaluation."""
-    return {
-        **_of_both(step, "eval", loss),
-        "mlm_accuracy": accuracy,
-        "learning_rate": None,
-        "gradient_norm": None,
-        "sequences_per_second": 16.0,
-        "seconds": 3.0 * step,
-    }
-
-
-def _of_both(step, split, loss):
+    task = {"mlm_loss": loss, "mlm_accuracy": accuracy}
+    task |= {"sentence_loss": 0.5, "sentence_accuracy": 0.5}
+    times = {"sequences_per_second": speed, "seconds": 3.0 * step}
     return {
         "step": step,
         "split": split,
-        "mlm_loss": loss,
-        "mlm_accuracy": 0.25,
-        "sentence_loss": 0.5,
-        "sentence_accuracy": 0.5,
+        **task,
+        "learning_rate": rate,
+        "gradient_norm": norm,
+        **times,
     }
+
+
+def eval_line(step, **changes):
+    """What is logged of an evaluation."""
+    return train_line(step, split="eval", rate=None, norm=None, speed=16.0, **changes)
 
 
 LINES = (eval_line(0, loss=3.0), train_line(1), train_line(2), eval_line(2))
@@ -152,12 +137,7 @@ def manifest_of(held_out):
     """The manifest of a data set with so many held-out examples in one file."""
     config = DataConfig(dupe_factor=1, num_shards=1).resolved(input_bytes=0)
     files = [
-        ShardFile(
-            name=f"{split}/copy-00/part-00000-of-00001.tfrecord",
-            examples=examples,
-            bytes=1000 * examples,
-            sha256="0" * 64,
-        )
+        manifests.described(f"{split}/copy-00/part-00000-of-00001.tfrecord", examples)
         for split, examples in (("train", 900), ("eval", held_out))
     ]
     return manifests.manifest_of(files, config, sha256="0" * 64, vocab_size=30000)

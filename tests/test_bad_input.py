@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from schemas.errors import FORM
-from tests.bad_input import CASES, end, foreign_vocabulary
+from tests.bad_input import CASES, end, put_beside
 from tests.one_trainer import it_reads_too, one_trains, trainer  # noqa: F401
 
 
@@ -15,7 +15,7 @@ def whole(models, tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole") / "all"
     shutil.copytree(models, folder)
     with contextlib.chdir(folder):
-        foreign_vocabulary()
+        put_beside()
     return folder
 
 

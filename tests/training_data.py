@@ -20,8 +20,9 @@ from schemas.config import DataConfig
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID, stored_features
 from schemas.files import write_json
 from schemas.layout import DATA_MANIFEST, MANIFEST, MODEL_CONFIG, SPM_MODEL, shard_file
-from schemas.manifest import ShardFile, read_manifest
-from tests.manifests import manifest_of
+from schemas.manifest import read_manifest
+from tests.manifests import described, manifest_of
+from tests.pipeline.records import one_record
 
 VOCAB_SIZE = 64
 MAX_SEQ_LENGTH = 24
@@ -42,10 +43,7 @@ def make_instance(rng, *, sentence_task="sop"):
     """A compact example: pieces count up from a low one, so masks can be guessed."""
     lengths = rng.integers(3, 10, size=2)
     starts = FIRST_ORDINARY_ID + rng.integers(0, 10, size=2)
-    a, b = (
-        list(range(int(start), int(start + length)))
-        for start, length in zip(starts, lengths, strict=True)
-    )
+    a, b = ([*range(s, s + n)] for s, n in zip(starts.tolist(), lengths.tolist(), strict=True))
     label = int(a[0] > b[0])
     if sentence_task == "none":
         ids, label = [CLS_ID, *a, SEP_ID], 0
@@ -74,7 +72,7 @@ def padded_instance(instance):
         return [*values, *[0] * (length - len(values))]
 
     num_masked = len(instance["masked_lm_ids"])
-    return {
+    return instance | {
         "input_ids": pad(ids, MAX_SEQ_LENGTH),
         "input_mask": pad([1] * len(ids), MAX_SEQ_LENGTH),
         "segment_ids": pad([int(i > first_separator) for i in range(len(ids))], MAX_SEQ_LENGTH),
@@ -82,22 +80,13 @@ def padded_instance(instance):
         "masked_lm_positions": pad(instance["masked_lm_positions"], MAX_PREDICTIONS),
         "masked_lm_ids": pad(instance["masked_lm_ids"], MAX_PREDICTIONS),
         "masked_lm_weights": pad([1.0] * num_masked, MAX_PREDICTIONS),
-        "next_sentence_labels": instance["next_sentence_labels"],
     }
 
 
 def encode(instance, layout="compact"):
     """An instance as the bytes of a `tf.train.Example`."""
     values = padded_instance(instance) if layout == "padded" else instance
-    features = {}
-    for feature in stored_features(layout):
-        value = values[feature.name]
-        if feature.dtype == "int64":
-            features[feature.name] = tf.train.Feature(int64_list=tf.train.Int64List(value=value))
-        else:
-            features[feature.name] = tf.train.Feature(float_list=tf.train.FloatList(value=value))
-    example = tf.train.Example(features=tf.train.Features(feature=features))
-    return example.SerializeToString(deterministic=True)
+    return one_record.encode({each.name: values[each.name] for each in stored_features(layout)})
 
 
 def write_dataset(
@@ -128,7 +117,7 @@ def write_dataset(
                     writer.write(encode(instance, layout))
             content = path.read_bytes()
             digest = hashlib.sha256(content).hexdigest()
-            files.append(ShardFile(name=name, examples=count, bytes=len(content), sha256=digest))
+            files.append(described(name, count, bytes=len(content), sha256=digest))
     (root / SPM_MODEL).write_bytes(b"pieces")
     manifest = make_manifest(files, layout=layout, sentence_task=sentence_task)
     write_json(root / MANIFEST, manifest.to_dict())
@@ -178,15 +167,7 @@ def save_run(run, config, *, step=9, seed=1, is_best=False):
     initialize_weights(model, standard_deviation=1.0, seed=seed)
     run.mkdir(exist_ok=True)
     write_json(run / MODEL_CONFIG, dataclasses.asdict(config))
-    files = [
-        ShardFile(
-            name=shard_file("train", 0, shard=shard, num_shards=3),
-            examples=1,
-            bytes=1000,
-            sha256="0" * 64,
-        )
-        for shard in range(3)
-    ]
+    files = [described(shard_file("train", 0, shard=n, num_shards=3), 1) for n in range(3)]
     write_json(run / DATA_MANIFEST, make_manifest(files).to_dict())
     (run / SPM_MODEL).write_bytes(b"pieces")
     weights = arrays_of(model.weights_by_path)

@@ -68,8 +68,8 @@ def test_a_value_out_of_bounds_is_one_sentence(config_class, values, message):
 @pytest.mark.parametrize(
     "values",
     [
-        *({"max_seq_length": length} for length in (8, 4096)),
-        *({"masked_lm_prob": share} for share in (0.0, 0.9)),
+        *({"max_seq_length": 8}, {"max_seq_length": 4096}),
+        *({"masked_lm_prob": 0.0}, {"masked_lm_prob": 0.9}),
         {"max_seq_length": 128, "max_predictions_per_seq": 125},
     ],
 )
@@ -122,11 +122,8 @@ def test_every_setting_has_a_help_text(config_class):
         ({"max_seq_length": 8, "masked_lm_prob": 0.9}, 0, {"max_predictions_per_seq": 5}),
         # There is a shard for 32 MiB of text, but 8 to 1000.
         *(
-            ({}, input_bytes, {"num_shards": shards})
-            for input_bytes, shards in (
-                *((0, 8), (8 << 25, 8), ((8 << 25) + 1, 9)),
-                *((1_000_000_000, 30), (10**15, 1000)),
-            )
+            ({}, size, {"num_shards": n})
+            for size, n in ((0, 8), (8 << 25, 8), ((8 << 25) + 1, 9), (10**9, 30), (10**15, 1000))
         ),
         # What is given is not derived.
         ({"max_predictions_per_seq": 20, "num_shards": 2}, 10**15, {}),
@@ -143,10 +140,8 @@ def test_what_is_left_out_follows_from_the_rest(settings, input_bytes, derived):
 @pytest.mark.parametrize(
     ("settings", "start"),
     [
-        ({}, 10),
-        (COOLDOWN, 8),
-        (COOLDOWN | {"cooldown_share": 0.0}, 10),
-        (COOLDOWN | {"cooldown_share": 0.9}, 1),
+        *(({}, 10), (COOLDOWN, 8)),
+        *((COOLDOWN | {"cooldown_share": share}, start) for share, start in ((0.0, 10), (0.9, 1))),
     ],
 )
 def test_a_cooldown_is_the_last_share_of_the_steps(settings, start):
@@ -209,8 +204,5 @@ def test_settings_of_fine_tuning_that_contradict_each_other_are_refused(values, 
 )
 def test_a_first_evaluation_is_on_few_examples_never_more(eval_examples, held_out, first, others):
     config = TrainConfig(eval_examples=eval_examples).resolved()
-    found = [
-        config.evaluated_examples(held_out=held_out, is_trained=is_trained)
-        for is_trained in (False, True)
-    ]
-    assert found == [first, others]
+    for is_trained, examples in ((False, first), (True, others)):
+        assert config.evaluated_examples(held_out=held_out, is_trained=is_trained) == examples

@@ -9,11 +9,11 @@ from cli.commands.import_model import IMPORT
 from cli.commands.vocab import VOCAB
 from cli.support.resolve import PRETRAIN
 from pipeline.job.resume import MAKE_DATA
-from pipeline.storage import output_folder
 from schemas.errors import SettingError
 from schemas.files import write_json, write_text
 from schemas.locks import check_own, lock
 from tests.commands import contents, refused
+from tests.pipeline.storage.test_output_folder import claim as claim_folder
 from tests.refusals import refusal
 
 # With more steps to come, and a test file without predictions.
@@ -28,19 +28,16 @@ REFUSED = (
 @pytest.fixture
 def precious(tmp_path):
     """A folder with a file that is not the command's."""
-    (tmp_path / "precious").mkdir()
-    (tmp_path / "precious/thesis").write_text("mine", "utf-8")
-    yield tmp_path / "precious"
-    assert (tmp_path / "precious/thesis").read_text("utf-8") == "mine"
-    assert contents(tmp_path / "precious") == ["thesis"]
+    folder = tmp_path / "precious"
+    write_text(folder / "thesis", "mine")
+    yield folder
+    assert (folder / "thesis").read_text("utf-8") == "mine"
+    assert contents(folder) == ["thesis"]
 
 
 def claim(folder, footprint, *, overwrite=False):
     write_json(folder / "config.json", {"command": footprint.command, "identity": IDENTITY})
-    with output_folder.claim(
-        folder, footprint, settings={}, identity=IDENTITY, overwrite=overwrite
-    ) as finished:
-        return finished
+    return claim_folder(folder, footprint, identity=IDENTITY, overwrite=overwrite)
 
 
 STEP = "checkpoints/step-00000001"
@@ -75,15 +72,14 @@ def test_a_link_is_refused_and_of_an_overwritten_one_only_the_link_goes(
 @pytest.mark.parametrize("link", [os.symlink, os.link, lambda _, path: os.mkfifo(path)])
 def test_a_lock_is_a_file_of_its_own(tmp_path, precious, link):
     link(precious / "thesis", tmp_path / ".lock")
-    with pytest.raises(SettingError) as caught, lock(tmp_path):
-        pass
-    assert str(caught.value) == REFUSED.format(tmp_path / ".lock")
+    said = refusal(lock(tmp_path).__enter__, error=SettingError)
+    assert said == REFUSED.format(tmp_path / ".lock")
 
 
 def test_a_command_that_is_refused_empties_nothing(tmp_path, precious):
+    write_text(tmp_path / "a.txt", "Some text.\n\nMore of it.\n")
     (tmp_path / "out").mkdir()
     (tmp_path / "out/.lock").symlink_to(precious / "thesis")
-    (tmp_path / "a.txt").write_text("Some text.\n\nMore of it.\n", "utf-8")
     said = refused("vocab", "--text", tmp_path / "a.txt", "--output", tmp_path / "out")
     assert said.endswith(f"Error: {REFUSED.format(tmp_path / 'out/.lock')}\n")
 

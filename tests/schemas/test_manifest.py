@@ -46,13 +46,16 @@ def of_documents(**changes):
     return with_fingerprint(dataclasses.replace(MANIFEST, **given | changes))
 
 
+DOCUMENTS = of_documents().shards
+FIRST = "train/documents/part-00000-of-00002.tfrecord"
+
+
 def test_a_manifest_of_documents_names_them_for_every_epoch(dataset):
     write_json(dataset / "manifest.json", of_documents().to_dict())
     manifest = read_manifest(dataset)
     assert manifest == of_documents()
     assert manifest.has_documents
-    assert manifest.shard_files("train", 0) == manifest.shards
-    assert manifest.shard_files("train", 99) == manifest.shards
+    assert manifest.shard_files("train", 0) == manifest.shard_files("train", 99) == manifest.shards
     assert manifest.shard_files("eval", 0) == ()
     assert manifest.num_examples("train") == 4
 
@@ -62,14 +65,10 @@ def test_a_manifest_of_documents_names_them_for_every_epoch(dataset):
     [
         ({"splits": MANIFEST.splits}, "train has 2 copies"),
         ({"shards": MANIFEST.shards[:2]}, "shards has a file of no copy"),
+        ({"shards": DOCUMENTS[:1]}, f"'{FIRST}' is not the name of a file of copy train/00"),
         (
-            {"shards": of_documents().shards[:1]},
-            "'train/documents/part-00000-of-00002.tfrecord' is not the name of a file "
-            "of copy train/00",
-        ),
-        (
-            {"shards": tuple(dataclasses.replace(s, bytes=7) for s in of_documents().shards)},
-            "train/documents/part-00000-of-00002.tfrecord cannot hold 4 examples",
+            {"shards": tuple(dataclasses.replace(file, bytes=7) for file in DOCUMENTS)},
+            f"{FIRST} cannot hold 4 examples",
         ),
     ],
 )
@@ -91,17 +90,14 @@ def test_the_files_of_a_copy_are_found_by_split_and_copy():
 
 
 OTHER = "describes no data set of albert make-data; give the folder of one."
+NEWER = "has format version 2 and this program reads 1; make the data again with this version."
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        (
-            {"format_version": 2},
-            "has format version 2 and this program reads 1; make the data again with this version.",
-        ),
-        ({"format": None}, OTHER),
-        ({"format": "albert-vocabulary"}, OTHER),
+        ({"format_version": 2}, NEWER),
+        *(({"format": name}, OTHER) for name in (None, "albert-vocabulary")),
     ],
 )
 def test_the_manifest_of_another_version_or_of_something_else_is_refused(tmp_path, changes, said):

@@ -17,13 +17,11 @@ DATA = DataConfig(max_seq_length=128).resolved(input_bytes=0)
         ("none", "sentence_task", [Stage("none", "none", 0.0, 1.0)]),
         ("0.30..0.15", "masked_lm_prob", [Stage(0.3, 0.15, 0.0, 1.0)]),
         (
-            "0.3:0.2, 0.3..0.1",
-            "masked_lm_prob",
+            *("0.3:0.2, 0.3..0.1", "masked_lm_prob"),
             [Stage(0.3, 0.3, 0.0, 0.2), Stage(0.3, 0.1, 0.2, 1.0)],
         ),
         (
-            "64:0.3,128:0.3,512",
-            "max_seq_length",
+            *("64:0.3,128:0.3,512", "max_seq_length"),
             [Stage(64, 64, 0.0, 0.3), Stage(128, 128, 0.3, 0.6), Stage(512, 512, 0.6, 1.0)],
         ),
     ],

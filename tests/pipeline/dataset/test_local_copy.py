@@ -22,7 +22,7 @@ def stored(small, memory, tmp_path, monkeypatch):
     return memory
 
 
-def test_a_copy_has_the_files_of_the_manifest_and_is_made_once(stored, small, tmp_path):
+def test_a_copy_has_the_files_of_the_manifest_and_is_made_once_for_each(stored, small, tmp_path):
     copy = prepare_copy(PLACE, cache=tmp_path, choose=all_files)
     assert copy.missing == read_manifest(small / "data").shards
     assert sum(fetch(copy)) == copy.missing_bytes
@@ -31,20 +31,16 @@ def test_a_copy_has_the_files_of_the_manifest_and_is_made_once(stored, small, tm
         assert (copy.folder / name).read_bytes() == (small / "data" / name).read_bytes()
     again = prepare_copy(PLACE, cache=tmp_path, choose=all_files)
     assert again == copy._replace(missing=())
-
-
-def test_a_data_set_that_was_made_again_is_copied_again(stored, tmp_path):
-    first = prepare_copy(PLACE, cache=tmp_path, choose=all_files)
+    # As when the data set was made again.
     stored[f"{PLACE}/manifest.json"] += b"\n"
-    assert prepare_copy(PLACE, cache=tmp_path, choose=all_files).folder != first.folder
+    assert prepare_copy(PLACE, cache=tmp_path, choose=all_files).folder != copy.folder
 
 
 def test_the_first_examples_take_the_first_files(stored, small, tmp_path):
     files = read_manifest(small / "data").shard_files(TRAIN, 1)
-    one = first_files(TRAIN, copy=1, examples=1)
-    assert prepare_copy(PLACE, cache=tmp_path, choose=one).missing == files[:1]
-    many = first_files(TRAIN, copy=1, examples=10**6)
-    assert prepare_copy(PLACE, cache=tmp_path, choose=many).missing == files
+    for examples, chosen in ((1, files[:1]), (10**6, files)):
+        first = first_files(TRAIN, copy=1, examples=examples)
+        assert prepare_copy(PLACE, cache=tmp_path, choose=first).missing == chosen
 
 
 def test_a_file_that_was_changed_is_refused_and_not_kept(stored, small, tmp_path):

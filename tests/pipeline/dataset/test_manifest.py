@@ -75,6 +75,10 @@ def manifest():
     return make_manifest(plan(WIKI, BOOK), SIDECARS, READ)
 
 
+def card_of(manifest, **changes):
+    return data_card(dataclasses.replace(manifest, **changes))
+
+
 def test_documents_and_copies_are_added_up_by_split_and_statistics_are_those_of_training(manifest):
     copy = {"examples": 16, "tokens": 1600, "masked_tokens": 240}
     held_out = {"examples": 2, "tokens": 200, "masked_tokens": 30}
@@ -130,25 +134,20 @@ def test_the_fingerprint_is_that_of_what_decides_the_bytes(monkeypatch):
     assert plan(WIKI, BOOK).fingerprint() != wanted
 
 
-GOLDEN = Path(__file__).parent / "golden" / "data_card.md"
-COMPLETE = "\nNothing was left out.\n"
-
-
 def test_the_data_card_describes_the_data_for_a_person(manifest):
-    assert data_card(manifest) == GOLDEN.read_text(encoding="utf-8")
+    golden = Path(__file__).parent / "golden" / "data_card.md"
+    assert data_card(manifest) == golden.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("counts", [{}, {"dropped": {"x": 1}}, {"changed": {"x": 1}}])
 def test_a_card_says_that_nothing_was_left_out_only_where_that_is_so(manifest, counts):
-    given = {"dropped": {}, "changed": {}} | counts
-    card = data_card(dataclasses.replace(manifest, **given))
-    assert (COMPLETE in card) == (not counts)
+    card = card_of(manifest, **{"dropped": {}, "changed": {}} | counts)
+    assert ("\nNothing was left out.\n" in card) == (not counts)
     assert ("\n| x | 1 |\n" in card) == bool(counts)
 
 
 def test_a_small_share_is_not_shown_as_none(manifest):
-    statistics = manifest.statistics | {"unknown_share": 0.00038}
-    card = data_card(dataclasses.replace(manifest, statistics=statistics))
+    card = card_of(manifest, statistics=manifest.statistics | {"unknown_share": 0.00038})
     assert "\n| unknown tokens | 0.038% |\n" in card
 
 
@@ -163,6 +162,5 @@ def test_a_small_share_is_not_shown_as_none(manifest):
     ],
 )
 def test_a_name_cannot_break_the_table_or_command_the_terminal(manifest, name, shown):
-    named = manifest.inputs[0] | {"name": name}
-    card = data_card(dataclasses.replace(manifest, inputs=(named,)))
+    card = card_of(manifest, inputs=(manifest.inputs[0] | {"name": name},))
     assert f"\n| {shown} | prose | en |" in card

@@ -1,4 +1,5 @@
 import hashlib
+import io
 import itertools
 from collections import Counter, defaultdict
 
@@ -23,6 +24,7 @@ from pipeline.examples.examples import make_examples, pack_copies
 from pipeline.records.tfrecord import encode_rows
 from schemas.config import DataConfig
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, SEP_ID
+from tests.pipeline.records.one_record import read_records
 from tests.random_documents import max_seq_lengths, shares
 
 SMALL = DataConfig(max_seq_length=64, dupe_factor=2).resolved(input_bytes=0)
@@ -64,15 +66,10 @@ def segments(row):
     return ids[1:middle], ids[middle + 1 : -1]
 
 
-def tokens_of(documents, tokenizer, *, config):
-    """The tokens of the documents of a shard."""
-    unique = distinct_documents(documents, dropped=Counter(), gone={})
-    return encode(unique, tokenizer, dropped=Counter(), config=config)[0]
-
-
 def copies_of(documents, *, tokenizer, config, copies=2):
     """For each copy its sequences, rows and counts; and the pieces of the shard."""
-    pieces = tokens_of(documents, tokenizer, config=config)
+    unique = distinct_documents(documents, dropped=Counter(), gone={})
+    pieces, *_ = encode(unique, tokenizer, dropped=Counter(), config=config)
     result = []
     for sequences in pack_copies(pieces, copies=range(copies), config=config):
         rows, counts = [], Counts()
@@ -102,17 +99,12 @@ def masked_words(row, tokenizer):
 
 def settings_of(*tasks):
     return st.builds(
-        lambda task, length, short, seed: DataConfig(
-            sentence_task=task, max_seq_length=length, short_seq_prob=short, seed=seed
-        ).resolved(input_bytes=0),
-        st.sampled_from(tasks),
-        max_seq_lengths,
-        shares,
-        st.integers(0, 5),
-    )
-
-
-any_settings = settings_of("sop", "nsp", "none")
+        DataConfig,
+        sentence_task=st.sampled_from(tasks),
+        max_seq_length=max_seq_lengths,
+        short_seq_prob=shares,
+        seed=st.integers(0, 5),
+    ).map(lambda config: config.resolved(input_bytes=0))
 
 
 def documents_of_two_words(documents, config, tokenizer):
@@ -172,24 +164,20 @@ def test_what_does_not_follow_is_text_of_another_document(documents, config, tok
         for own, row in in_order(sequences, rows, pieces):
             if row["next_sentence_labels"] == [1]:
                 text = "".join(map(chr, segments(row)[1]))
-                others = [encoded[key] for key in encoded if key != own]
-                assert any(text in other for other in others)
-
-
-def config_of(task):
-    return DataConfig(max_seq_length=64, sentence_task=task).resolved(input_bytes=0)
+                assert any(text in other for key, other in encoded.items() if key != own)
 
 
 def test_of_next_sentence_pairs_half_do_not_follow_if_there_is_another_document(topics, tokenizer):
+    config = DataConfig(max_seq_length=64, sentence_task="nsp").resolved(input_bytes=0)
     for documents, copies, share in ((topics, 5, pytest.approx(0.5, abs=0.01)), (topics[:1], 1, 0)):
-        given = {"tokenizer": tokenizer, "config": config_of("nsp"), "copies": copies}
+        given = {"tokenizer": tokenizer, "config": config, "copies": copies}
         _, made = copies_of(documents, **given)
         labels = [row["next_sentence_labels"] for _, rows, _ in made for row in rows]
         assert np.mean(labels) == share
 
 
 @settings(max_examples=25)
-@given(documents=text_documents, config=any_settings)
+@given(documents=text_documents, config=settings_of("sop", "nsp", "none"))
 def test_rows_are_two_segments_with_whole_words_masked_as_counted(documents, config, tokenizer):
     _, copies = copies_of(documents, tokenizer=tokenizer, config=config)
     for _, rows, counts in copies:
@@ -220,19 +208,21 @@ def test_neither_order_nor_duplicates_of_documents_show(documents, data, tokeniz
     assert files_again == files
 
 
+# Of one document.
+PARTS = [ShardDocument(bytes(15) + bytes([n]), f"It is number {n}.", n == 0) for n in range(3)]
+
+
 def test_parts_of_one_document_in_any_shards_are_counted_as_one(tokenizer, tmp_path):
-    parts = [ShardDocument(bytes(15) + bytes([n]), f"It is number {n}.", n == 0) for n in range(3)]
-    (other,) = [document("The statement is evaluated.")]
-    for index, documents in enumerate(([parts[1], other], [parts[0], parts[2]])):
+    other = document("The statement is evaluated.")
+    for index, documents in enumerate(([PARTS[1], other], [PARTS[0], PARTS[2]])):
         shard = Shard(split="train", index=index, num_shards=2)
         sidecar, _ = files_of(documents, tmp_path, tokenizer=tokenizer, shard=shard)
         assert sidecar["documents"] == 1
 
 
 def test_a_long_document_given_twice_is_one_duplicate():
-    parts = [ShardDocument(bytes(15) + bytes([n]), "x", n == 0) for n in range(3)]
     dropped = Counter()
-    assert distinct_documents(parts + parts, dropped=dropped, gone={}) == parts
+    assert distinct_documents(PARTS + PARTS, dropped=dropped, gone={}) == PARTS
     assert dropped == {"duplicate document": 1}
 
 
@@ -253,13 +243,10 @@ def test_what_is_done_together_does_not_show(most, size, tokenizer, topics, tmp_
 
 
 def test_a_document_gives_the_same_rows_in_any_company(tokenizer, topics, tmp_path):
-    def records(documents):
-        _, files = files_of(documents, tmp_path, tokenizer=tokenizer)
-        (tmp_path / "file").write_bytes(files[0])
-        return list(tf.data.TFRecordDataset(str(tmp_path / "file")).as_numpy_iterator())
-
-    alone = records(topics[:1])
-    together = records(topics[:5])
+    alone, together = (
+        read_records(io.BytesIO(files_of(topics[:n], tmp_path, tokenizer=tokenizer)[1][0]))
+        for n in (1, 5)
+    )
     assert [record for record in together if record in set(alone)] == alone
 
 
@@ -299,8 +286,7 @@ CONFIG_512 = DataConfig(dupe_factor=40).resolved(input_bytes=0)
 def corpus(topics, tokenizer, tmp_path_factory):
     """40 copies of the language reference at 512 pieces: what a reader finds there."""
     output = tmp_path_factory.mktemp("corpus")
-    shard = Shard(split="train", index=0, num_shards=1)
-    sidecar = write_shard(topics, shard, tokenizer=tokenizer, config=CONFIG_512, output=output)
+    sidecar = write_shard(topics, TRAIN, tokenizer=tokenizer, config=CONFIG_512, output=output)
     counts = Counts()
     for copy in sidecar["copies"]:
         counts.add(Counts.from_dict(copy))

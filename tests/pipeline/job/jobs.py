@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+from unittest.mock import Mock
 
 import pytest
 
@@ -34,11 +35,7 @@ def run_job(inputs, output, *, workers=1, shuffle="files", removed="", **plan):
 @contextlib.contextmanager
 def failing(monkeypatch, module, name):
     """A job fails inside where it calls a function."""
-
-    def stop(*_, **__):
-        raise AlbertError("no more")
-
     with monkeypatch.context() as patch:
-        patch.setattr(module, name, stop)
+        patch.setattr(module, name, Mock(side_effect=AlbertError("no more"), __name__=name))
         with pytest.raises(AlbertError, match="no more"):
             yield

@@ -22,12 +22,6 @@ ARGUMENTS = (
 )
 
 
-def endpoint_of(text):
-    found = endpoints_pb2.ApiServiceDescriptor()
-    text_format.Merge(text, found)
-    return found.url
-
-
 def test_a_worker_is_told_its_id_its_options_and_who_talks_to_it():
     info = beam_provision_api_pb2.ProvisionInfo(runner_capabilities=["a:1", "b:2"])
     info.pipeline_options.update({"beam:option:runner:v1": "PortableRunner"})
@@ -36,7 +30,8 @@ def test_a_worker_is_told_its_id_its_options_and_who_talks_to_it():
     assert told.pop("WORKER_ID") == "3-1"
     assert json.loads(told.pop("PIPELINE_OPTIONS")) == {"beam:option:runner:v1": "PortableRunner"}
     assert told.pop("RUNNER_CAPABILITIES") == "a:1 b:2"
-    assert {name: endpoint_of(text) for name, text in told.items()} == {
+    endpoint = endpoints_pb2.ApiServiceDescriptor
+    assert {name: text_format.Parse(text, endpoint()).url for name, text in told.items()} == {
         "CONTROL_API_SERVICE_DESCRIPTOR": "elsewhere:9",
         "LOGGING_API_SERVICE_DESCRIPTOR": "localhost:4",
     }
@@ -62,28 +57,26 @@ def started(monkeypatch):
     return found
 
 
-def connection(peer):
+def connection(port):
     """Over which an engine asks, as the pool sees it."""
-    return Mock(**{"peer.return_value": peer})
+    return Mock(**{"peer.return_value": f"ipv4:127.0.0.1:{port}"})
 
 
 def test_a_worker_takes_no_module_from_the_folder_in_which_it_is_started(started):
     request = beam_fn_api_pb2.StartWorkerRequest(worker_id="3-1")
     request.control_endpoint.url = "localhost:7"
-    WorkerPool().StartWorker(request, connection("ipv4:127.0.0.1:7"))
-    (process,) = started
-    assert process.args == [
+    WorkerPool().StartWorker(request, connection(7))
+    assert started[0].args == [
         *(sys.executable, "-P", "-m", "pipeline.job.cluster_worker", "--id=3-1"),
         *("--provision_endpoint=", "--control_endpoint=localhost:7", "--logging_endpoint="),
     ]
 
 
 def test_an_engine_ends_its_own_worker_and_no_other_of_the_same_name(started):
-    pool, engines = WorkerPool(), [connection(f"ipv4:127.0.0.1:{n}") for n in (1, 2)]
-    for engine in engines:
-        request = beam_fn_api_pb2.StartWorkerRequest(worker_id="1-1")
-        pool.StartWorker(request, engine)
-    for engine in (engines[0], connection("ipv4:127.0.0.1:3")):
+    pool, one, two = WorkerPool(), connection(1), connection(2)
+    for engine in (one, two):
+        pool.StartWorker(beam_fn_api_pb2.StartWorkerRequest(worker_id="1-1"), engine)
+    for engine in (one, connection(3)):
         pool.StopWorker(beam_fn_api_pb2.StopWorkerRequest(worker_id="1-1"), engine)
     assert [process.kill.called for process in started] == [True, False]
 
@@ -94,9 +87,8 @@ def test_an_address_that_is_not_of_this_machine_is_refused():
 
 
 def test_a_pool_says_where_it_is_and_ends_at_an_interrupt():
-    pool = subprocess.Popen(
-        [*ALBERT, "worker", "--address", "localhost:0"], stderr=subprocess.PIPE, text=True
-    )
+    command = [*ALBERT, "worker", "--address", "localhost:0"]
+    pool = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     said = pool.stderr.readline()
     pool.send_signal(signal.SIGINT)
     ended(pool)

@@ -14,7 +14,7 @@ from pipeline.noise.look import Looker, bounds_for
 from pipeline.reading import plain_text
 from pipeline.reading.inputs import find_inputs
 from schemas.config import DataConfig
-from tests.commands import attempt, run
+from tests.commands import run
 
 CONFIG = DataConfig(max_seq_length=64, dupe_factor=3).resolved(input_bytes=0)
 
@@ -33,9 +33,13 @@ def inputs(topics, tmp_path):
     return find_inputs({"books": (str(tmp_path),)})
 
 
+def sample_of(files):
+    return estimate.read_sample(files, Looker(bounds_for(0)))
+
+
 def test_of_a_small_input_all_is_done_and_the_estimate_is_exact(inputs, tokenizer):
     expected = estimate.estimate(inputs, CONFIG, tokenizer=tokenizer)
-    documents, sample_bytes = estimate.read_sample(inputs, Looker(bounds_for(0)))
+    documents, sample_bytes = sample_of(inputs)
     once = dataclasses.replace(CONFIG, dupe_factor=1)
     one, _ = estimate._write(documents, once, tokenizer=tokenizer)
     assert expected.sample_bytes == sample_bytes == sum(f.bytes for f in inputs)
@@ -59,9 +63,8 @@ def test_of_a_file_that_cannot_be_divided_the_beginning_is_read(inputs, monkeypa
     text = books * (6_000_000 // len(books) + 1)
     path = tmp_path / "one.txt.gz"
     path.write_bytes(gzip.compress(text.encode(), 1))
-    files = find_inputs({"text": (str(path),)})
     monkeypatch.setattr(estimate, "BEGINNING_BYTES", 20_000)
-    documents, sample_bytes = estimate.read_sample(files, Looker(bounds_for(0)))
+    documents, sample_bytes = sample_of(find_inputs({"text": (str(path),)}))
     # What is decompressed comes in blocks of about a megabyte.
     assert 20_000 <= sample_bytes < 2_000_000
     assert 0 < sum(len(document.text) for document in documents) <= sample_bytes
@@ -75,7 +78,7 @@ def test_of_a_large_file_of_prose_its_pieces_are_read_where_they_are(inputs, mon
     files = find_inputs({"text": (str(tmp_path / "one.txt"),)})
     monkeypatch.setattr(estimate, "PLACE_BYTES", 1000)
     monkeypatch.setattr(estimate, "BEGINNING_BYTES", pieces // 4)
-    documents, _ = estimate.read_sample(files, Looker(bounds_for(0)))
+    documents, _ = sample_of(files)
     assert len({document.id for document in documents}) == len(documents) >= 6
 
 
@@ -105,19 +108,16 @@ def test_a_packed_file_is_as_large_as_it_would_be_unpacked(tokenizer, tmp_path, 
 
 
 def test_plan_prints_and_makes_nothing(small, tmp_path):
-    given = ("--text", small / "text", "--vocab", small / "vocab")
     command = (
-        *("make-data", *given, "--output", tmp_path / "d", "--plan"),
-        *("--max-seq-length", 32, "--dupe-factor", 1),
+        *("make-data", "--text", small / "text", "--vocab", small / "vocab", "--plan"),
+        *("--output", tmp_path / "d", "--max-seq-length", 32, "--dupe-factor", 1),
     )
-    said = run(*command)
-    text, derived, plan, size, seconds, joined = said.splitlines()
+    text, derived, plan, size, seconds, joined = run(*command).splitlines()
     assert text.startswith("text: 24 files, ")
     assert derived == "derived: --max-predictions-per-seq 5 --num-shards 8"
-    assert plan == ("plan: 1 chunk to read, 8 shards to train on and 1 held out, 1 copy")
+    assert plan == "plan: 1 chunk to read, 8 shards to train on and 1 held out, 1 copy"
     assert size.startswith("about ")
     assert "with 1 worker on this machine" in seconds
     assert re.fullmatch(r"text: \d+\.\d% of its lines were joined to paragraphs", joined)
-    _, for_programs = attempt(*command, "--quiet")
-    assert for_programs.splitlines()[::3] == [plan, joined]
+    assert run(*command, "--quiet").splitlines()[::3] == [plan, joined]
     assert not (tmp_path / "d").exists()

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from unittest.mock import Mock
 
 import pytest
 
@@ -30,12 +31,15 @@ from schemas.errors import AlbertError
 from schemas.files import json_text, read_json
 from schemas.layout import chunk_file, sidecar_file
 from schemas.manifest import read_manifest
+from tests.commands import contents
 from tests.pipeline.job.jobs import config_of, failing, run_job
 from tests.processes import await_end_of, children_of, ended, needs_proc, wait_until
 from tests.refusals import refusal
 
 CONFIG = config_of(max_seq_length=48, dupe_factor=2, num_shards=3, eval_fraction=0.3)
 ON_THE_FLY = dataclasses.replace(CONFIG, examples="on-the-fly")
+PARTS = [f"part-0000{number}-of-00003.tfrecord" for number in range(3)]
+HELD_OUT = "eval/copy-00/part-00000-of-00001.tfrecord"
 
 
 @pytest.fixture(scope="module")
@@ -52,18 +56,13 @@ def texts(topics, tmp_path_factory):
 def run(texts, model, output, *, config=CONFIG, **settings):
     inputs = find_inputs({"books": tuple(texts)})
     run_job(inputs, output, model=model, config=config, **settings)
-    return {
-        str(path.relative_to(output)): path.read_bytes()
-        for path in sorted(output.rglob("*"))
-        if path.is_file()
-    }
+    return {name: (output / name).read_bytes() for name in contents(output)}
 
 
-def write(files, folder):
-    """What a job of these files has left."""
-    for name, data in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(data)
+@pytest.fixture
+def make(texts, model, tmp_path):
+    """Makes the data set in tmp_path / "d"; what the job has left."""
+    return functools.partial(run, texts, model, tmp_path / "d")
 
 
 @pytest.fixture(scope="module")
@@ -72,11 +71,10 @@ def files(texts, model, tmp_path_factory):
 
 
 def test_a_data_set_holds_these_files_and_no_duplicate_or_name_of_this_machine(files, texts):
-    shards = [f"part-0000{number}-of-00003.tfrecord" for number in range(3)]
     assert list(files) == [
-        *("README.md", "eval/copy-00/part-00000-of-00001.tfrecord", "manifest.json"),
-        *("shards/eval-00000.json", *(f"shards/train-0000{number}.json" for number in range(3))),
-        *("spiece.model", *(f"train/copy-0{copy}/{shard}" for copy in (0, 1) for shard in shards)),
+        *("README.md", HELD_OUT, "manifest.json", "shards/eval-00000.json"),
+        *(f"shards/train-0000{number}.json" for number in range(3)),
+        *("spiece.model", *(f"train/copy-0{copy}/{part}" for copy in (0, 1) for part in PARTS)),
     ]
     # Of the two books with a table in common one is held out.
     dropped = json.loads(files["manifest.json"])["dropped"]
@@ -91,16 +89,20 @@ def documents(texts, model, tmp_path_factory):
 
 
 def test_of_examples_on_the_fly_the_documents_are_stored_once(files, documents):
-    assert [name for name in documents if name.startswith("train/")] == [
-        f"train/documents/part-0000{number}-of-00003.tfrecord" for number in range(3)
-    ]
-    held_out = "eval/copy-00/part-00000-of-00001.tfrecord"
-    assert documents[held_out] == files[held_out]
+    trained_on = [name for name in documents if name.startswith("train/")]
+    assert trained_on == [f"train/documents/{part}" for part in PARTS]
+    assert documents[HELD_OUT] == files[HELD_OUT]
     stored, made = (json.loads(each["manifest.json"]) for each in (files, documents))
     assert made["splits"]["eval"] == stored["splits"]["eval"]
     (first,) = made["splits"]["train"]["copies"]
     assert first == stored["splits"]["train"]["copies"][0]
     assert made["config"] == stored["config"] | {"examples": "on-the-fly"}
+
+
+@pytest.fixture
+def expected(request, config):
+    """What any job with the configuration of a test leaves."""
+    return request.getfixturevalue("files" if config is CONFIG else "documents")
 
 
 @pytest.mark.parametrize(
@@ -118,8 +120,9 @@ def test_of_examples_on_the_fly_the_documents_are_stored_once(files, documents):
         *("documents, all of these", "documents, the engine's shuffle"),
     ],
 )
-def test_bytes_are_the_same_however_a_job_is_run(request, texts, model, tmp_path, config, settings):
-    expected = request.getfixturevalue("files" if config is CONFIG else "documents")
+def test_bytes_are_the_same_however_a_job_is_run(
+    expected, texts, model, tmp_path, config, settings
+):
     settings = dict(settings)
     if settings.pop("is_shuffled", False):
         texts = random.Random(1).sample(texts, len(texts))
@@ -129,40 +132,36 @@ def test_bytes_are_the_same_however_a_job_is_run(request, texts, model, tmp_path
 PLACE = "memory://bucket/data"
 
 
-def run_remote(texts, model, memory, *, shuffle="engine"):
-    """The files of a data set that is made on storage."""
-    inputs = find_inputs({"books": tuple(texts)})
-    run_job(inputs, PLACE, model=model, config=CONFIG, shuffle=shuffle)
-    return {path.removeprefix(f"{PLACE}/"): data for path, data in memory.items()}
+@pytest.fixture
+def make_there(texts, model, memory):
+    """Makes the data set on storage; its files."""
+
+    def make_there(shuffle="engine"):
+        inputs = find_inputs({"books": tuple(texts)})
+        run_job(inputs, PLACE, model=model, config=CONFIG, shuffle=shuffle)
+        return {path.removeprefix(f"{PLACE}/"): data for path, data in memory.items()}
+
+    return make_there
 
 
-def test_on_storage_shards_of_a_killed_job_with_other_settings_go(files, texts, model, memory):
+def test_on_storage_shards_of_a_killed_job_with_other_settings_go(files, make_there, memory):
     killed = f"{PLACE}/train/copy-00/part-00000-of-00099.tfrecord"
     memory[killed] = b"Whoever reads all shards would read it."
     memory[f"{PLACE}/of_others/train/part-00000-of-00099.tfrecord"] = b"It is not of this data."
-    assert {*run_remote(texts, model, memory)} == {
-        *files,
-        "of_others/train/part-00000-of-00099.tfrecord",
-    }
+    assert {*make_there()} == {*files, "of_others/train/part-00000-of-00099.tfrecord"}
     assert killed not in memory
 
 
-def test_the_folder_of_a_data_set_may_be_the_current_one(
-    files, texts, model, tmp_path, monkeypatch
-):
+def test_a_data_set_may_be_made_in_the_current_folder(files, texts, model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_job(find_inputs({"books": tuple(texts)}), ".", model=model, config=CONFIG)
-    assert {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.tfrecord")} == {
-        name for name in files if name.endswith(".tfrecord")
-    }
+    assert contents(tmp_path) == [*files]
 
 
 @pytest.mark.parametrize("shuffle", ["engine", "files"])
-def test_a_remote_data_set_has_the_bytes_of_a_local_one(
-    files, texts, model, memory, shuffle, tmp_path, monkeypatch
-):
+def test_a_remote_data_set_is_as_a_local_one(files, make_there, shuffle, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert run_remote(texts, model, memory, shuffle=shuffle) == files
+    assert make_there(shuffle) == files
     assert not list(tmp_path.rglob("make-data-*"))
 
 
@@ -179,13 +178,13 @@ def test_what_others_left_counts_as_undone(texts, model, memory, tmp_path, monke
     seen = []
 
     @contextlib.contextmanager
-    def shown():
+    def shown(_):
         seen.append(ProgressReader(PLACE, work=job.shared_folder).poll())
         yield
 
     job = plan_job(find_inputs({"books": tuple(texts)}), CONFIG, model=model, output=PLACE)
     job = dataclasses.replace(job, shuffle=shuffle)
-    make_data.make_data(job, shown=lambda _: shown())
+    make_data.make_data(job, shown=shown)
     assert seen == [Done()]
 
 
@@ -217,7 +216,7 @@ def made(monkeypatch):
     return made
 
 
-def test_a_stopped_job_goes_on_from_what_is_there(files, texts, model, tmp_path, monkeypatch, made):
+def test_a_stopped_job_goes_on_from_what_is_there(files, make, tmp_path, monkeypatch, made):
     note = make_data.write_shard
 
     def stop_at_the_second(documents, shard, **settings):
@@ -227,11 +226,11 @@ def test_a_stopped_job_goes_on_from_what_is_there(files, texts, model, tmp_path,
 
     with monkeypatch.context() as patch:
         patch.setattr(make_data, "write_shard", stop_at_the_second)
-        assert refusal(run, texts, model, tmp_path / "d") == "no more"
+        assert refusal(make) == "no more"
     assert not (tmp_path / "d/manifest.json").exists()
     # All chunks were read before.
     monkeypatch.delattr(make_data, "read_texts")
-    assert run(texts, model, tmp_path / "d") == files
+    assert make() == files
     assert sorted(made) == [("eval", 0), ("train", 0), ("train", 1), ("train", 2)]
 
 
@@ -239,58 +238,54 @@ def test_a_stopped_job_goes_on_from_what_is_there(files, texts, model, tmp_path,
 @pytest.mark.parametrize(
     ("config", "name"),
     [
-        (CONFIG, "train/copy-01/part-00001-of-00003.tfrecord"),
-        (CONFIG, "eval/copy-00/part-00000-of-00001.tfrecord"),
-        (ON_THE_FLY, "train/documents/part-00001-of-00003.tfrecord"),
+        (CONFIG, f"train/copy-01/{PARTS[1]}"),
+        (CONFIG, HELD_OUT),
+        (ON_THE_FLY, f"train/documents/{PARTS[1]}"),
     ],
     ids=["a copy", "held-out examples", "documents"],
 )
-def test_only_a_damaged_shard_is_made_again(
-    request, texts, model, tmp_path, made, config, name, damage
-):
-    expected = request.getfixturevalue("files" if config is CONFIG else "documents")
+def test_only_a_damaged_shard_is_made_again(make, expected, tmp_path, made, config, name, damage):
     made.clear()
-    write(expected, tmp_path / "d")
+    for path, data in expected.items():
+        write_whole(f"{tmp_path}/d/{path}", data)
     if damage == "missing":
         (tmp_path / "d" / name).unlink()
     else:
         (tmp_path / "d" / name).write_bytes(expected[name][:-1])
-    assert run(texts, model, tmp_path / "d", config=config) == expected
+    assert make(config=config) == expected
     assert made == [(name.split("/")[0], int(name.split("part-")[1][:5]))]
 
 
-def test_only_a_damaged_remote_shard_is_made_again(files, texts, model, made, memory):
+def test_only_a_damaged_remote_shard_is_made_again(files, make_there, made, memory):
     memory.update({f"{PLACE}/{name}": data for name, data in files.items()})
-    del memory[f"{PLACE}/train/copy-01/part-00001-of-00003.tfrecord"]
-    assert run_remote(texts, model, memory) == files
+    del memory[f"{PLACE}/train/copy-01/{PARTS[1]}"]
+    assert make_there() == files
     assert made == [("train", 1)]
 
 
-def test_a_split_whose_documents_are_gone_is_read_again(files, texts, model, tmp_path, monkeypatch):
+def test_a_split_whose_documents_are_gone_is_read_again(files, make, tmp_path, monkeypatch):
     with failing(monkeypatch, make_data, "write_shard"):
-        run(texts, model, tmp_path / "d")
+        make()
     (tmp_path / "d/.work/split-00000.documents").unlink()
-    assert run(texts, model, tmp_path / "d") == files
+    assert make() == files
 
 
-def test_another_seed_gives_other_records_of_the_same_text_which_nobody_else_uses(
-    files, texts, model, tmp_path
-):
-    other = run(texts, model, tmp_path / "d", config=dataclasses.replace(CONFIG, seed=7))
-    shard = "train/copy-00/part-00000-of-00003.tfrecord"
+def test_another_seed_gives_other_records_of_the_text_for_itself_alone(files, make, tmp_path):
+    other = make(config=dataclasses.replace(CONFIG, seed=7))
+    shard = f"train/copy-00/{PARTS[0]}"
     assert other[shard] != files[shard]
     before, after = (json.loads(f["manifest.json"]) for f in (files, other))
     assert before["splits"]["train"]["documents"] == after["splits"]["train"]["documents"]
     (tmp_path / "d/manifest.json").unlink()
-    assert run(texts, model, tmp_path / "d") == files
+    assert make() == files
 
 
-def test_a_worker_with_other_tools_is_refused(texts, model, tmp_path, monkeypatch):
+def test_a_worker_with_other_tools_is_refused(make, monkeypatch):
     def other(config, **given):
         return tool_versions(config, **given) | {"sentencex": "0.1"}
 
     monkeypatch.setattr(beam, "tool_versions", other)
-    said = refusal(run, texts, model, tmp_path / "d", shuffle="engine")
+    said = refusal(make, shuffle="engine")
     assert said.startswith("A worker has sentencex 0.1, but the job was made with 1")
 
 
@@ -318,10 +313,8 @@ def test_text_that_changes_makes_no_data_set(texts, model, tmp_path, monkeypatch
     assert run(paths, model, tmp_path / "d")["manifest.json"]
 
 
-def test_text_that_is_only_touched_is_what_it_was(files, texts, model, tmp_path):
-    found = find_inputs({"books": tuple(texts)})
-    run_job(found, tmp_path / "d", model=model, config=CONFIG, since=0.0)
-    assert (tmp_path / "d/manifest.json").read_bytes() == files["manifest.json"]
+def test_text_that_is_only_touched_is_what_it_was(files, make):
+    assert make(since=0.0) == files
 
 
 @pytest.mark.parametrize("shuffle", ["files", "engine"])
@@ -338,28 +331,24 @@ def test_a_long_book_is_one_document_wherever_its_parts_lie(model, tmp_path, shu
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_in_another_thread_it_works_and_leaves_hooks_alone(files, texts, model, tmp_path, workers):
+def test_in_another_thread_it_works_and_leaves_hooks_alone(files, make, workers):
     def hooks():
         signals = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
         log = (logging.root.manager.disable, logging.root.level, list(logging.root.handlers))
         return (threading.excepthook, *log, *map(signal.getsignal, signals))
 
     before, made = hooks(), []
-    job = functools.partial(run, texts, model, tmp_path / "d", workers=workers)
-    thread = threading.Thread(target=lambda: made.append(job()))
+    thread = threading.Thread(target=lambda: made.append(make(workers=workers)))
     thread.start()
     thread.join()
     assert made == [files]
     assert hooks() == before
 
 
-def test_an_interrupt_inside_a_step_is_passed_on_as_what_it_is(texts, model, tmp_path, monkeypatch):
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(make_data, "write_shard", interrupt)
+def test_an_interrupt_inside_a_step_is_passed_on_as_what_it_is(make, monkeypatch):
+    monkeypatch.setattr(make_data, "write_shard", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        run(texts, model, tmp_path / "d")
+        make()
 
 
 def test_holding_out_every_document_names_the_fraction(model, tmp_path):
@@ -372,10 +361,10 @@ def test_holding_out_every_document_names_the_fraction(model, tmp_path):
     )
 
 
-def test_a_worker_that_never_began_ends_the_job_in_a_sentence(texts, model, tmp_path, monkeypatch):
+def test_a_worker_that_never_began_ends_the_job_in_a_sentence(make, monkeypatch):
     false = ["-c", "raise SystemExit('no room for Beam')"]
     monkeypatch.setattr(worker_processes, "_COMMAND", false)
-    assert refusal(run, texts, model, tmp_path / "d", workers=2) == (
+    assert refusal(make, workers=2) == (
         "A worker process ended with code 1 (no room for Beam); what is finished is "
         "kept: run the same command again."
     )
@@ -395,35 +384,32 @@ except AlbertError as error:
 
 
 def start(texts, model, output):
-    output.mkdir(exist_ok=True)
-    (output.parent / "m.model").write_bytes(model)
-    given = (str(output), str(output.parent / "m.model"), json.dumps(texts))
-    command = (sys.executable, "-W", "ignore", "-c", PROGRAM, *given)
+    path = output.parent / "m.model"
+    path.write_bytes(model)
+    command = (sys.executable, "-W", "ignore", "-c", PROGRAM, output, path, json.dumps(texts))
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
 def wait_for_workers(job):
-    def are_there():
-        assert job.poll() is None
-        return len(children_of(job)) >= 2
-
-    wait_until(are_there)
+    wait_until(lambda: job.poll() is not None or len(children_of(job)) >= 2)
+    assert job.poll() is None
     return children_of(job)
 
 
 @needs_proc
-def test_a_killed_worker_ends_a_job_in_a_sentence_and_costs_nothing(files, texts, model, tmp_path):
+def test_a_killed_worker_ends_a_job_in_a_sentence_and_costs_nothing(
+    files, make, texts, model, tmp_path
+):
     """In the background too, where a shell lets jobs ignore Ctrl-C."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     job = start(texts, model, tmp_path / "d")
     signal.signal(signal.SIGINT, before)
-    victim, _ = wait_for_workers(job)
-    os.kill(victim, signal.SIGKILL)
+    os.kill(wait_for_workers(job)[0], signal.SIGKILL)
     said = ended(job)
     assert job.returncode == 1
     assert said.splitlines()[-1].startswith("A worker process was killed, ")
     assert "Exception in thread" not in said
-    assert run(texts, model, tmp_path / "d", chunk_bytes=20000) == files
+    assert make(chunk_bytes=20000) == files
 
 
 @needs_proc

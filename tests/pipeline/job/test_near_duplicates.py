@@ -2,7 +2,6 @@
 
 import json
 import random
-from collections import Counter
 
 import pytest
 
@@ -17,9 +16,7 @@ from tests.pipeline.job.jobs import config_of, run_job
 WORDS = 150
 
 
-def config(near_duplicates, *, eval_fraction=0.3):
-    given = {"near_duplicates": near_duplicates, "eval_fraction": eval_fraction}
-    return config_of(max_seq_length=48, dupe_factor=1, num_shards=3, **given)
+SETTINGS = {"max_seq_length": 48, "dupe_factor": 1, "num_shards": 3}
 
 
 @pytest.fixture(scope="module")
@@ -49,17 +46,15 @@ def run(documents, model, folder, *, choice, files=1, held_out=(), eval_fraction
         held_out: Documents that are only held out.
     """
     folder.mkdir()
-    paths = [folder / f"{number}.jsonl" for number in range(files)]
-    for number, path in enumerate(paths):
-        write_rows(path, documents[number::files])
-    output = folder / "data"
-    found = find_inputs({"text": tuple(map(str, paths))})
+    for number in range(files):
+        write_rows(folder / f"{number}.jsonl", documents[number::files])
+    found = find_inputs({"text": (str(folder),)})
     if held_out:
         path = write_rows(folder / "held_out.jsonl", held_out, key="sentence")
         found += find_held_out([f"{path}:sentence"], flag="--eval-text")
-    made = config(choice, eval_fraction=eval_fraction)
-    run_job(found, output, model=model, config=made, **settings)
-    return output, read_manifest(output)
+    config = config_of(near_duplicates=choice, eval_fraction=eval_fraction, **SETTINGS)
+    run_job(found, folder / "data", model=model, config=config, **settings)
+    return folder / "data", read_manifest(folder / "data")
 
 
 def records(output):
@@ -98,13 +93,12 @@ def test_no_document_to_train_on_nearly_equals_a_held_out_one(made):
 @pytest.mark.parametrize("shuffle", ["files", "engine"])
 @pytest.mark.parametrize("choice", ["hold-out", "drop"])
 def test_nearly_held_out_text_is_not_trained_on(documents, model, tmp_path, choice, shuffle):
-    draws = random.Random(5)
-    own = documents[:20]
-
-    def changed(text):
-        return " ".join("other" if draws.random() < 0.02 else word for word in text.split())
-
-    copies = [changed(text) for text in own for _ in range(3)]
+    draws, own = random.Random(5), documents[:20]
+    copies = [
+        " ".join("other" if draws.random() < 0.02 else word for word in text.split())
+        for text in own
+        for _ in range(3)
+    ]
     _, manifest = run(own + copies, model, tmp_path / "a", choice=choice, shuffle=shuffle)
     assert manifest.text["held_out_share_before"] > 0.5
     assert manifest.text["held_out_share"] == 0
@@ -132,7 +126,8 @@ def test_order_files_workers_and_shuffle_do_not_matter(made, documents, model, t
 def test_a_text_that_comes_many_times_is_grouped_once_for_each_chunk(documents, model, tmp_path):
     path = write_rows(tmp_path / "rows.jsonl", documents[:2] * 20)
     found = find_inputs({"text": (str(path),)})
-    job = plan_job(found, config("drop"), model=model, output=tmp_path / "data")
+    config = config_of(near_duplicates="drop", **SETTINGS)
+    job = plan_job(found, config, model=model, output=tmp_path / "data")
     (chunk,) = job.chunks
     assert sum(isinstance(found, Signed) for found in read_chunk(chunk, job)) == 2
 
@@ -143,7 +138,7 @@ def test_keep_changes_nothing_where_there_are_no_near_copies(documents, model, t
     for choice in ("hold-out", "drop"):
         output, manifest = run(own, model, tmp_path / choice, choice=choice)
         assert records(output) == expected
-        assert Counter(manifest.dropped).total() == 0
+        assert sum(manifest.dropped.values()) == 0
 
 
 def test_a_long_document_goes_with_all_its_parts(documents, model, tmp_path):
@@ -172,14 +167,13 @@ def test_text_to_be_held_out_takes_its_near_copies_out_of_training(documents, mo
 
 
 def test_held_out_text_is_the_same_however_the_job_is_run(documents, model, tmp_path):
-    given = {"model": model, "choice": "hold-out", "held_out": documents[20:]}
-    own = documents[:20]
-    expected, manifest = run(own, folder=tmp_path / "one", **given)
+    given = {"documents": documents[:20], "model": model, "choice": "hold-out"}
+    held_out = documents[20:]
+    expected, manifest = run(folder=tmp_path / "one", held_out=held_out, **given)
     # Several files are another order too.
     for name, settings in WAYS.items():
-        output, _ = run(own, folder=tmp_path / name, **given, **settings)
+        output, _ = run(folder=tmp_path / name, held_out=held_out, **given, **settings)
         assert records(output) == records(expected), name
     # Text given to be held out is held out beside the share, and draws nothing.
-    fraction, _ = run(own, folder=tmp_path / "without", **given | {"held_out": ()})
-    more = manifest.splits["eval"]["documents"]
-    assert more == 11 + read_manifest(fraction).splits["eval"]["documents"]
+    _, fraction = run(folder=tmp_path / "without", **given)
+    assert manifest.splits["eval"]["documents"] == 11 + fraction.splits["eval"]["documents"]

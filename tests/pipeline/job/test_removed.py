@@ -24,8 +24,7 @@ CONFIG = config_of(max_seq_length=48, dupe_factor=1, num_shards=2, eval_fraction
 @pytest.fixture(scope="module")
 def texts(topics, tmp_path_factory):
     """Pages with banners, of which some are near-copies."""
-    folder = tmp_path_factory.mktemp("pages")
-    path = folder / "pages.jsonl"
+    path = tmp_path_factory.mktemp("pages") / "pages.jsonl"
     pages = []
     for number, topic in enumerate(topics[:24]):
         lines = topic.text.split("\n")[:30]
@@ -33,8 +32,7 @@ def texts(topics, tmp_path_factory):
         pages.append("\n".join([*banner, *lines, f"Page {number}."]))
     # The same page five times is one document.
     pages += [pages[0] + "\nRead more.", *(pages[1] for _ in range(5))]
-    rows = [json.dumps({"text": page}) for page in pages]
-    path.write_text("\n".join(rows) + "\n")
+    path.write_text("".join(json.dumps({"text": page}) + "\n" for page in pages))
     return path
 
 
@@ -55,7 +53,7 @@ def made(texts, model, tmp_path_factory):
 
 def test_kept_and_removed_together_are_the_input(made):
     output, job, removed = made
-    read, kept = [], []
+    read = []
     for chunk in job.chunks:
         for document, _ in read_texts(chunk, counts=ReadingCounts()):
             name = hash_document(document).hex()
@@ -83,32 +81,26 @@ def test_what_is_removed_is_counted_by_reason_and_lines_in_different_documents(m
     assert not any(text.startswith("Page ") for text in repeated)
 
 
-@pytest.mark.parametrize("way", ["engine", "workers"])
+@pytest.mark.parametrize("way", [{"shuffle": "engine"}, {"workers": 2}], ids=str)
 def test_every_way_of_working_removes_the_same(way, made, texts, model, tmp_path):
     output, _, removed = made
-    options = {"shuffle": "engine"} if way == "engine" else {"workers": 2}
-    _, same = run(texts, model, tmp_path / "d", **options)
+    _, same = run(texts, model, tmp_path / "d", **way)
     assert same == removed
     for name in contents(output / "data"):
-        other = tmp_path / "d/data" / name
-        assert other.read_bytes() == (output / "data" / name).read_bytes()
+        assert (tmp_path / "d/data" / name).read_bytes() == (output / "data" / name).read_bytes()
 
 
 def test_another_order_and_other_chunks_remove_the_same(made, texts, model, tmp_path):
     _, _, removed = made
-    lines = texts.read_text().splitlines()
-    random.Random(2).shuffle(lines)
+    lines = texts.read_text().splitlines(keepends=True)
     path = tmp_path / "pages.jsonl"
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text("".join(random.Random(2).sample(lines, len(lines))))
     _, same = run(path, model, tmp_path / "d", chunk_bytes=1 << 20)
     assert sorted(map(json.dumps, same)) == sorted(map(json.dumps, removed))
 
 
-def test_documents_of_other_languages_go(made, texts, model, tmp_path, monkeypatch):
-    def language_of(text):
-        return "en" if "cookies" in text else "uk"
-
-    monkeypatch.setattr(filters, "language_of", language_of)
+def test_documents_of_other_languages_go(texts, model, tmp_path, monkeypatch):
+    monkeypatch.setattr(filters, "language_of", lambda text: "en" if "cookies" in text else "uk")
     config = dataclasses.replace(CONFIG, keep_languages="uk,de", max_line_repeats=None)
     _, removed = run(texts, model, tmp_path / "d", config=config)
     other = {one["document"] for one in removed if one["reason"] == OTHER_LANGUAGE}

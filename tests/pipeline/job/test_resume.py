@@ -2,6 +2,7 @@
 
 import os
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,15 +16,11 @@ from schemas.layout import chunk_file
 
 
 def test_a_folder_of_chunks_that_stays_is_no_failure_of_its_job(memory, tmp_path, monkeypatch):
-    def refuse(path, **_):
-        raise OSError(39, "Directory not empty", path)
-
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     memory["memory://bucket/data/.work/split-00000.json"] = b"{}"
     path = chunks_folder("memory://bucket/data") / chunk_file(0, "documents")
-    path.parent.mkdir(parents=True)
-    path.touch()
-    monkeypatch.setattr(os, "rmdir", refuse)
+    write_whole(str(path), "")
+    monkeypatch.setattr(os, "rmdir", Mock(side_effect=OSError(39, "Directory not empty")))
     resume.forget_work("memory://bucket/data", is_here=True)
     assert not memory
     assert not path.exists()
@@ -36,8 +33,7 @@ def test_a_chunk_is_finished_for_its_own_job_and_with_its_whole_file(tmp_path):
 
     assert not is_finished("a")
     path = tmp_path / chunk_file(0, "documents")
-    path.parent.mkdir()
-    path.write_bytes(b"documents")
+    write_whole(str(path), "documents")
     write_json(tmp_path / chunk_file(0, "json"), {"fingerprint": "a", "file_bytes": 9})
     assert is_finished("a")
     assert not is_finished("b")
@@ -67,12 +63,9 @@ def test_finished_splits_and_shards_are_counted_once_wherever_they_are(place, tm
 
 def test_a_mark_that_is_no_json_yet_is_looked_at_again(tmp_path):
     reader = ProgressReader(tmp_path, work=tmp_path)
-    path = tmp_path / "shards/train-00000.json"
-    path.parent.mkdir()
-    path.write_text("{")
-    assert reader.poll().shards == 0
-    write_whole(str(path), json_text({"files": FILES}))
-    assert reader.poll().shards == 1
+    for text, shards in (("{", 0), (json_text({"files": FILES}), 1)):
+        write_whole(f"{tmp_path}/shards/train-00000.json", text)
+        assert reader.poll().shards == shards
 
 
 def test_a_split_that_is_being_read_counts_with_what_was_written_of_it(tmp_path):

@@ -8,122 +8,110 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from pipeline.job import beam, runners
 from schemas.errors import SettingError
-from tests.refusals import refusal
+from tests.refusals import refusal, rows_of
 
 DOCS = Path(__file__).parents[3] / "docs"
 POOL = "--environment_type=EXTERNAL --environment_config=localhost:50000"
-EXTERNAL = POOL.split()
 POOL_AS_JSON = '--environment_type=EXTERNAL --environment_config={"url":"localhost:7"}'
 POOL_ELSEWHERE = "--environment_type=EXTERNAL --environment_config=node7:50000"
 PROCESS = '--environment_type=PROCESS --environment_config={"command":"/opt/boot"}'
-DOCKER = "--environment_type=DOCKER"
 LOOPBACK = "--environment_type=LOOPBACK"
-
-HERE, ELSEWHERE = True, False
 SERVER = "--job_endpoint=localhost:8099"
+SPARK_MASTER = "--spark_master_url=spark://node7:7077"
+HERE, ELSEWHERE = True, False
 
 
-def places(name, flags=(), **changed):
-    given = {"output": "gs://b/data", "inputs": ["gs://b/dump.xml"], "workers": None}
-    runners.check_places(runners.choose_runner(name, flags), **(given | changed))
+def chosen(runner):
+    """A runner by its name and its options."""
+    name, *flags = runner.split()
+    return runners.choose_runner(name, flags)
+
+
+# A runner with its options, and below it what is said.
+REFUSED = """
+FlinkRunner --flink_submit_uber_jar --paralellism=4
+    --paralellism is not an option that Beam knows for FlinkRunner; albert's own flags come before
+    the --, Beam's after it.
+SparkRunner --spark_submit_uber_jar --spark_rest_url=http://node7:6066
+    --spark_submit_uber_jar leaves the job's jar on this machine, and a cluster does not find it;
+    leave it out, and give --spark_master_url=spark://HOST:7077.
+PortableRunner --environment_type=EXTERNAL --environment_config=localhost:50000
+    --runner: PortableRunner needs a job server; give --job_endpoint=HOST:PORT after --.
+FlinkRunner --parallelism=many
+    Beam's options after --: argument --parallelism: invalid int value: 'many'.
+FlinkRunner --runner=SparkRunner
+    --runner belongs before the --, not after it.
+"""
+
+
+@pytest.mark.parametrize(("runner", "sentence"), rows_of(REFUSED))
+def test_what_a_runner_cannot_do_is_refused(runner, sentence):
+    assert refusal(chosen, runner, error=SettingError) == sentence
 
 
 @pytest.mark.parametrize(
-    ("name", "flags", "changed", "sentence"),
+    ("runner", "place", "named"),
     [
-        (
-            *("FlinkRunner", ["--flink_submit_uber_jar", "--paralellism=4"], {}),
-            "--paralellism is not an option that Beam knows for FlinkRunner; albert's own flags "
-            "come before the --, Beam's after it.",
-        ),
-        (
-            *("SparkRunner", ["--spark_submit_uber_jar", "--spark_rest_url=http://node7:6066"], {}),
-            "--spark_submit_uber_jar leaves the job's jar on this machine, and a cluster does not "
-            "find it; leave it out, and give --spark_master_url=spark://HOST:7077.",
-        ),
-        (
-            *("PortableRunner", EXTERNAL, {}),
-            "--runner: PortableRunner needs a job server; give --job_endpoint=HOST:PORT after --.",
-        ),
-        (
-            *("FlinkRunner", ["--parallelism=many"], {}),
-            "Beam's options after --: argument --parallelism: invalid int value: 'many'.",
-        ),
-        (
-            *("FlinkRunner", ["--runner=SparkRunner"], {}),
-            "--runner belongs before the --, not after it.",
-        ),
-        (
-            *("SparkRunner", ["--spark_master_url=spark://node7:7077"], {"output": "data"}),
-            "--output: data is on this machine, where the workers of SparkRunner cannot see it; "
-            "give one such as gs://bucket/folder/.",
-        ),
-        (
-            "PortableRunner",
-            [SERVER, "--environment_type=EXTERNAL", "--environment_config=node7:50000"],
-            {"inputs": ["gs://b/dump.xml", "novels/"]},
-            "inputs: novels/ is on this machine, where the workers of PortableRunner cannot see "
-            "it; give one such as gs://bucket/folder/.",
-        ),
+        (f"SparkRunner {SPARK_MASTER}", {"output": "data"}, "--output: data"),
+        (f"PortableRunner {SERVER} {POOL_ELSEWHERE}", {"inputs": ["gs://b/a", "b/"]}, "inputs: b/"),
     ],
 )
-def test_what_a_runner_cannot_do_or_reach_is_refused(name, flags, changed, sentence):
-    assert refusal(places, name, flags, **changed, error=SettingError) == sentence
+def test_what_workers_cannot_reach_is_refused(runner, place, named):
+    given = {"output": "gs://b/data", "inputs": ["gs://b/dump.xml"], "workers": None} | place
+    assert refusal(runners.check_places, chosen(runner), **given, error=SettingError) == (
+        f"{named} is on this machine, where the workers of {runner.split()[0]} cannot see it; "
+        "give one such as gs://bucket/folder/."
+    )
 
 
 @pytest.mark.parametrize(
-    ("name", "flags", "workers"),
+    ("runner", "workers"),
     [
         # An embedded engine, with workers of this process by default.
-        ("FlinkRunner", "", HERE),
-        ("SparkRunner", "--spark_master_url=local[2]", HERE),
-        ("PrismRunner", PROCESS, HERE),
-        ("FlinkRunner", POOL_AS_JSON, HERE),
-        ("FlinkRunner", POOL_ELSEWHERE, ELSEWHERE),
-        ("FlinkRunner", DOCKER, ELSEWHERE),
+        ("FlinkRunner", HERE),
+        ("SparkRunner --spark_master_url=local[2]", HERE),
+        (f"PrismRunner {PROCESS}", HERE),
+        (f"FlinkRunner {POOL_AS_JSON}", HERE),
+        (f"FlinkRunner {POOL_ELSEWHERE}", ELSEWHERE),
+        ("FlinkRunner --environment_type=DOCKER", ELSEWHERE),
         # A cluster of this machine.
-        ("FlinkRunner", f"--flink_master=http://127.0.0.1:8081 {PROCESS}", HERE),
-        ("FlinkRunner", "--flink_master=localhost:8081", ELSEWHERE),
+        (f"FlinkRunner --flink_master=http://127.0.0.1:8081 {PROCESS}", HERE),
+        ("FlinkRunner --flink_master=localhost:8081", ELSEWHERE),
         # A cluster elsewhere, where localhost is each of its machines.
-        ("FlinkRunner", f"--flink_master=node7:8081 {PROCESS}", ELSEWHERE),
-        ("SparkRunner", f"--spark_master_url=spark://node7:7077 {POOL}", ELSEWHERE),
-        ("FlinkRunner", f"--flink_master=node7:8081 {LOOPBACK}", HERE),
+        (f"FlinkRunner --flink_master=node7:8081 {PROCESS}", ELSEWHERE),
+        (f"SparkRunner {SPARK_MASTER} {POOL}", ELSEWHERE),
+        (f"FlinkRunner --flink_master=node7:8081 {LOOPBACK}", HERE),
         # A job server of somebody's.
-        ("PortableRunner", f"--job_endpoint=[::1]:8099 {PROCESS}", HERE),
+        (f"PortableRunner --job_endpoint=[::1]:8099 {PROCESS}", HERE),
     ],
 )
-def test_workers_on_this_machine_are_known_by_beams_options(name, flags, workers):
-    assert runners.has_workers_here(runners.choose_runner(name, flags.split())) is workers
+def test_workers_on_this_machine_are_known_by_beams_options(runner, workers):
+    assert runners.has_workers_here(chosen(runner)) is workers
 
 
 @pytest.mark.parametrize(
-    ("name", "flags"),
+    "runner",
     [
-        (
-            "FlinkRunner",
-            "--execution_mode_for_batch=BATCH_FORCED --checkpointing_interval=60000 "
-            "--state_backend=rocksdb --use_data_stream_for_batch --flink_conf_dir=/etc/flink "
-            "--max_bundle_size=100",
-        ),
-        ("SparkRunner", "--bundle_size=1000 --cache_disabled"),
-        ("PortableRunner", f"{SERVER} --bundle_size=1000 --state_backend=rocksdb"),
+        "FlinkRunner --execution_mode_for_batch=BATCH_FORCED --checkpointing_interval=60000 "
+        "--state_backend=rocksdb --use_data_stream_for_batch --flink_conf_dir=/etc/flink "
+        "--max_bundle_size=100",
+        "SparkRunner --bundle_size=1000 --cache_disabled",
+        f"PortableRunner {SERVER} --bundle_size=1000 --state_backend=rocksdb",
     ],
 )
-def test_options_of_the_engines_java_are_accepted_and_kept(name, flags):
-    options = runners.choose_runner(name, flags.split()).options
-    given = options.get_all_options(retain_unknown_options=True)
-    for flag in flags.split():
+def test_options_of_the_engines_java_are_accepted_and_kept(runner):
+    given = chosen(runner).options.get_all_options(retain_unknown_options=True)
+    for flag in runner.split()[1:]:
         option, _, value = flag.removeprefix("--").partition("=")
         assert str(given[option]) == (value or "True")
 
 
 @pytest.mark.parametrize(
-    ("flags", "kind"), [([], "LOOPBACK"), ([SERVER], "DOCKER"), ([SERVER, LOOPBACK], "LOOPBACK")]
+    ("flags", "kind"), [("", "LOOPBACK"), (SERVER, "DOCKER"), (f"{SERVER} {LOOPBACK}", "LOOPBACK")]
 )
 @pytest.mark.parametrize("name", ["FlinkRunner", "SparkRunner", "PrismRunner"])
 def test_beam_chooses_no_workers_by_itself(name, flags, kind):
-    options = runners.choose_runner(name, flags).options.get_all_options()
-    assert options["environment_type"] == kind
+    assert chosen(f"{name} {flags}").options.get_all_options()["environment_type"] == kind
 
 
 def test_a_job_of_dataflow_starts_no_workers_here():
@@ -136,9 +124,8 @@ def test_a_job_of_dataflow_starts_no_workers_here():
 
 
 def test_options_reach_beam():
-    runner = runners.choose_runner("FlinkRunner", ["--flink_master=node7:8081", *EXTERNAL])
-    options = runner.options.get_all_options(drop_default=True)
-    assert options == {
+    runner = chosen(f"FlinkRunner --flink_master=node7:8081 {POOL}")
+    assert runner.options.get_all_options(drop_default=True) == {
         "runner": "FlinkRunner",
         "flink_master": "node7:8081",
         "environment_type": "EXTERNAL",

@@ -13,10 +13,13 @@ from pipeline.job.resume import MarkedOutput, write_mark
 from pipeline.job.runners import DATAFLOW, choose_runner
 from pipeline.reading.inputs import find_inputs
 from pipeline.storage import files
-from schemas.config import DataConfig
 from schemas.errors import AlbertError
 from schemas.layout import REPEATED_LINES, SPM_MODEL, SUBMITTED, WORK
+from tests.pipeline.job.jobs import config_of
 from tests.refusals import refusal
+
+FLINK = choose_runner("FlinkRunner", [])
+ENDED = "The job that makes {} was told to end, or its command was run a second time."
 
 
 @pytest.fixture
@@ -27,14 +30,8 @@ def output(tmp_path, monkeypatch):
     return f"{tmp_path}/data"
 
 
-FLINK = choose_runner("FlinkRunner", [])
-
-
 def test_a_job_without_a_mark_looks_for_none(tmp_path):
     MarkedOutput(f"{tmp_path}/data", "").check()
-
-
-ENDED = "The job that makes {} was told to end, or its command was run a second time."
 
 
 @pytest.mark.parametrize("is_at_work", [False, True])
@@ -82,10 +79,17 @@ def test_a_job_is_ended_unless_the_output_is_that_of_another_command(output, run
     assert files.read_whole(files.join(output, SUBMITTED)).decode() == left
 
 
+@pytest.fixture
+def job(small, tmp_path):
+    """One whose output is to be in tmp_path / "d"."""
+    model = (small / "vocab" / SPM_MODEL).read_bytes()
+    found = find_inputs({"text": (str(small / "text"),)})
+    return plan_job(found, config_of(max_seq_length=32), model=model, output=tmp_path / "d")
+
+
 @pytest.mark.parametrize(("runner", "is_kept"), [(DATAFLOW, True), ("FlinkRunner", False)])
-def test_a_job_in_dataflow_keeps_what_it_needs(small, tmp_path, monkeypatch, runner, is_kept):
+def test_a_job_in_dataflow_keeps_what_it_needs(job, tmp_path, monkeypatch, runner, is_kept):
     """Dataflow refuses the command that is run again; Flink takes the new job."""
-    job = planned(small, tmp_path / "d")
     found = []
 
     def refuse(transform, job, runner):
@@ -102,8 +106,7 @@ def test_a_job_in_dataflow_keeps_what_it_needs(small, tmp_path, monkeypatch, run
 
 
 @pytest.mark.parametrize(("runner", "is_same"), [(DATAFLOW, True), ("FlinkRunner", False)])
-def test_only_what_dataflow_still_runs_keeps_its_mark(small, tmp_path, runner, is_same):
-    job = planned(small, tmp_path / "d")
+def test_only_what_dataflow_still_runs_keeps_its_mark(job, runner, is_same):
     goes_on = FLINK._replace(name=runner).goes_on_alone
     first = resume.mark_of(job, goes_on_alone=goes_on)
     write_mark(str(job.output), first)
@@ -114,21 +117,14 @@ def test_only_what_dataflow_still_runs_keeps_its_mark(small, tmp_path, runner, i
 
 
 @pytest.mark.parametrize(("mark", "is_left"), [("mine", False), ("another", True)])
-def test_of_nothing_to_train_on_only_the_own_files_go(small, tmp_path, mark, is_left):
-    job = dataclasses.replace(planned(small, tmp_path / "d"), mark="mine")
+def test_of_nothing_to_train_on_only_the_own_files_go(job, tmp_path, mark, is_left):
+    job = dataclasses.replace(job, mark="mine")
     write_mark(job.output, mark)
     files.write_whole(f"{job.output}/shards/train-00000.json", "{}")
     with pytest.raises(NothingToTrainOn), resume.nothing_left_of_nothing(job):
         raise NothingToTrainOn("None.")
     assert (tmp_path / "d/shards").exists() == is_left
     assert (tmp_path / "d/.work").exists() == is_left
-
-
-def planned(small, output):
-    given = {"text": (str(small / "text"),)}
-    config = DataConfig(max_seq_length=32).resolved(input_bytes=0)
-    model = (small / "vocab" / SPM_MODEL).read_bytes()
-    return plan_job(find_inputs(given), config, model=model, output=output)
 
 
 @pytest.mark.parametrize("mark", ["another", None])

@@ -55,6 +55,7 @@ OUTSIDE = "has a token that the vocabulary does not have"
 MASKED = "has a masked token that is special or that the vocabulary does not have"
 PLACE = "has a masked place outside its text"
 ORDER = "has masked places that do not ascend"
+FRAMED = "does not begin with [CLS] and end with [SEP]"
 ONES = "that are not ones followed by zeros"
 MASK, WEIGHTS = f"has input_mask {ONES}", f"has masked_lm_weights {ONES}"
 SEGMENTS = "has segment_ids that do not follow from its tokens"
@@ -67,25 +68,14 @@ BOUNDARY = "has a token_boundary that is neither 0 nor 1"
         ({"input_ids": [2, 3] * 5}, "has 10 values of input_ids, which takes 1 to 8"),
         ({"input_ids": []}, "has 0 values of input_ids, which takes 1 to 8"),
         ({"masked_lm_ids": [5, 6, 7]}, "has 3 values of masked_lm_ids, which takes 0 to 2"),
-        ({"input_ids": [7, 7, 3]}, "does not begin with [CLS] and end with [SEP]"),
-        ({"input_ids": [2, 7, 7]}, "does not begin with [CLS] and end with [SEP]"),
-        ({"input_ids": [2, 10, 4, 3, 9, 3]}, OUTSIDE),
-        ({"input_ids": [2, -1, 4, 3, 9, 3]}, OUTSIDE),
-        ({"input_ids": [2, HUGE, 4, 3, 9, 3]}, OUTSIDE),
+        *(({"input_ids": ids}, FRAMED) for ids in ([7, 7, 3], [2, 7, 7])),
+        *(({"input_ids": [2, token, 4, 3, 9, 3]}, OUTSIDE) for token in (10, -1, HUGE)),
         ({"input_ids": [2, 7, 4, 3, 0, 3]}, "has padding inside its text"),
-        ({"masked_lm_ids": [3]}, MASKED),
-        ({"masked_lm_ids": [10]}, MASKED),
-        ({"masked_lm_ids": [-7]}, MASKED),
-        ({"masked_lm_ids": [-HUGE]}, MASKED),
-        ({"masked_lm_positions": [5]}, PLACE),
-        ({"masked_lm_positions": [0]}, PLACE),
-        ({"masked_lm_positions": [-1]}, PLACE),
-        ({"masked_lm_positions": [HUGE]}, PLACE),
-        ({"masked_lm_positions": [2, 1], "masked_lm_ids": [7, 7]}, ORDER),
-        ({"masked_lm_positions": [2, 2], "masked_lm_ids": [7, 7]}, ORDER),
+        *(({"masked_lm_ids": [token]}, MASKED) for token in (3, 10, -7, -HUGE)),
+        *(({"masked_lm_positions": [place]}, PLACE) for place in (5, 0, -1, HUGE)),
+        *(({"masked_lm_positions": [2, n], "masked_lm_ids": [7, 7]}, ORDER) for n in (1, 2)),
         ({"masked_lm_ids": []}, "has 1 masked places and 0 labels"),
-        ({"next_sentence_labels": [2]}, "has a label that is neither 0 nor 1"),
-        ({"next_sentence_labels": [-1]}, "has a label that is neither 0 nor 1"),
+        *(({"next_sentence_labels": [n]}, "has a label that is neither 0 nor 1") for n in (2, -1)),
         ({"masked_lm_ids": [0.5]}, "does not have int64 in masked_lm_ids"),
     ],
 )
@@ -104,8 +94,7 @@ def test_a_bad_record_has_its_problem_named(change, expected):
         ({"input_ids": [2, 7, 4, 3, 9, 3, 0, 9]}, "has input_ids after the end of its text"),
         ({"segment_ids": [0, 0, 0, 0, 7, 1, 0, 0]}, SEGMENTS),
         ({"token_boundary": [5, 1, 0, 1, 1, 1, 0, 0]}, BOUNDARY),
-        ({"masked_lm_weights": [float("nan"), 0.0]}, WEIGHTS),
-        ({"masked_lm_weights": [0.5, 0.0]}, WEIGHTS),
+        *(({"masked_lm_weights": [weight, 0.0]}, WEIGHTS) for weight in (float("nan"), 0.5)),
         ({"masked_lm_positions": [2, 3]}, "has masked_lm_positions after the end of its text"),
         ({"masked_lm_positions": [-1, 0]}, PLACE),
     ],
@@ -122,13 +111,9 @@ def test_a_record_of_the_other_layout_or_without_a_feature_has_that_named():
 
 
 def test_each_record_of_many_has_its_own_problem():
-    bad = [
-        TEXT | {"input_ids": [2, 3] * 5},
-        TEXT | {"next_sentence_labels": [2]},
-        TEXT | {"masked_lm_positions": [5]},
-    ]
-    records = [encode(f) for f in (TEXT, bad[0], TEXT, bad[1], bad[2], TEXT)]
-    records.insert(2, b"")
+    bad = ({"input_ids": [2, 3] * 5}, {"next_sentence_labels": [2]}, {"masked_lm_positions": [5]})
+    good, long, *others = (encode(TEXT | change) for change in ({}, *bad))
+    records = [good, long, b"", good, *others, good]
     assert problems(records, COMPACT, vocab_size=VOCAB_SIZE) == [
         "",
         "has 10 values of input_ids, which takes 1 to 8",

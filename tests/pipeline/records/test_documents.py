@@ -115,9 +115,7 @@ def test_a_changed_byte_breaks_nothing(place, value, is_last):
 @pytest.mark.parametrize(
     ("record", "problem"),
     [
-        (b"", NO_DOCUMENT),
-        (b"\x0a\xff", NO_DOCUMENT),
-        (b"\x08\x01", NO_DOCUMENT),
+        *((record, NO_DOCUMENT) for record in (b"", b"\x0a\xff", b"\x08\x01")),
         (changed(id=[b"short"]), "has an id of 5 bytes and not of 16"),
         (changed(id=[ID, ID]), NO_DOCUMENT),
         (changed(tokens=[b"\x07\x00\x2c"]), NO_DOCUMENT),

@@ -16,7 +16,7 @@ from schemas.config import DataConfig
 from schemas.example import CLS_ID, MASK_ID, SEP_ID
 from schemas.layout import DOCUMENTS, EVAL, TRAIN, part_file
 from schemas.manifest import ShardFile, read_manifest
-from tests.manifests import manifest_of
+from tests.manifests import described, manifest_of
 from tests.pipeline.records.one_record import encode, read_records
 from tests.refusals import refusal
 from tests.training_data import encode as record_of
@@ -50,47 +50,30 @@ def flipped(place):
     return content
 
 
-NOWHERE = "cannot be found, and"
-BAD_LENGTH = "has a length that does not match its checksum"
+def said(number, place, problem, *, lost=0):
+    """What is said of a record, and of so many that are lost with it."""
+    more = f", and {lost} after it are lost" if lost else ""
+    return f"record {number}, at byte {place}, {problem}{more}"
+
+
+END, NOWHERE = len(WHOLE), "cannot be found"
+NO_MATCH, BAD_LENGTH = (f"{what}does not match its checksum" for what in ("", "has a length that "))
+CUT_OFF, NO_FILE = "is cut off: the file ends in it", "cannot be read: No such file or directory"
 
 
 @pytest.mark.parametrize(
     ("content", "found"),
     [
         (WHOLE, [0, 1, 2, 3]),
-        (flipped(FRAME + 20), [0, f"record 1, at byte {FRAME}, does not match its checksum", 2, 3]),
-        (
-            flipped(FRAME),
-            [
-                0,
-                f"record 1, at byte {FRAME}, {BAD_LENGTH}",
-                f"record 2, at byte {len(WHOLE)}, {NOWHERE} 1 after it are lost",
-            ],
-        ),
-        (b"", [f"record 0, at byte 0, {NOWHERE} 3 after it are lost"]),
-        (
-            bytes(len(WHOLE)),
-            [
-                f"record 0, at byte 0, {BAD_LENGTH}",
-                f"record 1, at byte {len(WHOLE)}, {NOWHERE} 2 after it are lost",
-            ],
-        ),
+        (flipped(FRAME + 20), [0, said(1, FRAME, NO_MATCH), 2, 3]),
+        (flipped(FRAME), [0, said(1, FRAME, BAD_LENGTH), said(2, END, NOWHERE, lost=1)]),
+        (b"", [said(0, 0, NOWHERE, lost=3)]),
+        (bytes(END), [said(0, 0, BAD_LENGTH), said(1, END, NOWHERE, lost=2)]),
         (
             WHOLE[: 2 * FRAME + 30],
-            [
-                0,
-                1,
-                f"record 2, at byte {2 * FRAME}, is cut off: the file ends in it",
-                f"record 3, at byte {2 * FRAME + 30}, cannot be found",
-            ],
+            [0, 1, said(2, 2 * FRAME, CUT_OFF), said(3, 2 * FRAME + 30, NOWHERE)],
         ),
-        (
-            None,
-            [
-                "record 0, at byte 0, cannot be read: No such file or directory, and 3 "
-                "after it are lost"
-            ],
-        ),
+        (None, [said(0, 0, NO_FILE, lost=3)]),
     ],
     ids=[
         *("whole", "a flipped bit in the data", "a flipped bit in a length", "empty"),
@@ -102,22 +85,22 @@ def test_damage_costs_the_records_that_it_touches(tmp_path, content, found):
 
 
 def test_a_record_more_than_promised_is_not_read(tmp_path):
-    more = "is more than the 2 that manifest.json promises"
-    assert read(tmp_path, WHOLE, examples=2) == [0, 1, f"record 2, at byte {2 * FRAME}, {more}"]
+    more = said(2, 2 * FRAME, "is more than the 2 that manifest.json promises")
+    assert read(tmp_path, WHOLE, examples=2) == [0, 1, more]
 
 
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "shard")
-    assert read(tmp_path) == [
-        "record 0, at byte 0, cannot be read: it is not a file, and 3 after it are lost"
-    ]
+    assert read(tmp_path) == [said(0, 0, "cannot be read: it is not a file", lost=3)]
+
+
+NO_EXAMPLE = "is not a tf.train.Example as albert make-data writes them"
 
 
 @pytest.mark.parametrize(
     ("record", "problem"),
     [
-        (b"\xff\xff", "is not a tf.train.Example as albert make-data writes them"),
-        (b"", "is not a tf.train.Example as albert make-data writes them"),
+        *((b"\xff\xff", NO_EXAMPLE), (b"", NO_EXAMPLE)),
         (
             RECORDS[0].replace(b"\x02\x0a\x03\x0b\x03", b"\x02\x0a\x03\x7f\x03"),
             "has a token that the vocabulary does not have",
@@ -126,8 +109,7 @@ def test_a_pipe_is_not_waited_for(tmp_path):
 )
 def test_a_well_framed_record_that_is_no_example(tmp_path, record, problem):
     frames = map(frame, [RECORDS[0], record, RECORDS[2], RECORDS[3]])
-    expected = [0, f"record 1, at byte {FRAME}, {problem}", 2, 3]
-    assert read(tmp_path, b"".join(frames)) == expected
+    assert read(tmp_path, b"".join(frames)) == [0, said(1, FRAME, problem), 2, 3]
 
 
 def test_numbers_go_on_from_one_chunk_to_the_next(tmp_path):
@@ -135,8 +117,7 @@ def test_numbers_go_on_from_one_chunk_to_the_next(tmp_path):
     content = bytearray(WHOLE * reading.BATCH_RECORDS)
     content[FRAME * number + 20] ^= 1
     found = read(tmp_path, content, examples=4 * reading.BATCH_RECORDS)
-    sentence = f"record {number}, at byte {FRAME * number}, does not match its checksum"
-    assert found.pop(number) == sentence
+    assert found.pop(number) == said(number, FRAME * number, NO_MATCH)
     assert found == [n % 4 for n in range(4 * reading.BATCH_RECORDS) if n != number]
 
 
@@ -147,24 +128,23 @@ def config_of(**settings):
     return DataConfig(max_seq_length=48, num_shards=1, **settings).resolved(input_bytes=0)
 
 
-def stored(documents, folder, *, tokenizer, config):
-    """The records of each copy of a shard, as they are stored."""
-    shard = Shard(split=TRAIN, index=0, num_shards=1)
+def write(documents, folder, *, tokenizer, config, split=TRAIN):
+    """The only shard of a split: its files, and its sidecar."""
+    shard = Shard(split=split, index=0, num_shards=1)
     sidecar = write_shard(documents, shard, tokenizer=tokenizer, config=config, output=folder)
-    copies = []
-    for file in sidecar["files"]:
-        with (folder / file["name"]).open("rb") as records:
-            copies.append(read_records(records))
-    return copies, sidecar["copies"]
+    return [ShardFile(**file) for file in sidecar["files"]], sidecar
 
 
 def write_documents(documents, folder, *, tokenizer, config):
     """The manifest of a data set with one shard of documents, and its sidecar."""
     config = dataclasses.replace(config, examples="on-the-fly")
-    shard = Shard(split=TRAIN, index=0, num_shards=1)
-    sidecar = write_shard(documents, shard, tokenizer=tokenizer, config=config, output=folder)
-    files = [ShardFile(**file) for file in sidecar["files"]]
+    files, sidecar = write(documents, folder, tokenizer=tokenizer, config=config)
     return manifest_of(files, config, sha256="", vocab_size=tokenizer.vocab_size), sidecar
+
+
+def stored(folder, file):
+    """The records of a file in which nothing is wrong."""
+    return read_records(io.BytesIO((folder / file.name).read_bytes()))
 
 
 def epoch_of(folder, manifest, epoch):
@@ -177,11 +157,11 @@ def epoch_of(folder, manifest, epoch):
 @pytest.mark.parametrize("task", ["sop", "nsp", "none"])
 def test_ten_epochs_of_documents_are_ten_stored_copies(topics, tokenizer, tmp_path, task, layout):
     config = config_of(sentence_task=task, record_layout=layout)
-    documents = topics[:12]
-    copies, counts = stored(documents, tmp_path, tokenizer=tokenizer, config=config)
-    manifest, sidecar = write_documents(documents, tmp_path, tokenizer=tokenizer, config=config)
+    files, written = write(topics[:12], tmp_path, tokenizer=tokenizer, config=config)
+    copies = [stored(tmp_path, file) for file in files]
+    manifest, sidecar = write_documents(topics[:12], tmp_path, tokenizer=tokenizer, config=config)
     assert [epoch_of(tmp_path, manifest, epoch) for epoch in range(COPIES)] == copies
-    assert sidecar["copies"] == counts[:1]
+    assert sidecar["copies"] == written["copies"][:1]
     assert sidecar["files"][0]["examples"] == len(copies[0])
 
 
@@ -207,11 +187,11 @@ def in_another_order(content):
 @pytest.mark.parametrize(
     ("damage", "problem"),
     [
-        (lambda content: content[:-9], "is cut off: the file ends in it"),
-        (lambda content: b"", "cannot be found"),
+        (lambda content: content[:-9], CUT_OFF),
+        (lambda content: b"", NOWHERE),
         (lambda content: content * 2, "is more than manifest.json promises"),
         (in_another_order, "is not the file that the manifest describes"),
-        (None, "cannot be read: No such file or directory"),
+        (None, NO_FILE),
         ("a smaller vocabulary", "has a token that the vocabulary does not have"),
     ],
     ids=[
@@ -237,7 +217,7 @@ def test_a_shard_of_documents_that_is_damaged_is_refused(
     assert found.problem == problem
 
 
-def test_of_a_file_that_is_not_the_one_described_no_record_is_read(tmp_path):
+def test_of_a_file_that_is_not_the_one_described_no_record_is_read(tmp_path, monkeypatch):
     manifest = write_dataset(tmp_path, copies=1, shards=1)
     (shard,) = manifest.shard_files(TRAIN, 0)
     original = (tmp_path / shard.name).read_bytes()
@@ -246,29 +226,21 @@ def test_of_a_file_that_is_not_the_one_described_no_record_is_read(tmp_path):
     assert all(isinstance(item, CorruptRecord) for item in items)
     assert sum(item.lost for item in items) == shard.examples
     (tmp_path / shard.name).write_bytes(original)
-    (records,) = read_shard(tmp_path, shard, manifest)
-    assert list(records) == read_records(io.BytesIO(original))
-
-
-def test_a_file_is_hashed_once(tmp_path, monkeypatch):
-    manifest = write_dataset(tmp_path, copies=1, shards=1)
-    (shard,) = manifest.shard_files(TRAIN, 0)
-    first = list(read_shard(tmp_path, shard, manifest))
-    monkeypatch.delattr(hashlib, "file_digest")
-    assert list(read_shard(tmp_path, shard, manifest)) == first
+    for _ in range(2):
+        (records,) = read_shard(tmp_path, shard, manifest)
+        assert list(records) == stored(tmp_path, shard)
+        # It is hashed once.
+        monkeypatch.delattr(hashlib, "file_digest", raising=False)
 
 
 def test_held_out_examples_are_read_as_they_are_stored(topics, tokenizer, tmp_path):
     config = config_of(examples="on-the-fly")
-    shard = Shard(split=EVAL, index=0, num_shards=1)
-    sidecar = write_shard(topics[:3], shard, tokenizer=tokenizer, config=config, output=tmp_path)
-    documents = ShardFile(name=part_file(DOCUMENTS, 0, num_parts=1), examples=0, bytes=0, sha256="")
-    files = [documents, *(ShardFile(**file) for file in sidecar["files"])]
+    files, _ = write(topics[:3], tmp_path, tokenizer=tokenizer, config=config, split=EVAL)
+    files.append(described(part_file(DOCUMENTS, 0, num_parts=1), 0))
     manifest = manifest_of(files, config, sha256="", vocab_size=tokenizer.vocab_size)
     (held_out,) = manifest.shard_files(EVAL, 0)
     found = list(itertools.chain.from_iterable(read_copy(tmp_path, held_out, manifest, copy=0)))
-    with (tmp_path / held_out.name).open("rb") as records:
-        assert found == read_records(records)
+    assert found == stored(tmp_path, held_out)
 
 
 FIRST = {"input_ids": [CLS_ID, MASK_ID, 11, 12, SEP_ID], "next_sentence_labels": [0]}
@@ -302,6 +274,6 @@ def test_a_corrupt_record_is_named(tmp_path):
     write_dataset(tmp_path)
     path = tmp_path / "eval/copy-00/part-00001-of-00002.tfrecord"
     path.write_bytes(path.read_bytes()[:-1])
-    said = refusal(lambda: list(read_unmasked(tmp_path, read_manifest(tmp_path), split="eval")))
-    assert said.startswith(f"{path}: record 2, at byte ")
-    assert said.endswith(f"the file ends in it; {reading.REMEDY}.")
+    found = refusal(lambda: list(read_unmasked(tmp_path, read_manifest(tmp_path), split="eval")))
+    assert found.startswith(f"{path}: record 2, at byte ")
+    assert found.endswith(f"the file ends in it; {reading.REMEDY}.")

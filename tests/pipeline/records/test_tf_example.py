@@ -16,7 +16,8 @@ from schemas.config import DataConfig
 from schemas.example import FEATURES
 from tests.pipeline.records.one_record import encode as serialized_by_tensorflow
 
-FEATURE_NAMES = [feature.name for feature in FEATURES]
+BY_NAME = {feature.name: feature for feature in FEATURES}
+IDS, WEIGHTS = BY_NAME["input_ids"], BY_NAME["masked_lm_weights"]
 
 
 def column(rows, dtype=np.int64):
@@ -38,7 +39,7 @@ def test_numbers_are_encoded_as_by_tensorflow(dtype, lists, name, data):
     assert encode_tf_examples({name: column(rows, dtype)}) == expected
 
 
-@given(st.dictionaries(st.sampled_from(FEATURE_NAMES), int_lists, min_size=1))
+@given(st.dictionaries(st.sampled_from(list(BY_NAME)), int_lists, min_size=1))
 def test_features_are_in_the_order_of_their_names_as_by_tensorflow(features):
     columns = {name: column([values]) for name, values in features.items()}
     assert encode_tf_examples(columns) == [serialized_by_tensorflow(features)]
@@ -115,7 +116,7 @@ def test_the_padded_layout_parses_with_the_published_trainers_specification(rows
     specification = {n: tf.io.FixedLenFeature([size], tf.int64) for n, size in lengths.items()}
     specification["masked_lm_weights"] = tf.io.FixedLenFeature([3], tf.float32)
     parsed = tf.io.parse_single_example(encode_rows(*rows, config=PADDED)[0], specification)
-    assert set(specification) == set(FEATURE_NAMES)
+    assert specification.keys() == BY_NAME.keys()
     columns = features_of(rows, 0, config=CONFIG)
     predictions = len(columns["masked_lm_ids"])
     unused = 3 - predictions
@@ -130,9 +131,6 @@ def test_the_padded_layout_parses_with_the_published_trainers_specification(rows
         "next_sentence_labels": [0],
     }
 
-
-BY_NAME = {feature.name: feature for feature in FEATURES}
-IDS, WEIGHTS = BY_NAME["input_ids"], BY_NAME["masked_lm_weights"]
 
 numbers = st.integers(-(2**63), 2**63 - 1) | st.integers(0, 40_000)
 number_rows = st.lists(st.lists(numbers, max_size=20), max_size=10)
@@ -162,37 +160,26 @@ def test_a_number_of_more_than_64_bits_is_read_as_minus_one():
 
 @given(st.sets(st.sampled_from(sorted(BY_NAME)), min_size=1))
 def test_every_feature_is_found_in_the_order_of_the_names(features):
-    values = {"int64": [1], "float32": [1.0]}
-    record = serialized_by_tensorflow({n: values[BY_NAME[n].dtype] for n in features})
-    one = {"int64": b"\x01", "float32": b"\x00\x00\x80\x3f"}
-    assert split(record, *(BY_NAME[name] for name in features)) == [
-        one[BY_NAME[name].dtype] for name in sorted(features)
-    ]
+    one = {"int64": ([1], b"\x01"), "float32": ([1.0], b"\x00\x00\x80\x3f")}
+    values, encoded = zip(*(one[BY_NAME[name].dtype] for name in sorted(features)), strict=True)
+    record = serialized_by_tensorflow(dict(zip(sorted(features), values, strict=True)))
+    assert split(record, *(BY_NAME[name] for name in features)) == [*encoded]
 
 
-RECORD = encode_tf_examples(
-    {
-        "input_ids": Column(np.array([2, 300, 3]), np.array([0, 3])),
-        "masked_lm_ids": Column(np.array([], np.int64), np.array([0, 0])),
-    }
-)[0]
+COLUMNS = {"input_ids": column([[2, 300, 3]]), "masked_lm_ids": column([[]])}
+(RECORD,) = encode_tf_examples(COLUMNS)
 BOTH = (IDS, BY_NAME["masked_lm_ids"])
+FLOATS = (dataclasses.replace(IDS, dtype="float32"), BOTH[1])
 NO_EXAMPLE = "is not a tf.train.Example as albert make-data writes them"
 
 
 @pytest.mark.parametrize(
     ("record", "features", "problem"),
     [
-        (b"", BOTH, NO_EXAMPLE),
-        (b"\x99\x01", BOTH, NO_EXAMPLE),
-        (RECORD[:-1], BOTH, NO_EXAMPLE),
+        *((record, BOTH, NO_EXAMPLE) for record in (b"", b"\x99\x01", RECORD[:-1])),
         (RECORD, (IDS,), NO_EXAMPLE),
         (RECORD, (*BOTH, WEIGHTS), "does not have masked_lm_weights where it belongs"),
-        (
-            RECORD,
-            (dataclasses.replace(IDS, dtype="float32"), BOTH[1]),
-            "does not have float32 in input_ids",
-        ),
+        (RECORD, FLOATS, "does not have float32 in input_ids"),
         (
             RECORD.replace(b"\x02\xac\x02\x03", b"\x02\xac\x82\x83"),
             BOTH,

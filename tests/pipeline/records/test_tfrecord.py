@@ -21,22 +21,6 @@ def written(batches):
     return file.getvalue(), writer
 
 
-def test_the_checksum_is_that_of_crc32c_rotated_and_shifted():
-    # The CRC-32C of "123456789" is 0xE3069283 in every specification of it.
-    crc = 0xE3069283
-    expected = (((crc >> 15) | (crc << 17 & 0xFFFFFFFF)) + 0xA282EAD8) % 2**32
-    assert masked_crc(b"123456789") == expected
-
-
-def test_a_frame_is_length_checksum_record_checksum():
-    assert frame(b"albert") == (
-        b"\x06\0\0\0\0\0\0\0"
-        + masked_crc(b"\x06\0\0\0\0\0\0\0").to_bytes(4, "little")
-        + b"albert"
-        + masked_crc(b"albert").to_bytes(4, "little")
-    )
-
-
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(records)
 @example([b"", b"albert", bytes(range(256)) * 100])

@@ -185,17 +185,14 @@ def test_a_document_belongs_to_the_range_with_the_line_feed_before_it(tmp_path, 
     path = tmp_path / "text"
     path.write_bytes(b"D one\nD two\n\nx\n")
     first, second = read_parts(path, [0, cut, 15]) if cut else (b"", path.read_bytes())
-    assert first == {0: b"", 15: b"D one\nD two\n\nx\n"}.get(
-        cut, b"D one\n" if cut <= 5 else b"D one\nD two\n\nx\n"
-    )
+    assert first == (b"D one\nD two\n\nx\n" if cut > 5 else b"D one\n" if cut else b"")
     assert first + second == b"D one\nD two\n\nx\n"
 
 
 def test_a_start_is_found_wherever_blocks_are_cut():
     text = b"a" * 5000 + b"\nb\nD" + b"c" * 5000
     for size in (1, 7, 4096, 20_000):
-        blocks = [text[i : i + size] for i in range(0, len(text), size)]
-        assert lines.find_start(blocks, starts) == 5003
+        assert lines.find_start(cut(text, size), starts) == 5003
 
 
 def test_what_follows_completes_the_last_line():

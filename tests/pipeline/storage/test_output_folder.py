@@ -3,7 +3,7 @@
 import errno
 import fcntl
 import json
-from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -13,13 +13,11 @@ from cli.support.resolve import PRETRAIN
 from pipeline.job.resume import MAKE_DATA, is_whole_dataset
 from pipeline.storage import files, output_folder, remote
 from schemas.config import DataConfig
-from schemas.errors import AlbertError, SettingError
+from schemas.errors import SettingError
 from schemas.files import TEMPORARY, json_text, write_json
 from schemas.locks import lock
-from schemas.manifest import ShardFile
 from tests.commands import contents
-from tests.manifests import manifest_of
-from tests.memory_files import STORAGE
+from tests.manifests import described, manifest_of
 from tests.refusals import refusal
 
 IDENTITY = {"seed": 1}
@@ -44,8 +42,7 @@ def test_what_goes_on_elsewhere_keeps_its_folder(tmp_path, goes_on):
 
 def test_a_vocabulary_without_its_model_is_not_finished(tmp_path):
     claim(tmp_path)
-    record = {"command": "vocab", "identity": IDENTITY}
-    (tmp_path / "config.json").write_text(json.dumps(record), "utf-8")
+    write_json(tmp_path / "config.json", {"command": "vocab", "identity": IDENTITY})
     (tmp_path / "manifest.json").touch()
     (tmp_path / "spiece.model").touch()
     assert claim(tmp_path) is True
@@ -55,8 +52,7 @@ def test_a_vocabulary_without_its_model_is_not_finished(tmp_path):
 
 def test_a_lock_and_a_temporary_folder_of_a_dead_process_do_not_matter(tmp_path):
     (tmp_path / ".lock").write_text("4711\n", encoding="utf-8")
-    (tmp_path / "spiece.model.tmp-4711").mkdir()
-    (tmp_path / "spiece.model.tmp-4711/half").touch()
+    files.write_whole(f"{tmp_path}/spiece.model.tmp-4711/half", "")
     assert claim(tmp_path) is False
     assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
 
@@ -64,15 +60,14 @@ def test_a_lock_and_a_temporary_folder_of_a_dead_process_do_not_matter(tmp_path)
 @pytest.mark.parametrize(
     ("where", "footprint", "name"),
     [
-        ("here", MAKE_DATA, "eval"),
-        ("here", IMPORT, "checkpoints"),
+        *(("", MAKE_DATA, "eval"), ("", IMPORT, "checkpoints")),
         ("memory://out/data", MAKE_DATA, "train"),
     ],
 )
 def test_an_interrupted_overwrite_can_be_given_again(
     tmp_path, memory, monkeypatch, where, footprint, name
 ):
-    folder = tmp_path if where == "here" else where
+    folder = where or tmp_path
     claim(folder, footprint)
     files.write_whole(files.join(folder, f"{name}/half"), "")
     remove = files.remove
@@ -93,8 +88,7 @@ def test_an_interrupted_overwrite_can_be_given_again(
 
 def test_a_folder_that_lies_elsewhere_is_overwritten_and_stays_there(tmp_path):
     claim(tmp_path / "data", MAKE_DATA)
-    (tmp_path / "disk").mkdir()
-    (tmp_path / "disk/part").touch()
+    files.write_whole(f"{tmp_path}/disk/part", "")
     (tmp_path / "data/train").symlink_to(tmp_path / "disk")
     assert claim(tmp_path / "data", MAKE_DATA, overwrite=True) is False
     assert contents(tmp_path) == ["data/config.json", "disk/part"]
@@ -157,10 +151,7 @@ def test_what_a_killed_process_left_of_a_checkpoint_is_nothing_to_go_on_from(tmp
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
 def test_a_file_system_without_locks_can_be_written(tmp_path, monkeypatch, number):
-    def refuse(*_):
-        raise OSError(number, "no locks here")
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
+    monkeypatch.setattr(fcntl, "flock", Mock(side_effect=OSError(number, "no locks here")))
     with lock(tmp_path / "v"):
         assert (tmp_path / "v/.lock").exists()
     assert not (tmp_path / "v/.lock").exists()
@@ -170,9 +161,8 @@ def test_a_file_system_without_locks_can_be_written(tmp_path, monkeypatch, numbe
 def test_a_folder_that_cannot_be_made_is_said_with_what_chooses_it(tmp_path, chosen_by):
     (tmp_path / "file").touch()
     folder = tmp_path / "file/data"
-    with pytest.raises(SettingError) as caught, lock(folder, chosen_by=chosen_by):
-        pass
-    assert str(caught.value) == (f"{chosen_by}: {folder} cannot be made: Not a directory.")
+    said = refusal(lock(folder, chosen_by=chosen_by).__enter__, error=SettingError)
+    assert said == f"{chosen_by}: {folder} cannot be made: Not a directory."
 
 
 # On storage that is no folder of this machine
@@ -186,7 +176,7 @@ def claim_there(**given):
 
 def write_data_set(memory):
     """A finished data set of one file."""
-    part = ShardFile(name=PART, examples=1, bytes=100, sha256="0" * 64)
+    part = described(PART, 1, bytes=100)
     config = DataConfig(dupe_factor=1, num_shards=1, eval_fraction=0.0)
     manifest = manifest_of([part], config.resolved(input_bytes=0), sha256="0" * 64, vocab_size=9)
     for name, data in {
@@ -207,15 +197,6 @@ def test_a_file_appears_only_when_it_is_whole(memory):
     with pytest.raises(RuntimeError, match="killed"):
         write_half()
     assert not [path for path in memory if path.startswith("memory://out")]
-
-
-def test_storage_that_takes_no_more_is_said_in_one_sentence(memory, monkeypatch):
-    def full(*_, **__):
-        raise OSError("no space left")
-
-    monkeypatch.setattr(STORAGE.__class__, "put_file", full)
-    with pytest.raises(AlbertError, match=r"^memory://full/a cannot be written: no space left\.$"):
-        files.write_whole("memory://full/a", "text")
 
 
 def test_a_new_folder_is_claimed_an_interrupted_job_continues_and_a_finished_one_is(memory):
@@ -258,22 +239,19 @@ def test_a_folder_with_other_files_is_refused_and_kept(memory):
 
 
 @pytest.fixture(params=["here", "memory://out"])
-def place(request, tmp_path, memory):
-    return tmp_path if request.param == "here" else request.param
-
-
-def folders_at(place):
-    """A data set's folder and one for removed text, as the flags give them."""
-    data, removed = files.join(place, "data"), files.join(place, "removed")
-    return (Path(data), Path(removed)) if isinstance(place, Path) else (data, removed)
+def folders(request, tmp_path, memory):
+    """A data set's folder, one for removed text, and the one around, as the flags give them."""
+    if request.param == "here":
+        return tmp_path / "data", tmp_path / "removed", tmp_path
+    return f"{request.param}/data", f"{request.param}/removed", request.param
 
 
 def refusal_of_removed(removed, output):
     return refusal(output_folder.check_removed, removed, output, error=SettingError)
 
 
-def test_removed_text_of_another_data_set_is_kept(place):
-    output, removed = folders_at(place)
+def test_removed_text_of_another_data_set_is_kept(folders):
+    output, removed, _ = folders
     # As a worker leaves it that is killed while it writes.
     files.write_whole(files.join(removed, f"removed-00000.jsonl{TEMPORARY}1"), "{}")
     output_folder.check_removed(removed, output)
@@ -284,24 +262,23 @@ def test_removed_text_of_another_data_set_is_kept(place):
     )
 
 
-def test_a_data_set_that_goes_on_writes_its_removed_text_again(place):
-    output, removed = folders_at(place)
-    config = json_text({"command": "make-data"})
-    files.write_whole(files.join(output, "config.json"), config)
+def test_a_data_set_that_goes_on_writes_its_removed_text_again(folders):
+    output, removed, _ = folders
+    files.write_whole(files.join(output, "config.json"), json_text({"command": "make-data"}))
     files.write_whole(files.join(removed, "removed-00000.jsonl"), "{}")
     output_folder.check_removed(removed, output)
 
 
-def test_removed_text_has_a_folder_of_its_own(place):
-    output, removed = folders_at(place)
+def test_removed_text_has_a_folder_of_its_own(folders):
+    output, removed, around = folders
     files.write_whole(files.join(removed, "thesis.tex"), "x")
     assert refusal_of_removed(removed, output) == (
         f"--removed: {removed} holds thesis.tex, which this command did not write; "
         "give a new folder."
     )
-    for inside, around in [(removed, place), (output, output), (place, output)]:
-        assert refusal_of_removed(inside, around) == (
-            f"--removed: {inside} must be neither in --output nor around it."
+    for one, other in [(removed, around), (output, output), (around, output)]:
+        assert refusal_of_removed(one, other) == (
+            f"--removed: {one} must be neither in --output nor around it."
         )
     # Of two names, one only begins as the other does.
     output_folder.check_removed(type(output)(f"{output}-removed"), output)
