@@ -84,6 +84,9 @@ def test_what_an_example_has_or_lacks_shows_in_its_row(changes, expected):
     assert row.items() >= expected.items()
 
 
+SHAPE = StepShape(6, 2)
+
+
 def rows_of(batches, count):
     """The pieces of the first `count` batches, as one list of rows."""
     ids = [batch["input_ids"] for batch in itertools.islice(batches, count)]
@@ -91,14 +94,15 @@ def rows_of(batches, count):
 
 
 def training_rows(root, manifest, count, *, start=0, seed=1):
-    batches = training_batches(Records(root, manifest), StepShape(6, 2), seed=seed, start=start)
-    return rows_of(batches, count)
+    return rows_of(training(root, manifest, start=start, seed=seed), count)
+
+
+def training(root, manifest, step=SHAPE, **given):
+    return training_batches(Records(root, manifest), step, **{"seed": 1, **given})
 
 
 def test_batches_have_static_shapes_of_micro_batches(tmp_path):
-    manifest = write_dataset(tmp_path)
-    records = Records(tmp_path, manifest)
-    batch = next(training_batches(records, StepShape(6, 2), seed=1))
+    batch = next(training(tmp_path, write_dataset(tmp_path)))
     assert {name: tuple(values.shape) for name, values in batch.items()} == {
         "input_ids": (3, 2, 24),
         "input_mask": (3, 2, 24),
@@ -112,12 +116,9 @@ def test_batches_have_static_shapes_of_micro_batches(tmp_path):
 
 @pytest.mark.parametrize(("devices", "shape"), [(1, (3, 3, 24)), (2, (4, 3, 24)), (4, (4, 3, 24))])
 def test_a_batch_is_filled_up_with_rows_without_weight(tmp_path, devices, shape):
-    manifest = write_dataset(tmp_path)
-    step = StepShape(7, 3, devices=devices)
-    stream = training_batches(Records(tmp_path, manifest), step, seed=1)
-    batches = list(itertools.islice(stream, 2))
-    rows = []
-    for batch in batches:
+    manifest, rows = write_dataset(tmp_path), []
+    stream = training(tmp_path, manifest, StepShape(7, 3, devices=devices))
+    for batch in itertools.islice(stream, 2):
         assert batch["input_ids"].shape == shape
         flat = {n: v.reshape(-1, *v.shape[2:]) for n, v in batch.items()}
         assert (flat["sentence_order_labels"] >= 0).tolist() == [
@@ -135,8 +136,7 @@ def test_hosts_read_the_stream_between_them(tmp_path, num_hosts, devices):
     steps = []
     for host in range(num_hosts):
         step = StepShape(7, 2, devices=devices, host=host, num_hosts=num_hosts)
-        stream = training_batches(Records(tmp_path, manifest), step, seed=1)
-        steps.append(list(itertools.islice(stream, 2)))
+        steps.append(list(itertools.islice(training(tmp_path, manifest, step), 2)))
     (shape,) = {batch["input_ids"].shape for own in steps for batch in own}
     rounds = -(-4 // (num_hosts * devices))
     assert shape == (rounds * devices, 2, 24)
@@ -170,9 +170,9 @@ def test_a_pass_reads_every_example_of_a_copy_once(tmp_path):
 def test_tensorflow_writes_no_program_of_its_own_that_a_kill_would_leave(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     root = tmp_path / "d"
-    records = Records(root, write_dataset(root))
-    rows_of(training_batches(records, StepShape(6, 2), seed=1), 2)
-    rows_of(evaluation_batches(records, batch_size=4, examples=6), 2)
+    manifest = write_dataset(root)
+    training_rows(root, manifest, 2)
+    rows_of(evaluation_batches(Records(root, manifest), batch_size=4, examples=6), 2)
     assert list(tmp_path.iterdir()) == [root]
 
 

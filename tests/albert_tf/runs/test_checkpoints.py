@@ -126,12 +126,16 @@ def test_a_damaged_checkpoint_is_said_and_the_one_before_taken(tmp_path, name, h
 
 
 def test_when_all_are_damaged_it_says_why_and_what_to_do(tmp_path):
-    save(tmp_path, 1)
-    flip(tmp_path / "checkpoints/step-00000001/model.safetensors")
+    save(tmp_path, 10, best=[10])
+    step = tmp_path / "checkpoints/step-00000010"
+    flip(step / "model.safetensors")
     assert refusal(load, tmp_path) == (
-        f"{tmp_path}/checkpoints has no checkpoint that can be read (step-00000001: "
+        f"{tmp_path}/checkpoints has no checkpoint that can be read (step-00000010: "
         "model.safetensors is not what was written); start the run again with --overwrite."
     )
+    (step / "state.json").unlink()
+    said = refusal(checkpoints.run_checkpoint, tmp_path, which="best")
+    assert "step-00000010 is damaged" in said
 
 
 def test_what_a_kill_leaves_half_written_is_no_checkpoint(tmp_path):

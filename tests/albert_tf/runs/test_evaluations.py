@@ -4,14 +4,8 @@ import json
 
 import pytest
 
-from albert_tf.runs.metrics import (
-    comparison,
-    minimal_pairs,
-    read_evaluations,
-    sentences,
-    verdict,
-    write_evaluation,
-)
+from albert_tf.runs import metrics
+from albert_tf.runs.metrics import read_evaluations, sentences, verdict, write_evaluation
 from schemas.files import write_json
 from schemas.layout import EVALUATION
 from tests.evaluations import around, evaluation
@@ -50,8 +44,9 @@ def test_what_was_not_measured_may_be_absent(tmp_path):
     write_evaluation(tmp_path, values)
     assert read_evaluations(tmp_path) == [values]
     assert list(sentences(values)) == ["Sentence task: 50.0% (44.4 to 55.6%) right, loss 0.693."]
-    assert comparison(values).rows == (("the model", None, "5.500", "12.5% (11.5 to 13.6%)"),)
-    assert minimal_pairs(values) is None
+    row = ("the model", None, "5.500", "12.5% (11.5 to 13.6%)")
+    assert metrics.comparison(values).rows == (row,)
+    assert metrics.minimal_pairs(values) is None
 
 
 @pytest.mark.parametrize(

@@ -99,12 +99,9 @@ def test_metrics_as_a_person_reads_them(values, text):
 
 
 def warning(losses, accuracy=0.5):
-    return collapse_warning(
-        [
-            {"step": 100 * n, "mlm_loss": loss, "sentence_accuracy": accuracy}
-            for n, loss in enumerate(losses)
-        ]
-    )
+    of_all = {"sentence_accuracy": accuracy}
+    lines = [of_all | {"step": 100 * n, "mlm_loss": loss} for n, loss in enumerate(losses)]
+    return collapse_warning(lines)
 
 
 def test_a_loss_that_stays_at_the_frequencies_of_pieces_is_a_collapse():
@@ -115,5 +112,5 @@ def test_a_loss_that_stays_at_the_frequencies_of_pieces_is_a_collapse():
     assert warning([10.3, 7.1, 7.1]) is None  # too early to tell
     assert warning([7.1, 7.0, 6.9, 6.8]) is None  # still falling
     assert warning([6.8, 7.4, 9.1, 12.0]) is None  # rising
-    assert warning([3.1, 3.1, 3.1, 3.1]) is None  # converged
-    assert warning([7.1, 7.1, 7.1, 7.1], accuracy=0.8) is None  # the other task learns
+    assert warning([3.1] * 4) is None  # converged
+    assert warning([7.1] * 4, accuracy=0.8) is None  # the other task learns

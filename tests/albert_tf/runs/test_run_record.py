@@ -3,17 +3,11 @@
 import dataclasses
 import json
 
-import numpy as np
 import pytest
 
+from albert_tf.runs import run_record
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
-from albert_tf.runs.run_record import (
-    finished_step,
-    read_run,
-    record_training,
-    recorded_settings,
-    trained_length,
-)
+from albert_tf.runs.run_record import finished_step, read_run, recorded_settings, trained_length
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig
 from schemas.files import read_json, write_json
@@ -98,14 +92,8 @@ def test_a_line_that_is_no_line_of_metrics_is_named(tmp_path, bad):
     )
 
 
-def save_step(run, step):
-    arrays = {"kernel": np.zeros(2, "float32")}
-    state = {"step": step, "micro_batch_size": 1}
-    save_checkpoint(run, Checkpoint(arrays, arrays, state), is_best=False)
-
-
 def save_checkpointed(run, *, evaluated=12, held_out=1):
-    save_step(run, 12)
+    save_checkpoint(run, Checkpoint({}, {}, {"step": 12}), is_best=False)
     write_json(run / "data_manifest.json", manifest_of(held_out).to_dict())
     line = {"step": evaluated, "split": "eval"}
     (run / "metrics.jsonl").write_text(json.dumps(line) + "\n")
@@ -136,7 +124,7 @@ def test_a_run_with_other_steps_keeps_those_that_it_began_with(tmp_path):
     run = write_records(tmp_path / "run")
     before = recorded_settings(run)
     for steps in (20, 30):
-        record_training(run, TrainConfig(steps=steps, eval_every=7).resolved())
+        run_record.record_training(run, TrainConfig(steps=steps, eval_every=7).resolved())
     config = dataclasses.asdict(TrainConfig(steps=30, eval_every=7).resolved())
     now = recorded_settings(run)
     assert now.pop("began") == {"steps": 10}
