@@ -16,15 +16,12 @@ from schemas.architecture import ModelConfig
 from tests.huggingface_albert import SMALL
 
 
-def test_values_are_normal_and_cut_at_two():
+def test_values_are_normal_cut_at_two_and_others_for_each_path_and_seed():
     values = truncated_normal((300, 300), path="a", seed=1)
     assert np.abs(values).max() <= 2
     # Variance of the standard normal distribution cut at 2.
     assert values.std() == pytest.approx(0.8796, abs=0.01)
     assert values.mean() == pytest.approx(0.0, abs=0.01)
-
-
-def test_paths_and_seeds_give_different_values():
     drawn = [truncated_normal((3,), path=p, seed=s) for p in "ab" for s in (1, 2)]
     assert len({tuple(values.tolist()) for values in drawn}) == 4
 

@@ -164,23 +164,17 @@ def test_an_evaluation_has_a_bar_of_its_own_or_a_word_beside_that_of_training(lo
     assert progress.mock_calls == shown
 
 
-def test_words_are_asked_about_once_something_was_learned(log):
+def test_words_are_asked_about_once_something_was_learned_and_few_examples_have_intervals(log):
     stub = Stub()
-    assert measured(log, stub, step=0)["bits_per_character"] is None
-    assert stub.asked == 0
-    line = measured(log, stub, step=5)
-    assert line["bits_per_character"] == 2.5
-    assert line["bits_per_character_error"] == 0.25
-
-
-def test_an_evaluation_on_few_examples_is_told_with_its_intervals(log):
-    line = measured(log, Stub(), step=0)
+    line = measured(log, stub, step=0)
+    assert (line["bits_per_character"], stub.asked) == (None, 0)
     assert metrics_text(line) == (
         "masked LM 6.000 (4.040 to 7.960), 0% (0 to 65.8%) right, 10 examples"
     )
-
-
-def test_an_evaluation_that_is_stopped_at_its_words_is_none(log):
+    line = measured(log, stub, step=5)
+    assert line["bits_per_character"] == 2.5
+    assert line["bits_per_character_error"] == 0.25
+    # One that is stopped at its words is none.
     assert measured(log, Stub(None), step=5, stop_reason="interrupted") is None
     assert measured(log, Stub(None), step=5)["bits_per_character"] is None
 
