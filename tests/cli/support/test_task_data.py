@@ -167,15 +167,6 @@ def test_labels_are_divided_at_a_sign_that_only_a_later_file_shows(tmp_path, fir
 
 # A file of each kind, and the last lines of the screen that shows it.
 SCREENS = {
-    "classify": (
-        "text,label\nIt is good.,yes\nIt is bad.,no\n",
-        [
-            "Task classify, measured by accuracy and macro_f1.",
-            "2 examples to train on, 2 to choose the best by.",
-            "2 labels: no 1, yes 1",
-            "  It is good. -> yes",
-        ],
-    ),
     # The columns are the wrong ones, and this is seen.
     "classify --text-column label --label-column text": (
         "text,label\nIt is good.,yes\nIt is bad.,no\n",
