@@ -156,20 +156,15 @@ def test_a_checkpoint_of_another_kind_of_model_is_refused_as_such(tmp_path, laye
         read_google(tmp_path, needs_head=False)
 
 
-def test_a_checkpoint_needs_one_configuration(tmp_path):
-    save(tmp_path)
-    config = tmp_path / "albert_config.json"
-    config.rename(tmp_path / "my_config_base.json")
-    assert read_google(tmp_path).config == SMALL
-    (tmp_path / "other_config.json").write_text("{}")
-    assert "has 2 configurations; put the one of its" in refusal(read_google, tmp_path)
-
-
-def test_of_several_checkpoints_the_one_called_newest_is_read(tmp_path):
+def test_a_checkpoint_needs_one_configuration_and_the_one_called_newest_is_read(tmp_path):
     save(tmp_path)
     for path in tmp_path.glob("model.ckpt.*"):
         (tmp_path / path.name.replace("model", "other")).write_bytes(path.read_bytes())
+    (tmp_path / "albert_config.json").rename(tmp_path / "my_config_base.json")
     assert read_google(tmp_path).config == SMALL
+    (tmp_path / "other_config.json").write_text("{}")
+    assert "has 2 configurations; put the one of its" in refusal(read_google, tmp_path)
+    (tmp_path / "other_config.json").unlink()
     (tmp_path / "checkpoint").unlink()
     assert "has 2 checkpoints; leave the files of one" in refusal(read_google, tmp_path)
 
