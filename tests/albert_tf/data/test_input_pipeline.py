@@ -10,14 +10,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.data.input_pipeline import (
-    OPTIONS,
-    Records,
-    StepShape,
-    evaluation_batches,
-    parse_batch,
-    training_batches,
-)
+from albert_tf.data import input_pipeline
+from albert_tf.data.input_pipeline import Records, StepShape, evaluation_batches
 from albert_tf.model.pretrainer import BATCH_FEATURES
 from pipeline.dataset.manifest import verify
 from pipeline.records.reading import REMEDY
@@ -53,7 +47,7 @@ EMPTY = {name: np.zeros_like(value).tolist() for name, value in PARSED.items()} 
 
 def parsed(*records, layout="compact"):
     config = make_manifest([], layout=layout).config
-    batch = parse_batch(tf.constant(records), config)
+    batch = input_pipeline.parse_batch(tf.constant(records), config)
     rows = [{name: value[i].numpy() for name, value in batch.items()} for i in range(len(records))]
     return [{name: value.tolist() for name, value in row.items()} for row in rows]
 
@@ -98,7 +92,7 @@ def training_rows(root, manifest, count, *, start=0, seed=1):
 
 
 def training(root, manifest, step=SHAPE, **given):
-    return training_batches(Records(root, manifest), step, **{"seed": 1, **given})
+    return input_pipeline.training_batches(Records(root, manifest), step, **{"seed": 1, **given})
 
 
 def test_batches_have_static_shapes_of_micro_batches(tmp_path):
@@ -167,13 +161,15 @@ def test_a_pass_reads_every_example_of_a_copy_once(tmp_path):
     assert rows[60:90] != rows[:30] != stored["copy-00"]
 
 
-def test_tensorflow_writes_no_program_of_its_own_that_a_kill_would_leave(tmp_path, monkeypatch):
+def test_tensorflow_leaves_no_program_where_it_is_killed_and_tunes_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     root = tmp_path / "d"
     manifest = write_dataset(root)
     training_rows(root, manifest, 2)
     rows_of(evaluation_batches(Records(root, manifest), batch_size=4, examples=6), 2)
     assert list(tmp_path.iterdir()) == [root]
+    # tf.data's autotuning has a thread that sleeps up to a minute, for which an end would wait.
+    assert not input_pipeline.OPTIONS.autotune.enabled
 
 
 def test_resuming_at_a_position_continues_the_stream_of_a_seed(tmp_path):
@@ -193,11 +189,6 @@ def test_evaluation_reads_in_file_order_and_fills_up_the_last_batch(tmp_path):
     names = [str(tmp_path / shard.name) for shard in manifest.shard_files("eval", 0)]
     stored = [parsed(one.numpy())[0]["input_ids"] for one in tf.data.TFRecordDataset(names).take(6)]
     assert rows_of(batches, 2)[:6] == stored
-
-
-def test_nothing_runs_beside_the_reading_that_the_end_of_a_run_would_wait_for():
-    # tf.data's autotuning has a thread that sleeps up to a minute.
-    assert not OPTIONS.autotune.enabled
 
 
 NAME = shard_file("train", 0, shard=0, num_shards=1)

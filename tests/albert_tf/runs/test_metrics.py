@@ -41,6 +41,12 @@ def test_lines_are_json_objects_in_the_order_written(tmp_path, path):
     assert [json.loads(row) for row in path.read_text().splitlines()] == expected
     assert read_metrics(tmp_path) == expected
     assert log.evaluations() == [line(0, "eval"), line(1, "eval")]
+    # A line that cannot be written ends the run in a sentence.
+    log = MetricsLog(tmp_path, step=0)
+    path.unlink()
+    path.mkdir()
+    assert f"{tmp_path} cannot be written to: " in refusal(log.write, line(1))
+    log.close()
 
 
 def test_resuming_cuts_lines_and_tensorboard_back_to_the_step(tmp_path):
@@ -68,14 +74,6 @@ def test_metrics_that_no_run_has_are_refused_before_they_fill_the_memory(tmp_pat
     path.write_text("[" * size + "\n")
     with pytest.raises(AlbertError, match=r"metrics\.jsonl.*(?:line 1|larger)"):
         read_metrics(tmp_path)
-
-
-def test_a_line_that_cannot_be_written_ends_the_run_in_a_sentence(tmp_path, path):
-    log = MetricsLog(tmp_path, step=0)
-    path.unlink()
-    path.mkdir()
-    assert f"{tmp_path} cannot be written to: " in refusal(log.write, line(1))
-    log.close()
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,7 @@ from tests.runs import LINES, write_records
     ],
     ids=["stopped", "its newest checkpoint is damaged", "its last evaluation is missing"],
 )
-def test_a_run_stands_at_its_newest_whole_checkpoint_not_at_its_last_line(
-    tmp_path, saved, whole, would
-):
+def test_a_run_stands_at_its_newest_whole_checkpoint_not_at_its_line(tmp_path, saved, whole, would):
     run = write_records(tmp_path / "run", lines=LINES[:1] if saved == [10] else LINES)
     for step in saved:
         save_checkpoint(run, Checkpoint({}, {}, {"step": step}), is_best=False)
