@@ -33,9 +33,7 @@ def ended():
 
 
 @pytest.mark.parametrize("number", ENDING)
-def test_a_signal_ends_a_command_in_a_sentence_but_no_closed_terminal_what_nohup_began(
-    ended, capsys, number
-):
+def test_a_signal_ends_a_command_but_no_closed_terminal_what_nohup_began(ended, capsys, number):
     assert ended(number) == 143
     assert capsys.readouterr().err == "Error: Terminated; run the same command again.\n"
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -57,9 +57,7 @@ def said(folder, data, *arguments):
     return lines
 
 
-def test_positions_that_were_never_trained_are_said_also_of_an_export(
-    trained, longer, measured, tmp_path
-):
+def test_positions_never_trained_are_said_also_of_an_export(trained, longer, measured, tmp_path):
     sentence = (
         f"{longer} has sequences of 40 tokens and {{}} was trained on "
         "at most 32: the positions after that were never trained."

@@ -53,9 +53,7 @@ def test_the_next_command_is_said_quoted_for_the_shell_and_no_advice_that_nobody
     assert said.splitlines()[-1] == f"{folder} has no examples in its eval split."
 
 
-def test_hashing_shows_how_far_it_is_and_one_of_a_kind_is_said_in_the_singular(
-    small, tmp_path, monkeypatch
-):
+def test_hashing_shows_how_far_it_is_and_one_is_said_in_the_singular(small, tmp_path, monkeypatch):
     monkeypatch.setattr(console, "LINE_SECONDS", 0.0)
     (tmp_path / "one.txt").write_text("It was late.\n", encoding="utf-8")
     flags = ("--dupe-factor", 1, "--eval-fraction", 0)

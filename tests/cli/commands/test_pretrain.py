@@ -92,9 +92,7 @@ def test_a_run_failing_before_a_checkpoint_keeps_what_it_measured(command, tmp_p
         ("'my run'", 1, "--data data", "'my run' --to hf --output 'my run-hf-2'"),
     ],
 )
-def test_what_is_named_next_can_be_done(
-    tmp_path, monkeypatch, capsys, name, held_out, text, export
-):
+def test_what_is_said_next_can_be_done(tmp_path, monkeypatch, capsys, name, held_out, text, export):
     monkeypatch.chdir(tmp_path)
     Path("my run-hf").mkdir()
     run = Path(name.strip("'"))
