@@ -55,9 +55,7 @@ def test_what_nohup_or_a_shell_lets_a_job_ignore_ends_nothing(number):
     ("passed", "needed", "reason"),
     [(60.0, 0.0, None), (60.1, 0.0, "max-time"), (10.0, 50.0, None), (10.0, 50.1, "max-time")],
 )
-def test_time_runs_out_once_a_step_is_done_also_for_what_takes_longer_than_is_left(
-    monkeypatch, passed, needed, reason
-):
+def test_time_runs_out_also_for_what_takes_longer_than_is_left(monkeypatch, passed, needed, reason):
     now = [100.0]
     monkeypatch.setattr(signals.time, "monotonic", lambda: now[0])
     stop = StopRequest(60.0)
