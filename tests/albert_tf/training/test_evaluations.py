@@ -14,13 +14,7 @@ from albert_tf.model.compiling import never
 from albert_tf.model.trained_model import read_trained
 from albert_tf.runs.metrics import QUIET, BitsPerCharacter, Sums, metrics_text
 from albert_tf.training import evaluations as module
-from albert_tf.training.evaluations import (
-    EXAMPLES_PER_WORD,
-    LEAST_WORDS,
-    HeldOutEvaluations,
-    HeldOutWords,
-    MetricsLog,
-)
+from albert_tf.training.evaluations import HeldOutEvaluations, HeldOutWords, MetricsLog
 from albert_tf.training.run import RunState
 from schemas.config import TrainConfig
 from schemas.manifest import read_manifest
@@ -200,7 +194,7 @@ def words_of(run, data, *, examples):
 
 def test_words_asked_in_training_are_those_of_albert_evaluate_but_fewer(run, data, monkeypatch):
     monkeypatch.setattr(module, "LEAST_WORDS", 8)
-    scope = Scope(examples=80, words=80 // EXAMPLES_PER_WORD, vocabulary=WORDS)
+    scope = Scope(examples=80, words=80 // module.EXAMPLES_PER_WORD, vocabulary=WORDS)
     expected = evaluate(read_trained(run), data=data, scope=scope)["bits_per_character"]["model"]
     words = words_of(run, data, examples=80)
     found = [words.bits_per_character(never, is_last=False) for _ in range(2)]
@@ -211,7 +205,7 @@ def test_words_asked_in_training_are_those_of_albert_evaluate_but_fewer(run, dat
 def test_of_few_examples_the_last_evaluation_alone_asks_about_enough_words(run, data, monkeypatch):
     words = words_of(run, data, examples=80)
     assert words.bits_per_character(never, is_last=False) is None
-    assert [words.number(is_last=last) for last in (False, True)] == [0, LEAST_WORDS]
+    assert [words.number(is_last=last) for last in (False, True)] == [0, module.LEAST_WORDS]
     # These examples do not have that many.
     assert words.bits_per_character(never, is_last=True) is None
     monkeypatch.setattr(module, "LEAST_WORDS", 8)
