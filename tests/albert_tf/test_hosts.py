@@ -47,7 +47,7 @@ CHECKPOINT = Checkpoint(
 )
 
 
-def test_a_checkpoint_is_shared_bit_for_bit_and_that_there_is_none():
+def test_a_checkpoint_is_shared_bit_for_bit_and_that_there_is_none_and_one_host_has_all():
     shared = []
     for checkpoint in (CHECKPOINT, None):
         hosts.shared_checkpoint(checkpoint, Host(0, shared))
@@ -56,9 +56,6 @@ def test_a_checkpoint_is_shared_bit_for_bit_and_that_there_is_none():
     for name in ("weights", "optimizer_state"):
         ours = {n: a.tobytes() for n, a in getattr(CHECKPOINT, name).items()}
         assert {n: a.tobytes() for n, a in getattr(theirs, name).items()} == ours
-
-
-def test_one_host_shares_nothing_and_has_all():
     assert hosts.shared_checkpoint(CHECKPOINT, hosts.ONE_HOST) is CHECKPOINT
     assert hosts.shared_value({"a": [1]}, hosts.ONE_HOST) == {"a": [1]}
     assert hosts.ONE_HOST.gather(np.array([1, 2])).tolist() == [[1.0, 2.0]]

@@ -22,13 +22,14 @@ def model(models):
     return albert_tf.load(models / "run")
 
 
-def test_masks_are_filled_as_by_the_command(model, models):
+def test_masks_are_filled_as_by_the_command_and_pieces_make_the_text_again(model, models):
     text = "An object is [MASK]."
     answer = json.loads(run("fill-mask", models / "run", text, "--json", "--top", 2))
     expected = [[(p["piece"], p["probability"]) for p in mask] for mask in answer["masks"]]
     (found,), (wanted,) = model.fill_mask(text, top=2), expected
     assert [piece for piece, _ in found] == [piece for piece, _ in wanted]
     assert [p for _, p in found] == pytest.approx([p for _, p in wanted])
+    assert "".join(model.tokenize("it is")).replace("\u2581", " ").strip() == "it is"
 
 
 def test_vectors_are_those_of_the_command(model, models, tmp_path):
@@ -38,6 +39,10 @@ def test_vectors_are_those_of_the_command(model, models, tmp_path):
     np.testing.assert_allclose(model.encode(texts), np.load(tmp_path / "v.npy"), atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(model.encode(texts, dimensions=4), axis=1), 1, 1e-6)
     assert model.encode([]).shape == (0, 16)
+    # Also one that learned from pairs takes single texts.
+    columns = Columns(text="text", pair="positive")
+    (example,) = examples_of(["it is"], TaskSpec(name="embed", kind="embed", columns=columns))
+    assert (example.text, example.text_pair) == ("it is", None)
 
 
 def test_rows_are_predicted_as_by_the_command(models):
@@ -47,16 +52,6 @@ def test_rows_are_predicted_as_by_the_command(models):
     assert answer["label"] == expected["label"]
     assert answer["probabilities"] == pytest.approx(expected["probabilities"])
     assert tuned.predict([("it", "is"), {"text": "it"}])[1]["label"]
-
-
-def test_pieces_make_the_text_again(model):
-    assert "".join(model.tokenize("it is")).replace("\u2581", " ").strip() == "it is"
-
-
-def test_a_model_of_vectors_that_learned_from_pairs_takes_single_texts():
-    columns = Columns(text="text", pair="positive")
-    (example,) = examples_of(["it is"], TaskSpec(name="embed", kind="embed", columns=columns))
-    assert (example.text, example.text_pair) == ("it is", None)
 
 
 def test_what_a_model_cannot_do_or_did_not_learn_from_is_said(model, models):

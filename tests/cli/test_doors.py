@@ -159,7 +159,7 @@ def refusal(call):
     return caught.value.code()
 
 
-def test_no_file_is_read_through_a_pool_of_workers(pool, tmp_path):
+def test_a_pool_of_workers_reads_no_file_and_unpickles_no_element(pool, tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("a key")
     secret.chmod(0o600)
@@ -169,9 +169,6 @@ def test_no_file_is_read_through_a_pool_of_workers(pool, tmp_path):
     service = beam_artifact_api_pb2_grpc.ArtifactRetrievalServiceStub(pool[1])
     code = refusal(lambda: list(service.GetArtifact(artifact)))
     assert code == grpc.StatusCode.UNIMPLEMENTED
-
-
-def test_no_element_is_unpickled_by_a_pool_of_workers(pool):
     data = beam_fn_api_pb2_grpc.BeamFnDataStub(pool[1])
     element = beam_fn_api_pb2.Elements()
     element.data.add(instruction_id="1", transform_id="1", data=b"cos\nsystem\n.")

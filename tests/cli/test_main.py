@@ -33,18 +33,11 @@ def ended():
 
 
 @pytest.mark.parametrize("number", ENDING)
-def test_a_signal_ends_a_command_in_a_sentence(ended, capsys, number):
+def test_a_signal_ends_a_command_but_no_closed_terminal_what_nohup_began(ended, capsys, number):
     assert ended(number) == 143
     assert capsys.readouterr().err == "Error: Terminated; run the same command again.\n"
-
-
-def test_a_closed_terminal_does_not_end_what_nohup_began(ended):
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     assert ended(signal.SIGHUP) == 0
-
-
-def of_system(number, *file):
-    return OSError(number, os.strerror(number), *file)
 
 
 LIMIT = (
@@ -55,14 +48,12 @@ NO_MEMORY = (
     "There is not enough memory, or not enough threads are allowed; give the command "
     "more, or fewer --workers (vocab, make-data) or a smaller --micro-batch-size."
 )
-
-
 OF_SYSTEM = {
-    "files": (of_system(errno.EMFILE), LIMIT),
-    "size": (of_system(errno.EFBIG), LIMIT),
-    "disk": (of_system(errno.ENOSPC), LIMIT),
-    "disk of a file": (of_system(errno.ENOSPC, "a/b"), "a/b cannot be used: {0.strerror}."),
-    "memory": (of_system(errno.ENOMEM), NO_MEMORY),
+    "files": (OSError(errno.EMFILE, "Too many"), LIMIT),
+    "size": (OSError(errno.EFBIG, "Too large"), LIMIT),
+    "disk": (OSError(errno.ENOSPC, "No space"), LIMIT),
+    "disk of a file": (OSError(errno.ENOSPC, "No space", "a/b"), "a/b cannot be used: No space."),
+    "memory": (OSError(errno.ENOMEM, "No memory"), NO_MEMORY),
     "memory of Python": (MemoryError(), NO_MEMORY),
     "memory of a GPU": (RuntimeError("RESOURCE_EXHAUSTED: Out of memory\n8 GiB"), NO_MEMORY),
     "cuDNN": (

@@ -141,12 +141,6 @@ def test_a_card_says_which_letters_are_kept(tmp_path, made_of, said):
     assert f"give it raw text. {said}" in card_of(tmp_path, letters=made_of)
 
 
-def test_a_bare_run_has_a_card_all_the_same(tmp_path):
-    card = card_of(tmp_path)
-    assert "## Recipe" not in card
-    assert "## Data" not in card
-
-
 def test_a_card_says_when_sharing_was_written_out(tmp_path):
     shared, partly, apart = (
         card_of(tmp_path, dataclasses.replace(SMALL_RUN, sharing=sharing))
@@ -158,8 +152,10 @@ def test_a_card_says_when_sharing_was_written_out(tmp_path):
     assert {"| num_hidden_groups | 4 |", "| sharing | none |"} < set(apart.splitlines())
 
 
-def test_a_card_names_the_vocabulary_that_stands_beside_it(tmp_path):
+def test_a_bare_run_has_a_card_all_the_same_that_names_the_vocabulary_beside_it(tmp_path):
     ours, theirs = card_of(tmp_path), card_of(tmp_path, vocabulary="vocab.txt")
+    assert "## Recipe" not in ours
+    assert "## Data" not in ours
     assert "`spiece.model` holds the text normalization: give it raw text." in ours
     assert "`vocab.txt` has BERT's pieces: divide text as BERT's tokenizer does." in theirs
 
@@ -202,12 +198,10 @@ def record_of(kind, *, threshold=None, **values):
     return TaskRecord(spec=spec, max_seq_length=48, threshold=threshold)
 
 
-CLASSIFIER = record_of("classify", labels=("good", "bad"))
-
-
 def test_the_card_of_a_fine_tuned_model_says_first_how_to_load_it(tmp_path):
     (tmp_path / "README.md").write_text("# A classifier\n", "utf-8")
-    card = task_card(tmp_path, CLASSIFIER, step=7, target="hf")
+    record = record_of("classify", labels=("good", "bad"))
+    card = task_card(tmp_path, record, step=7, target="hf")
     assert card.startswith(
         "---\nlibrary_name: transformers\npipeline_tag: text-classification\nlicense: other\n"
         "tags:\n- albert\n---\n\n```python\n"
@@ -226,8 +220,7 @@ def test_the_card_of_a_fine_tuned_model_says_first_how_to_load_it(tmp_path):
     [
         ("multilabel", "hf", "A label is given from a probability of 0.2500 up."),
         (
-            "answer",
-            "onnx",
+            *("answer", "onnx"),
             "A question has no answer where [CLS] scores more than the best span by more than "
             "0.2500.",
         ),
@@ -246,29 +239,23 @@ def test_a_card_says_the_threshold_of_what_was_exported(tmp_path, kind, target, 
     ("kind", "columns", "said"),
     [
         (
-            "answer",
-            Columns(),
+            *("answer", {}),
             "The question comes first, its passage second; `albert predict` reads a long one in "
             "windows.",
         ),
         (
-            "choose",
-            Columns(),
+            *("choose", {}),
             "A row is an option: the text comes first, then the question with the option in the "
             "place of its blank or after it.",
         ),
-        (
-            "regress",
-            Columns(text="premise", pair="claim"),
-            "`premise` comes first, `claim` second.",
-        ),
-        ("regress", Columns(text="premise"), None),
-        ("embed", Columns(text="text", pair="positive"), None),
+        ("regress", {"pair": "claim"}, "`text` comes first, `claim` second."),
+        ("regress", {}, None),
+        ("embed", {"pair": "positive"}, None),
     ],
 )
 @pytest.mark.parametrize("target", ["hf", "onnx", "saved-model"])
 def test_a_card_says_which_of_two_texts_comes_first(tmp_path, kind, columns, said, target):
-    record = record_of(kind, columns=columns)
+    record = record_of(kind, columns=Columns(text="text", **columns))
     lines = task_card(tmp_path, record, step=7, target=target).splitlines()
     assert [line for line in lines if " comes first, " in line] == ([said] if said else [])
 
@@ -310,23 +297,17 @@ def test_the_code_in_the_card_of_a_graph_gives_what_the_model_does(kind, model, 
         np.testing.assert_allclose(said, shares, atol=1e-5)
 
 
-def test_the_card_of_a_fine_tuned_saved_model_has_a_request_and_its_answer(tmp_path):
-    call = ({"signature_name": "predict", "inputs": {}}, {"outputs": [[0.5, -1.0]]})
-    card = task_card(tmp_path, CLASSIFIER, step=7, target="saved-model", call=call)
-    assert 'tf.saved_model.load("FOLDER").signatures["predict"]' in card
-    assert '```json\n{"signature_name": "predict", "inputs": {}}\n```' in card
-    assert '```json\n{"outputs": [[0.5, -1.0]]}\n```' in card
-    assert f"albert-pretraining {__version__} with tensorflow {tf.__version__}" in card
-
-
 # One of each shape of what goes in and comes out.
 @pytest.mark.parametrize("kind", ["classify", "choose", "tag", "embed"])
 def test_the_answer_in_a_card_and_that_of_the_saved_model_are_the_models_own(kind, small, tmp_path):
     vocabulary = (small / "vocab" / "spiece.model").read_bytes()
     folder, out, card = exported(tmp_path, kind, vocabulary, "saved-model")
+    assert 'tf.saved_model.load("FOLDER").signatures["predict"]' in card
+    assert f"albert-pretraining {__version__} with tensorflow {tf.__version__}" in card
     blocks = card.split("```json\n")[1:]
     request, answer = (json.loads(block.split("\n```")[0]) for block in blocks)
-    predict = tf.saved_model.load(str(out)).signatures[request["signature_name"]]
+    assert request["signature_name"] == "predict"
+    predict = tf.saved_model.load(str(out)).signatures["predict"]
     inputs = {n: tf.constant(v, tf.int32) for n, v in request["inputs"].items()}
     logits = predict(**inputs)["logits"].numpy()
     given = {name: np.array(values) for name, values in request["inputs"].items()}

@@ -1,7 +1,6 @@
 """ONNX graphs compute what the model does, with each weight once."""
 
 import dataclasses
-import functools
 from pathlib import Path
 
 import numpy as np
@@ -43,28 +42,17 @@ def trained(kind, config=SMALL_RUN):
     return TrainedModel(folder=Path("run"), config=config, **given)
 
 
-@functools.cache
-def with_graph(kind, config):
-    """A model and its graph, both to be read."""
-    model = trained(kind, config)
-    return model, onnx_graph(model)
-
-
 @pytest.mark.parametrize("config", [SMALL_RUN, OTHER], ids=["gelu", "relu"])
 @pytest.mark.parametrize("kind", OUTPUTS)
-def test_onnxruntime_computes_what_the_model_does(kind, config):
-    model, graph = with_graph(kind, config)
+def test_onnxruntime_computes_what_the_model_does_with_each_weight_once(kind, config):
+    model = trained(kind, config)
+    graph = onnx_graph(model)
     assert check_graph(model, graph) < 1e-5
     assert Session(graph).names == OUTPUTS[kind]
     # As a server that warms up has them.
     shape = (1, 2, 5) if kind == "choose" else (1, 5)
     nothing = dict.fromkeys(("input_ids", "input_mask", "segment_ids"), np.zeros(shape, np.int32))
     assert all(np.isfinite(each).all() for each in Session(graph)(nothing).values())
-
-
-@pytest.mark.parametrize("kind", OUTPUTS)
-def test_a_graph_has_each_weight_once(kind):
-    model, graph = with_graph(kind, SMALL_RUN)
     sizes = sum(len(each.raw_data) for each in graph.graph.initializer)
     # Neither of them is asked for `logits` of pieces.
     unused = ("pooler", "sentence_head") if kind is None else ()
@@ -73,18 +61,15 @@ def test_a_graph_has_each_weight_once(kind):
     assert weights <= sizes <= weights + 300
 
 
-def test_a_graph_that_computes_something_else_is_refused():
+def test_a_graph_of_something_else_or_of_more_weights_than_a_file_holds_is_refused(monkeypatch):
     model = trained("classify")
     path = "albert/encoder/pooler/bias"
     moved = model.weights[path] + np.float32(0.01)
     other = dataclasses.replace(model, weights={**model.weights, path: moved})
     assert "computes something else of the graph" in refusal(check_graph, model, onnx_graph(other))
-
-
-def test_more_weights_than_a_file_holds_are_refused(monkeypatch):
     monkeypatch.setattr(graphs, "MOST_BYTES", 10_000)
     with pytest.raises(AlbertError, match=r"^run has .* of weights, and one file of ONNX holds 10"):
-        onnx_graph(trained("classify"))
+        onnx_graph(model)
 
 
 def test_rounding_to_8_bits_changes_little_and_leaves_what_it_is_told_to():

@@ -1,6 +1,7 @@
 """Models read from runs, from exports and from checkpoints of google-research."""
 
 import dataclasses
+import itertools
 import json
 
 import numpy as np
@@ -8,56 +9,47 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.convert.reading import is_google, read_google
-from albert_tf.runs.checkpoints import Checkpoint, run_checkpoint, save_checkpoint
 from schemas.errors import AlbertError
 from tests.albert_tf.convert.test_huggingface import VARIANTS, logits
 from tests.exported_runs import load_pretrainer
 from tests.google_albert import save_google
 from tests.huggingface_albert import SMALL, lively_arrays
 from tests.refusals import refusal
-from tests.training_data import TINY, save_run
 
 # As the published checkpoints have them, with the shapes of this small model.
 PUBLISHED = {
-    "bert/embeddings/LayerNorm/beta": [8],
-    "bert/embeddings/LayerNorm/gamma": [8],
+    "bert/embeddings/LayerNorm": {"beta": [8], "gamma": [8]},
     "bert/embeddings/position_embeddings": [16, 8],
     "bert/embeddings/token_type_embeddings": [2, 8],
     "bert/embeddings/word_embeddings": [40, 8],
-    "bert/encoder/embedding_hidden_mapping_in/bias": [16],
-    "bert/encoder/embedding_hidden_mapping_in/kernel": [8, 16],
-    "bert/pooler/dense/bias": [16],
-    "bert/pooler/dense/kernel": [16, 16],
+    "bert/encoder/embedding_hidden_mapping_in": {"bias": [16], "kernel": [8, 16]},
+    "bert/pooler/dense": {"bias": [16], "kernel": [16, 16]},
     "cls/predictions/output_bias": [40],
-    "cls/predictions/transform/LayerNorm/beta": [8],
-    "cls/predictions/transform/LayerNorm/gamma": [8],
-    "cls/predictions/transform/dense/bias": [8],
-    "cls/predictions/transform/dense/kernel": [16, 8],
-    "cls/seq_relationship/output_bias": [2],
-    "cls/seq_relationship/output_weights": [2, 16],
+    "cls/predictions/transform/LayerNorm": {"beta": [8], "gamma": [8]},
+    "cls/predictions/transform/dense": {"bias": [8], "kernel": [16, 8]},
+    "cls/seq_relationship": {"output_bias": [2], "output_weights": [2, 16]},
     "global_step": [],
-} | {
-    f"bert/encoder/transformer/group_{group}/inner_group_0/{name}": shape
-    for group in range(2)
-    for name, shape in {
-        "LayerNorm/beta": [16],
-        "LayerNorm/gamma": [16],
-        "LayerNorm_1/beta": [16],
-        "LayerNorm_1/gamma": [16],
-        "attention_1/output/dense/bias": [16],
-        "attention_1/output/dense/kernel": [16, 16],
-        "attention_1/self/key/bias": [16],
-        "attention_1/self/key/kernel": [16, 16],
-        "attention_1/self/query/bias": [16],
-        "attention_1/self/query/kernel": [16, 16],
-        "attention_1/self/value/bias": [16],
-        "attention_1/self/value/kernel": [16, 16],
-        "ffn_1/intermediate/dense/bias": [24],
-        "ffn_1/intermediate/dense/kernel": [16, 24],
-        "ffn_1/intermediate/output/dense/bias": [16],
-        "ffn_1/intermediate/output/dense/kernel": [24, 16],
-    }.items()
 }
+GROUP = {
+    "LayerNorm": {"beta": [16], "gamma": [16]},
+    "LayerNorm_1": {"beta": [16], "gamma": [16]},
+    "attention_1/output/dense": {"bias": [16], "kernel": [16, 16]},
+    "attention_1/self/key": {"bias": [16], "kernel": [16, 16]},
+    "attention_1/self/query": {"bias": [16], "kernel": [16, 16]},
+    "attention_1/self/value": {"bias": [16], "kernel": [16, 16]},
+    "ffn_1/intermediate/dense": {"bias": [24], "kernel": [16, 24]},
+    "ffn_1/intermediate/output/dense": {"bias": [16], "kernel": [24, 16]},
+}
+for number in range(2):
+    PUBLISHED[f"bert/encoder/transformer/group_{number}/inner_group_0"] = GROUP
+
+
+def flat(tree, path=""):
+    """The shapes of a tree by their paths."""
+    if isinstance(tree, list):
+        return {path: tree}
+    inner = (flat(value, f"{path}/{name}".lstrip("/")) for name, value in tree.items())
+    return dict(itertools.chain.from_iterable(map(dict.items, inner)))
 
 
 def save(folder, config=SMALL):
@@ -85,8 +77,8 @@ def test_a_published_checkpoint_is_read_without_its_optimizer(tmp_path):
     weights = save(tmp_path)
     reader = tf.train.load_checkpoint(str(tmp_path))
     # The names and the shapes are the published ones.
-    assert reader.get_variable_to_shape_map() == PUBLISHED
-    tensors = {n: reader.get_tensor(n) for n in PUBLISHED}
+    assert reader.get_variable_to_shape_map() == flat(PUBLISHED)
+    tensors = {n: reader.get_tensor(n) for n in flat(PUBLISHED)}
     table = "bert/embeddings/word_embeddings"
     slots = {f"{table}/adam_m": tensors[table], f"{table}/adam_v": tensors[table]}
     for path in [*tmp_path.glob("model.ckpt*"), tmp_path / "checkpoint"]:
@@ -164,39 +156,24 @@ def test_a_checkpoint_of_another_kind_of_model_is_refused_as_such(tmp_path, laye
         read_google(tmp_path, needs_head=False)
 
 
-def test_a_checkpoint_needs_one_configuration(tmp_path):
-    save(tmp_path)
-    config = tmp_path / "albert_config.json"
-    config.rename(tmp_path / "my_config_base.json")
-    assert read_google(tmp_path).config == SMALL
-    (tmp_path / "other_config.json").write_text("{}")
-    assert "has 2 configurations; put the one of its" in refusal(read_google, tmp_path)
-
-
-def test_of_several_checkpoints_the_one_called_newest_is_read(tmp_path):
+def test_a_checkpoint_needs_one_configuration_and_the_one_called_newest_is_read(tmp_path):
     save(tmp_path)
     for path in tmp_path.glob("model.ckpt.*"):
         (tmp_path / path.name.replace("model", "other")).write_bytes(path.read_bytes())
+    (tmp_path / "albert_config.json").rename(tmp_path / "my_config_base.json")
     assert read_google(tmp_path).config == SMALL
+    (tmp_path / "other_config.json").write_text("{}")
+    assert "has 2 configurations; put the one of its" in refusal(read_google, tmp_path)
+    (tmp_path / "other_config.json").unlink()
     (tmp_path / "checkpoint").unlink()
     assert "has 2 checkpoints; leave the files of one" in refusal(read_google, tmp_path)
 
 
-def test_a_folder_is_recognised_by_its_checkpoint(tmp_path):
+def test_a_folder_is_recognised_by_its_checkpoint_and_without_one_refused(tmp_path):
     assert not is_google(tmp_path)
-    save(tmp_path)
-    assert is_google(tmp_path)
-
-
-def test_a_damaged_best_checkpoint_is_refused(tmp_path):
-    weights = save_run(tmp_path, TINY)
-    save_checkpoint(tmp_path, Checkpoint(weights, {}, {"step": 10}), is_best=True)
-    (tmp_path / "checkpoints/step-00000010/state.json").unlink()
-    assert "step-00000010 is damaged" in refusal(run_checkpoint, tmp_path, which="best")
-
-
-def test_a_folder_that_is_no_run_is_refused(tmp_path):
     assert refusal(load_pretrainer, tmp_path) == (
         f"{tmp_path} is neither a run nor a model of Hugging Face or "
         "google-research/albert; give the folder of one."
     )
+    save(tmp_path)
+    assert is_google(tmp_path)

@@ -10,14 +10,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.data.input_pipeline import (
-    OPTIONS,
-    Records,
-    StepShape,
-    evaluation_batches,
-    parse_batch,
-    training_batches,
-)
+from albert_tf.data import input_pipeline
+from albert_tf.data.input_pipeline import Records, StepShape, evaluation_batches
 from albert_tf.model.pretrainer import BATCH_FEATURES
 from pipeline.dataset.manifest import verify
 from pipeline.records.reading import REMEDY
@@ -53,7 +47,7 @@ EMPTY = {name: np.zeros_like(value).tolist() for name, value in PARSED.items()} 
 
 def parsed(*records, layout="compact"):
     config = make_manifest([], layout=layout).config
-    batch = parse_batch(tf.constant(records), config)
+    batch = input_pipeline.parse_batch(tf.constant(records), config)
     rows = [{name: value[i].numpy() for name, value in batch.items()} for i in range(len(records))]
     return [{name: value.tolist() for name, value in row.items()} for row in rows]
 
@@ -84,6 +78,9 @@ def test_what_an_example_has_or_lacks_shows_in_its_row(changes, expected):
     assert row.items() >= expected.items()
 
 
+SHAPE = StepShape(6, 2)
+
+
 def rows_of(batches, count):
     """The pieces of the first `count` batches, as one list of rows."""
     ids = [batch["input_ids"] for batch in itertools.islice(batches, count)]
@@ -91,14 +88,15 @@ def rows_of(batches, count):
 
 
 def training_rows(root, manifest, count, *, start=0, seed=1):
-    batches = training_batches(Records(root, manifest), StepShape(6, 2), seed=seed, start=start)
-    return rows_of(batches, count)
+    return rows_of(training(root, manifest, start=start, seed=seed), count)
+
+
+def training(root, manifest, step=SHAPE, **given):
+    return input_pipeline.training_batches(Records(root, manifest), step, **{"seed": 1, **given})
 
 
 def test_batches_have_static_shapes_of_micro_batches(tmp_path):
-    manifest = write_dataset(tmp_path)
-    records = Records(tmp_path, manifest)
-    batch = next(training_batches(records, StepShape(6, 2), seed=1))
+    batch = next(training(tmp_path, write_dataset(tmp_path)))
     assert {name: tuple(values.shape) for name, values in batch.items()} == {
         "input_ids": (3, 2, 24),
         "input_mask": (3, 2, 24),
@@ -112,12 +110,9 @@ def test_batches_have_static_shapes_of_micro_batches(tmp_path):
 
 @pytest.mark.parametrize(("devices", "shape"), [(1, (3, 3, 24)), (2, (4, 3, 24)), (4, (4, 3, 24))])
 def test_a_batch_is_filled_up_with_rows_without_weight(tmp_path, devices, shape):
-    manifest = write_dataset(tmp_path)
-    step = StepShape(7, 3, devices=devices)
-    stream = training_batches(Records(tmp_path, manifest), step, seed=1)
-    batches = list(itertools.islice(stream, 2))
-    rows = []
-    for batch in batches:
+    manifest, rows = write_dataset(tmp_path), []
+    stream = training(tmp_path, manifest, StepShape(7, 3, devices=devices))
+    for batch in itertools.islice(stream, 2):
         assert batch["input_ids"].shape == shape
         flat = {n: v.reshape(-1, *v.shape[2:]) for n, v in batch.items()}
         assert (flat["sentence_order_labels"] >= 0).tolist() == [
@@ -135,8 +130,7 @@ def test_hosts_read_the_stream_between_them(tmp_path, num_hosts, devices):
     steps = []
     for host in range(num_hosts):
         step = StepShape(7, 2, devices=devices, host=host, num_hosts=num_hosts)
-        stream = training_batches(Records(tmp_path, manifest), step, seed=1)
-        steps.append(list(itertools.islice(stream, 2)))
+        steps.append(list(itertools.islice(training(tmp_path, manifest, step), 2)))
     (shape,) = {batch["input_ids"].shape for own in steps for batch in own}
     rounds = -(-4 // (num_hosts * devices))
     assert shape == (rounds * devices, 2, 24)
@@ -167,13 +161,15 @@ def test_a_pass_reads_every_example_of_a_copy_once(tmp_path):
     assert rows[60:90] != rows[:30] != stored["copy-00"]
 
 
-def test_tensorflow_writes_no_program_of_its_own_that_a_kill_would_leave(tmp_path, monkeypatch):
+def test_tensorflow_leaves_no_program_where_it_is_killed_and_tunes_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     root = tmp_path / "d"
-    records = Records(root, write_dataset(root))
-    rows_of(training_batches(records, StepShape(6, 2), seed=1), 2)
-    rows_of(evaluation_batches(records, batch_size=4, examples=6), 2)
+    manifest = write_dataset(root)
+    training_rows(root, manifest, 2)
+    rows_of(evaluation_batches(Records(root, manifest), batch_size=4, examples=6), 2)
     assert list(tmp_path.iterdir()) == [root]
+    # tf.data's autotuning has a thread that sleeps up to a minute, for which an end would wait.
+    assert not input_pipeline.OPTIONS.autotune.enabled
 
 
 def test_resuming_at_a_position_continues_the_stream_of_a_seed(tmp_path):
@@ -193,11 +189,6 @@ def test_evaluation_reads_in_file_order_and_fills_up_the_last_batch(tmp_path):
     names = [str(tmp_path / shard.name) for shard in manifest.shard_files("eval", 0)]
     stored = [parsed(one.numpy())[0]["input_ids"] for one in tf.data.TFRecordDataset(names).take(6)]
     assert rows_of(batches, 2)[:6] == stored
-
-
-def test_nothing_runs_beside_the_reading_that_the_end_of_a_run_would_wait_for():
-    # tf.data's autotuning has a thread that sleeps up to a minute.
-    assert not OPTIONS.autotune.enabled
 
 
 NAME = shard_file("train", 0, shard=0, num_shards=1)

@@ -3,6 +3,7 @@
 import gc
 import itertools
 import random
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from albert_tf.data.input_pipeline import Records, StepShape, training_batches
 from albert_tf.data.on_the_fly import BEGINNING, Landmark, Making, OpenShard
 from albert_tf.data.reading_order import groups_from
 from pipeline.records.reading import REMEDY, Makers
-from schemas.config import DataConfig, TrainConfig, flag_name
+from schemas.config import TrainConfig, flag_name
 from schemas.manifest import read_manifest
 from schemas.phases import phases_of
 from tests.commands import make_data
@@ -68,9 +69,7 @@ def test_the_batches_of_two_epochs_are_those_of_two_stored_copies(stored, docume
     assert_equal(batches(records_of(documents), count, seed=7), expected)
 
 
-def test_other_processes_make_the_same_examples_and_one_that_is_killed_costs_nothing(
-    documents, monkeypatch
-):
+def test_other_processes_make_the_same_examples_also_where_one_is_killed(documents, monkeypatch):
     count = size_of(documents, epochs=2) // BATCH
     expected = batches(records_of(documents), count)
     begun = []
@@ -120,34 +119,20 @@ def test_any_position_is_gone_on_from_with_its_landmark_or_without(documents):
             assert_equal(found, expected)
 
 
-def test_a_landmark_is_that_of_the_group_in_which_the_position_is(documents):
-    records = records_of(documents)
-    epoch = size_of(documents)
+def test_a_landmark_is_that_of_a_group_and_nothing_before_it_is_read(documents, monkeypatch):
+    records, epoch = records_of(documents), size_of(documents)
     batches(records, epoch // BATCH + 1)
     assert records.landmarks.before(0) == BEGINNING
     middle = records.landmarks.before(epoch - 1)
     assert middle[:2] == (0, 1)
     assert 0 < middle.examples < epoch
     assert records.landmarks.before(epoch) == Landmark(1, 0, epoch)
-
-
-def test_from_a_landmark_nothing_before_it_is_read(documents, monkeypatch):
-    read = []
-
-    def noted(dataset, shard, manifest, *, config):
-        read.append(shard.name)
-        return read_tokens(dataset, shard, manifest, config=config)
-
-    read_tokens = on_the_fly.read_tokens
-    records = records_of(documents)
-    epoch = size_of(documents)
-    batches(records, epoch // BATCH + 1)
-    landmark = records.landmarks.before(epoch - 1)
-    monkeypatch.setattr(on_the_fly, "read_tokens", noted)
-    batches(records_of(documents), 1, start=epoch - 1, landmark=landmark)
+    read_tokens = Mock(wraps=on_the_fly.read_tokens)
+    monkeypatch.setattr(on_the_fly, "read_tokens", read_tokens)
+    batches(records_of(documents), 1, start=epoch - 1, landmark=middle)
     _, _, group = next(groups_from(read_manifest(documents), seed=1, epoch=0, group=1))
     (last,) = group.files
-    assert read[0] == last.name
+    assert read_tokens.call_args_list[0].args[1].name == last.name
 
 
 def test_settings_of_a_run_give_what_would_be_stored_with_them(small, documents, tmp_path):
@@ -185,26 +170,19 @@ def test_a_schedule_changes_the_examples_between_two_steps(documents):
             )
 
 
-def test_a_share_to_predict_goes_by_the_steps_too():
-    data = DataConfig(examples="on-the-fly").resolved(input_bytes=0)
-    train = TrainConfig(steps=11, batch_size=4, masked_lm_prob="0.6..0.1")
-    (phase,) = phases_of(data, train)
-    making = Making(phase, 0, batch_size=4)
-    np.testing.assert_allclose(
-        making.masked_shares(np.arange(0, 24, 4)), [0.6, 0.55, 0.5, 0.45, 0.4, 0.35]
-    )
-
-
 def test_a_share_to_predict_that_falls_does_so_step_by_step(documents):
     manifest = read_manifest(documents)
+    train = TrainConfig(steps=11, batch_size=4, masked_lm_prob="0.6..0.1")
+    making = Making(*phases_of(manifest.config, train), 0, batch_size=4)
+    shares = making.masked_shares(np.arange(0, 24, 4))
+    np.testing.assert_allclose(shares, [0.6, 0.55, 0.5, 0.45, 0.4, 0.35])
     train = TrainConfig(steps=40, batch_size=64, masked_lm_prob="0.6..0.1")
     records = Records(documents, manifest, phases=phases_of(manifest.config, train))
     stream = training_batches(records, StepShape(64, 64), seed=1)
     means = []
     for step, batch in enumerate(itertools.islice(stream, 40)):
-        predictions, lengths = (
-            batch[name][0].sum(axis=1) for name in ("masked_lm_weights", "input_mask")
-        )
+        names = ("masked_lm_weights", "input_mask")
+        predictions, lengths = (batch[name][0].sum(axis=1) for name in names)
         share = 0.6 + (0.1 - 0.6) * step / 39
         assert np.all(predictions <= np.maximum(1, np.rint(lengths * share)))
         means.append(predictions.sum() / lengths.sum())

@@ -63,11 +63,8 @@ def test_going_on_from_a_position_is_the_stream_without_its_beginning(start, siz
     assert examples(start, 20) == examples(0, start + 20)[start:]
 
 
-def test_a_position_after_many_passes_is_found_at_once():
+def test_a_position_after_many_passes_is_found_at_once_and_none_without_examples():
     (group,) = first_groups(manifest_of([10], [10]), 1, seed=1, start=10**15 + 13)
     assert (names(group)[0].split("/")[1], group.skip) == ("copy-01", 3)
-
-
-def test_no_examples_is_an_error_not_an_endless_loop():
     with pytest.raises(ValueError, match="no training examples"):
         first_groups(manifest_of([0, 0]), 1, seed=1, start=0)

@@ -23,10 +23,6 @@ def records(tmp_path_factory):
     return Records(root, write_dataset(root))
 
 
-def measure(model, records, examples=7):
-    return layer_similarities(model, records, examples=examples, progress=QUIET)
-
-
 def expected(rows, batch):
     """Distances, cosines and degrees over pieces, from the rows between layers."""
     is_piece = batch["input_mask"].reshape(-1) == 1
@@ -41,10 +37,6 @@ def expected(rows, batch):
     return means
 
 
-def values(found):
-    return [[row.l2_distance, row.cosine_similarity, row.degrees] for row in found]
-
-
 @pytest.mark.parametrize("examples", [7, 2])
 def test_every_layer_is_compared_with_the_one_before(records, monkeypatch, examples):
     """On the first examples; padding and rows that fill up a batch count nowhere."""
@@ -54,9 +46,10 @@ def test_every_layer_is_compared_with_the_one_before(records, monkeypatch, examp
     rows = [models[0].encoder.embeddings(inputs[0], inputs[2])]
     rows += [model.encoder(*inputs) for model in models]
     monkeypatch.setattr("albert_tf.evaluation.held_out.MAX_TOKENS", 4 * 24)
-    found = measure(models[-1], records, examples)
+    found = layer_similarities(models[-1], records, examples=examples, progress=QUIET)
     assert [row.layer for row in found] == [1, 2, 3]
-    np.testing.assert_allclose(values(found), expected(rows, batch), rtol=1e-4)
+    means = [[row.l2_distance, row.cosine_similarity, row.degrees] for row in found]
+    np.testing.assert_allclose(means, expected(rows, batch), rtol=1e-4)
 
 
 def test_equal_opposite_and_zero_rows_have_an_angle_too():
@@ -69,4 +62,4 @@ def test_equal_opposite_and_zero_rows_have_an_angle_too():
 
 def test_a_layer_of_several_blocks_is_one_layer(records):
     model = AlbertPretrainer(dataclasses.replace(DEEP, inner_group_num=2))
-    assert len(measure(model, records)) == 3
+    assert len(layer_similarities(model, records, examples=7, progress=QUIET)) == 3

@@ -2,13 +2,8 @@
 
 import pytest
 
-from albert_tf.evaluation.minimal_pairs import (
-    MinimalPair,
-    first_of_paradigms,
-    read_minimal_pairs,
-    sentence_rows,
-    words_of_sentences,
-)
+from albert_tf.evaluation import minimal_pairs
+from albert_tf.evaluation.minimal_pairs import MinimalPair, read_minimal_pairs
 from cli.support.trained_model import plain_vocabulary
 from schemas.example import CLS_ID, SEP_ID
 from tests.refusals import refusal
@@ -70,15 +65,15 @@ PAIRS = [
 
 
 def test_of_each_paradigm_the_first_pairs_are_taken():
-    assert list(first_of_paradigms(PAIRS, maximum=1)) == PAIRS[:2]
-    assert list(first_of_paradigms(PAIRS, maximum=None)) == PAIRS
+    assert list(minimal_pairs.first_of_paradigms(PAIRS, maximum=1)) == PAIRS[:2]
+    assert list(minimal_pairs.first_of_paradigms(PAIRS, maximum=None)) == PAIRS
 
 
 def test_every_word_of_a_sentence_is_predicted_and_punctuation_too(tokenizer):
     texts = [text for pair in PAIRS for text in (pair.good, pair.bad)]
-    rows = sentence_rows(PAIRS, tokenizer.encode(texts), longest=20)
+    rows = minimal_pairs.sentence_rows(PAIRS, tokenizer.encode(texts), longest=20)
     assert len(rows) == 6
-    words = words_of_sentences(rows[:1], plain_vocabulary(tokenizer))
+    words = minimal_pairs.words_of_sentences(rows[:1], plain_vocabulary(tokenizer))
     spelled = ["".join(map(tokenizer.piece, rows[0][word.start : word.end])) for word in words]
     assert spelled == ["▁the", "▁dog", "▁barks", "."]
     assert (rows[0][0], rows[0][-1]) == (CLS_ID, SEP_ID)

@@ -9,6 +9,7 @@ import signal
 import typing
 import weakref
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -40,13 +41,12 @@ from tests.runs import take_light_steps
 QUICK = {"shortest": 17, "layers": 1}
 
 
-def job_of(kind, run, *, rows=64, shortest=8, layers=2, **settings):
+def job_of(kind, run, *, shortest=8, layers=2, **settings):
     """A job that starts at random weights and is evaluated on what it learns."""
-    given = random_rows(kind, number=rows, shortest=shortest)
+    given = random_rows(kind, shortest=shortest)
     values = {"learning_rate": 3e-3, "epochs": 2, "batch_size": 16, **settings}
-    config = FineTuneConfig(**values).resolved(
-        rows=rows, width=32, max_seq_length=32, options=given.options
-    )
+    shape = {"rows": len(given.rows), "width": 32, "options": given.options}
+    config = FineTuneConfig(**values).resolved(max_seq_length=32, **shape)
     run.mkdir(exist_ok=True)
     model = dataclasses.replace(TINY, num_hidden_layers=layers)
     return TuningJob(
@@ -150,11 +150,9 @@ def test_a_checkpoint_says_where_fine_tuning_stands(secretive):
 
 
 def test_what_an_earlier_attempt_left_and_cannot_be_removed_is_said(tmp_path, monkeypatch):
-    def refused(path, missing_ok=False):
-        raise PermissionError(errno.EACCES, "Permission denied", str(path))
-
-    monkeypatch.setattr(Path, "unlink", refused)
-    assert refusal(lambda: trained(job_of("classify", tmp_path / "run"))) == (
+    refused = PermissionError(errno.EACCES, "Permission denied", f"{tmp_path}/run/metrics.jsonl")
+    monkeypatch.setattr(Path, "unlink", Mock(side_effect=refused))
+    assert refusal(trained, job_of("classify", tmp_path / "run")) == (
         f"{tmp_path}/run/metrics.jsonl cannot be removed: Permission denied; make the "
         "directory writable, or give another --output."
     )

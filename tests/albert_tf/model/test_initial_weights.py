@@ -5,26 +5,19 @@ import dataclasses
 import numpy as np
 import pytest
 
-from albert_tf.model.initial_weights import (
-    OFFSETS,
-    begin_with_positional_heads,
-    initialize_weights,
-    truncated_normal,
-)
+from albert_tf.model import initial_weights
+from albert_tf.model.initial_weights import initialize_weights, truncated_normal
 from albert_tf.model.pretrainer import AlbertPretrainer
 from schemas.architecture import ModelConfig
 from tests.huggingface_albert import SMALL
 
 
-def test_values_are_normal_and_cut_at_two():
+def test_values_are_normal_cut_at_two_and_others_for_each_path_and_seed():
     values = truncated_normal((300, 300), path="a", seed=1)
     assert np.abs(values).max() <= 2
     # Variance of the standard normal distribution cut at 2.
     assert values.std() == pytest.approx(0.8796, abs=0.01)
     assert values.mean() == pytest.approx(0.0, abs=0.01)
-
-
-def test_paths_and_seeds_give_different_values():
     drawn = [truncated_normal((3,), path=p, seed=s) for p in "ab" for s in (1, 2)]
     assert len({tuple(values.tolist()) for values in drawn}) == 4
 
@@ -59,7 +52,7 @@ LENGTH = 40
 def test_every_head_looks_most_at_its_offset_in_every_layer(config, layer):
     model, rng = AlbertPretrainer(config), np.random.default_rng(0)
     initialize_weights(model, standard_deviation=0.02, seed=1)
-    begin_with_positional_heads(model.encoder)
+    initial_weights.begin_with_positional_heads(model.encoder)
     ids = rng.integers(5, config.vocab_size, (1, LENGTH))
     ones, zeros = np.ones_like(ids), np.zeros_like(ids)
     rows = model.encoder.embeddings(ids, zeros)
@@ -72,7 +65,7 @@ def test_every_head_looks_most_at_its_offset_in_every_layer(config, layer):
     powers = np.exp(np.einsum("iad,jad->aij", queries, keys) / np.sqrt(queries.shape[-1]))
     attention = powers / powers.sum(axis=-1, keepdims=True)
     inside = np.arange(2, LENGTH - 2)
-    for head, offset in enumerate(OFFSETS):
+    for head, offset in enumerate(initial_weights.OFFSETS):
         most = attention[head, inside].argmax(axis=-1)
         assert (most == inside + offset).mean() > 0.9
         assert attention[head, inside, inside + offset].mean() > 5 / LENGTH

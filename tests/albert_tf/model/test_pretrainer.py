@@ -100,20 +100,15 @@ def test_padding_changes_no_logit():
     np.testing.assert_allclose(padded_sentence[:1], sentence, atol=1e-5)
 
 
-def test_rows_without_weight_or_label_count_nowhere():
+def test_masked_pieces_and_pairs_count_and_rows_without_weight_or_label_nowhere():
     model, batch = lively_model(), random_batch(SMALL, rows=3)
     before = sums_of(model, tensors(batch))
+    assert float(before.mlm_count) == batch["masked_lm_weights"].sum()
+    assert float(before.sentence_count) == 3
     empty = {name: np.zeros_like(values[:1]) for name, values in batch.items()}
     empty["sentence_order_labels"][:] = -1
     filled = {name: np.concatenate([batch[name], empty[name]]) for name in batch}
     np.testing.assert_allclose(sums_of(model, tensors(filled)), before, rtol=1e-5)
-
-
-def test_counts_are_of_masked_pieces_and_of_pairs():
-    batch = random_batch(SMALL, rows=3)
-    sums = sums_of(lively_model(), tensors(batch))
-    assert float(sums.mlm_count) == batch["masked_lm_weights"].sum()
-    assert float(sums.sentence_count) == 3
 
 
 def test_model_without_sentence_task_has_neither_pooler_nor_sentence_head():
@@ -137,23 +132,6 @@ def test_bfloat16_computes_close_to_float32_and_keeps_float32_weights():
     assert mlm_logits.dtype == tf.bfloat16
     assert {weight.dtype for weight in model.trainable_variables} == {"float32"}
     assert mean_losses(sums_of(model, batch)) == pytest.approx(exact, rel=0.02)
-
-
-def test_rows_are_gathered_within_each_sequence():
-    rows = tf.reshape(tf.range(2 * 5 * 3), (10, 3))  # 2 sequences of 5 pieces
-    gathered = pretrainer.gather_rows(rows, tf.constant([[4, 0], [1, 1]]), 5)
-    assert gathered.numpy()[:, 0].tolist() == [12, 0, 18, 18]
-
-
-def test_masked_lm_logits_come_from_the_embedding_table_and_a_bias():
-    head = pretrainer.MaskedLmHead(SMALL, name="masked_lm_head")
-    head.build()
-    table = tf.random.stateless_normal((40, 8), [1, 2])
-    head.layer_norm.beta.assign(np.eye(8)[3])
-    head.output_bias.assign(np.arange(40))
-    # The transform is zero, so what is multiplied with the table is beta.
-    expected = table.numpy()[:, 3] + np.arange(40)
-    np.testing.assert_allclose(head(tf.ones((1, 16)), table)[0], expected, rtol=1e-5)
 
 
 ON = dataclasses.replace(SMALL, layer_consistency_weight=0.5)
@@ -190,13 +168,6 @@ def test_loss_is_minus_the_mean_log_sigmoid_of_the_cosine(num_layers):
     assert mask.sum() < mask.size, "some of it is padding"
     total = float(pretrainer.layer_consistency_sum(list(map(tf.constant, layers)), mask))
     assert total / mask.sum() == pytest.approx(mean_loss(layers, mask), rel=1e-5)
-
-
-def test_equal_layers_cost_least_and_opposite_ones_most():
-    rows, mask = tf.random.stateless_normal((4, 8), (1, 2)), np.ones((1, 4), "int32")
-    equal = float(pretrainer.layer_consistency_sum([rows, 3.0 * rows], mask)) / 4
-    opposite = float(pretrainer.layer_consistency_sum([rows, -rows], mask)) / 4
-    assert (equal, opposite) == pytest.approx((np.log1p(np.exp([-1, 1]))), rel=1e-5)
 
 
 def test_a_row_of_zeros_has_a_finite_gradient():
@@ -241,7 +212,7 @@ def test_the_weighted_mean_is_added_to_the_loss_of_a_step(precision):
 
 
 def graph_operations(config):
-    """How often each operation occurs in the graph of a micro-batch's loss."""
+    """The operations of a micro-batch's loss, and those of the tasks alone."""
     model, batch = lively_model(config), random_batch(config)
     counts = counts_of(batch)
 

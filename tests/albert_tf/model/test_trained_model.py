@@ -1,14 +1,12 @@
 """What a model says of one text, against what it computes in a padded batch."""
 
 import dataclasses
-import math
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from albert_tf.model import operations, tensorflow_operations
-from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import in_order_probability, mask_probabilities
 from schemas.example import CLS_ID, MASK_ID, SEP_ID
 from tests.huggingface_albert import SMALL, lively_model
@@ -35,12 +33,16 @@ def batch(ids, places, *, length):
     return {name: tf.constant([row], tf.int32) for name, row in rows.items()}
 
 
-def test_masks_are_answered_as_in_a_padded_batch(model):
+def test_masks_and_the_order_are_answered_as_in_a_padded_batch(model):
     logits, _ = model(batch(TEXT, [2, 5], length=16))
     found = mask_probabilities(model, TEXT)
     assert found.shape == (2, SMALL.vocab_size)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
     np.testing.assert_allclose(found, tf.nn.softmax(logits), atol=1e-6)
+    _, logits = model(batch(PAIR, [0], length=16))
+    found = in_order_probability(model, PAIR)
+    assert found == pytest.approx(float(tf.nn.softmax(logits)[0, 0]), abs=1e-6)
+    assert found != pytest.approx(0.5, abs=0.01)
 
 
 def test_a_text_of_another_length_compiles_nothing(model, monkeypatch):
@@ -51,26 +53,6 @@ def test_a_text_of_another_length_compiles_nothing(model, monkeypatch):
         monkeypatch.setattr(tensorflow_operations, name, refuse)
     assert mask_probabilities(model, TEXT).shape == (2, SMALL.vocab_size)
     assert 0 < in_order_probability(model, PAIR) < 1
-
-
-def test_the_order_is_answered_as_in_a_padded_batch(model):
-    _, logits = model(batch(PAIR, [0], length=16))
-    found = in_order_probability(model, PAIR)
-    assert found == pytest.approx(float(tf.nn.softmax(logits)[0, 0]), abs=1e-6)
-    assert found != pytest.approx(0.5, abs=0.01)
-
-
-def test_a_head_that_knows_only_its_bias_answers_with_its_shares():
-    model = AlbertPretrainer(SMALL)
-    shares = np.arange(1, SMALL.vocab_size + 1) / sum(range(SMALL.vocab_size + 1))
-    for path, weight in model.weights_by_path.items():
-        if path.endswith("output_bias"):
-            weight.assign(np.log(shares))
-        elif path.endswith("classifier/bias"):
-            weight.assign([0.0, math.log(3.0)])
-    found = mask_probabilities(model, TEXT)
-    np.testing.assert_allclose(found, [shares, shares], atol=1e-7)
-    assert in_order_probability(model, PAIR) == pytest.approx(0.25)
 
 
 def test_a_text_may_have_no_mask_and_a_model_no_sentence_task():

@@ -17,28 +17,15 @@ LAW = budget.Law(a=200.0, b=100_000.0, c=0.0, most_weights=1e7, most_tokens=1e8)
 WORK = budget.Work(length=100, held_out=10_000_000, text=1_000_000)
 TRAIN = TrainConfig(batch_size=32, learning_rate=0.002)
 LADDER = [budget.ladder_model(*shape) for shape in ((2, 128), (4, 256), (8, 512))]
-# Seconds of a step: a machine of 2e11 operations a second, about.
-STEP_SECONDS = (0.12, 0.45, 2.4)
 
 
-def considered(seconds, law=LAW):
-    return [
-        budget.candidate(model, TRAIN, WORK, step_seconds=each, seconds=seconds, law=law)
-        for model, each in zip(LADDER, STEP_SECONDS, strict=True)
-    ]
-
-
-def test_the_longer_the_budget_the_larger_the_model():
-    chosen = [LADDER[budget.best(considered(hours * 3600))] for hours in (0.1, 5, 500)]
-    assert [model.hidden_size for model in chosen] == [128, 256, 512]
-
-
-def test_evaluations_are_part_of_the_budget():
+def test_evaluations_are_part_of_a_budget_and_no_run_is_expected_to_end_worse_than_it_begins():
     found = budget.candidate(LADDER[0], TRAIN, WORK, step_seconds=0.5, seconds=106.3)
     assert (found.steps, found.tokens) == (200, 640_000)
     # One that is shorter than a step is a step all the same.
     found = budget.candidate(LADDER[2], TRAIN, WORK, step_seconds=9.0, seconds=1)
     assert found.steps == 1
+    assert found.loss_share > found.expected_share == 1.1
 
 
 @pytest.mark.parametrize(
@@ -63,11 +50,18 @@ def test_evaluations_take_what_their_number_and_their_examples_ask(settings, hel
 
 
 def test_a_model_that_would_hardly_begin_is_no_choice_if_another_is():
+    # Seconds of a step: a machine of 2e11 operations a second, about.
+    pairs = [*zip(LADDER, (0.12, 0.45, 2.4), strict=True)]
     certain = LAW._replace(b=0.0, most_weights=1e9, most_tokens=1e9)
-    found = considered(2.4 * budget.LEAST_STEPS, certain)
+
+    def considered(seconds):
+        given = {"seconds": seconds, "law": certain}
+        return [budget.candidate(m, TRAIN, WORK, step_seconds=each, **given) for m, each in pairs]
+
+    found = considered(2.4 * budget.LEAST_STEPS)
     assert found[2].loss_share < found[1].loss_share
     assert budget.best(found) == 1
-    assert budget.best(considered(10, certain)) == 2
+    assert budget.best(considered(10)) == 2
 
 
 def test_a_run_far_beyond_those_measured_is_told_from_one_among_them():
@@ -95,11 +89,6 @@ def test_a_run_far_beyond_those_measured_is_told_from_one_among_them():
 def test_a_loss_is_told_only_where_runs_like_it_were_fitted(weights, tokens, text, is_fitted):
     found = budget.LAW.is_fitted(weights=weights, tokens=tokens, text=text)
     assert found == is_fitted
-
-
-def test_no_run_is_expected_to_end_worse_than_it_begins():
-    found = budget.candidate(LADDER[0], TRAIN, WORK, step_seconds=1.0, seconds=2.0)
-    assert found.loss_share > found.expected_share == 1.1
 
 
 def test_more_weights_and_more_tokens_never_promise_less():
@@ -253,9 +242,7 @@ GPU = functools.partial(FakeH200, 780e12, is_accelerator=True)
         (GPU(), 86_400, (12, 768)),
     ],
 )
-def test_a_model_is_chosen_within_a_tenth_of_the_time_and_is_the_larger_for_a_gpu(
-    machine, seconds, shape
-):
+def test_a_model_is_chosen_in_a_tenth_of_the_time_and_larger_for_a_gpu(machine, seconds, shape):
     found, share = choice_of(machine, seconds)
     assert (shape_of(found), share < budget.CHOOSING_SHARE) == (shape, True)
     if machine.is_accelerator:
@@ -263,10 +250,10 @@ def test_a_model_is_chosen_within_a_tenth_of_the_time_and_is_the_larger_for_a_gp
         assert found.chosen.steps * found.chosen.step_seconds > 0.6 * seconds
 
 
-def test_the_guess_of_a_step_is_that_of_the_machines_that_were_measured():
-    for config, rows, measured in ((MODELS[0], 8, 0.0055), (MODELS[-1], 128, 0.108)):
-        flops = rows * training_flops(config, length=512, predictions=77)
-        assert budget.guessed(GPU(), config, flops).step == pytest.approx(measured, rel=0.25)
+@pytest.mark.parametrize(("rung", "rows", "measured"), [(0, 8, 0.0055), (-1, 128, 0.108)])
+def test_the_guess_of_a_step_is_that_of_the_machines_that_were_measured(rung, rows, measured):
+    flops = rows * training_flops(MODELS[rung], length=512, predictions=77)
+    assert budget.guessed(GPU(), MODELS[rung], flops).step == pytest.approx(measured, rel=0.25)
 
 
 def test_steps_are_timed_until_the_model_that_promises_most_was():

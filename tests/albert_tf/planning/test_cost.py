@@ -18,8 +18,7 @@ from schemas.config import TrainConfig
 from tests.batches import random_batch
 from tests.huggingface_albert import SMALL
 
-SHAPE_512 = {"length": 512, "predictions": 20}
-SHAPE_128 = {"length": 128, "predictions": 20}
+SHAPE_512, SHAPE_128 = ({"length": length, "predictions": 20} for length in (512, 128))
 
 
 @pytest.mark.parametrize(
@@ -44,15 +43,6 @@ def test_operations_of_a_token_forward_of_a_sequence_and_of_the_papers_run(
     assert sequence / 1e9 == pytest.approx(giga_512, abs=0.05)
     assert short / 1e9 == pytest.approx(giga_128, abs=0.05)
     assert 125_000 * 4096 * sequence == pytest.approx(whole_run, rel=0.005)
-
-
-def test_recomputation_costs_one_forward_pass_of_the_layers():
-    config = PRESETS["base"]
-    forward = cost.forward_flops(config, **SHAPE_512)
-    whole = cost.training_flops(config, **SHAPE_512)
-    extra = cost.training_flops(config, **SHAPE_512, recompute=True) - whole
-    assert extra == forward["layers"] + forward["attention_scores"]
-    assert extra / whole == pytest.approx(1 / 3, abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -118,12 +108,14 @@ def test_activations_are_near_what_was_measured(preset, precision, length, dropo
     assert estimate / 2**20 == pytest.approx(mebibytes, rel=0.15)
 
 
-def test_state_is_sixteen_bytes_a_weight():
-    assert cost.state_bytes(PRESETS["base"]) == 16 * 11_813_810
-
-
-def test_recomputation_keeps_what_enters_each_layer_and_one_layer_whole():
+def test_recomputation_costs_a_forward_pass_and_keeps_what_enters_each_layer_and_one_whole():
+    """Beside the state, which is sixteen bytes a weight."""
     config, shape = PRESETS["base"], SHAPE_512
+    forward, whole = cost.forward_flops(config, **shape), cost.training_flops(config, **shape)
+    extra = cost.training_flops(config, **shape, recompute=True) - whole
+    assert extra == forward["layers"] + forward["attention_scores"]
+    assert extra / whole == pytest.approx(1 / 3, abs=0.01)
+    assert cost.state_bytes(config) == 16 * 11_813_810
     logits = 2 * 4 * 20 * 30_000
     layer = 4 * (8 * 512 * 768 + 512 * 3072)
     again = 4 * (512 * 3072 + 2 * 12 * 512 * 512)
@@ -192,11 +184,8 @@ def test_rounds_are_as_few_as_fit_and_no_row_more_than_they_need(batch_size, fre
     assert size <= largest
 
 
-def test_machine_has_free_memory():
-    assert cost.free_memory_bytes() > 1 << 20
-
-
 def test_where_a_machine_does_not_say_what_is_free_half_of_all_is_taken(tmp_path, monkeypatch):
+    assert cost.free_memory_bytes() > 1 << 20
     monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2000}.get)
     assert cost.free_memory_bytes(tmp_path, tmp_path / "meminfo") == 1000 * 4096
 

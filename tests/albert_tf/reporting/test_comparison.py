@@ -32,7 +32,7 @@ def run(folder, bits, *, keys=range(WORDS), text="novels", step=7):
     return read_run(folder, title=folder.name)
 
 
-def test_the_better_run_is_named_with_an_interval_of_the_differences(tmp_path):
+def test_the_better_run_is_named_with_an_interval_and_what_it_was_trained_on(tmp_path):
     a, bb = run(tmp_path / "a", 2.0), run(tmp_path / "bb", 2.1)
     said = compared(a, bb)
     assert said == compared(bb, a)
@@ -46,6 +46,8 @@ def test_the_better_run_is_named_with_an_interval_of_the_differences(tmp_path):
     assert value == pytest.approx(0.1, abs=0.02)
     assert 0.015 < high - low < 0.02
     assert low < value < high
+    bb.evaluations[0]["trained_on"] = ["novels.txt"]
+    assert compared(a, bb) == f"{said} bb was trained on this text."
 
 
 def test_runs_that_differ_by_chance_are_not_told_apart(tmp_path):
@@ -69,12 +71,6 @@ def test_vocabularies_that_keep_different_letters_are_told_of(tmp_path):
         "Only these of 1,000 words are the same for both: other parts of the text were measured, "
         "or the vocabularies keep different letters (case, accents); text without these is easier."
     )
-
-
-def test_a_run_that_was_trained_on_the_text_is_told(tmp_path):
-    a, bb = run(tmp_path / "a", 2.0), run(tmp_path / "bb", 2.1)
-    bb.evaluations[0]["trained_on"] = ["novels.txt"]
-    assert compared(a, bb).endswith(" bb was trained on this text.")
 
 
 def test_the_newest_of_several_evaluations_counts(tmp_path):

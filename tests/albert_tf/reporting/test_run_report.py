@@ -27,21 +27,9 @@ def tables(*folders):
     return {table.title: table for table in section(*folders).tables}
 
 
-def test_the_curves_of_a_run_are_its_lines(tmp_path):
-    plots = section(write_records(tmp_path / "run")).plots
-    assert [plot.title for plot in plots] == [
-        *("Masked-LM loss", "Masked-LM accuracy", "Sentence loss", "Sentence accuracy"),
-        *("Learning rate", "Gradient norm", "Throughput"),
-    ]
-    assert plots[0].curves == (
-        Curve(run=0, is_held_out=False, points=((1, 2.0), (2, 2.0))),
-        Curve(run=0, is_held_out=True, points=((0, 3.0), (2, 2.0))),
-    )
-    assert plots[-1].curves == (Curve(run=0, is_held_out=False, points=((1, 8.0), (2, 8.0))),)
-
-
-def test_a_run_says_how_far_it_is_and_what_it_is(tmp_path):
-    assert dict(section(write_records(tmp_path / "run")).facts) == {
+def test_a_run_says_how_far_it_is_and_what_it_is_and_its_curves_are_its_lines(tmp_path):
+    found = section(write_records(tmp_path / "run"))
+    assert dict(found.facts) == {
         "steps": "2 of 10",
         "time": "6 s",
         "model": "tiny",
@@ -52,6 +40,16 @@ def test_a_run_says_how_far_it_is_and_what_it_is(tmp_path):
         "optimizer": "lamb",
         "started": "2026-01-02",
     }
+    plots = found.plots
+    assert [plot.title for plot in plots] == [
+        *("Masked-LM loss", "Masked-LM accuracy", "Sentence loss", "Sentence accuracy"),
+        *("Learning rate", "Gradient norm", "Throughput"),
+    ]
+    assert plots[0].curves == (
+        Curve(run=0, is_held_out=False, points=((1, 2.0), (2, 2.0))),
+        Curve(run=0, is_held_out=True, points=((0, 3.0), (2, 2.0))),
+    )
+    assert plots[-1].curves == (Curve(run=0, is_held_out=False, points=((1, 8.0), (2, 8.0))),)
 
 
 @pytest.mark.parametrize("given", [{"overrides": ["dropout=0.1"]}, {"model": "/run/model.json"}])
@@ -64,9 +62,7 @@ def held_out_rows(folder, *lines, **given):
     return tables(write_records(folder, lines=lines, **given))["Held-out evaluation"].rows
 
 
-def test_the_last_evaluation_is_shown_and_the_best_of_a_trained_model_where_that_is_another(
-    tmp_path,
-):
+def test_the_last_evaluation_is_shown_and_the_best_where_that_is_another(tmp_path):
     lines = (eval_line(0, loss=1.0), eval_line(1, loss=2.0, accuracy=0.5), eval_line(2, loss=3.0))
     assert held_out_rows(tmp_path / "run", *lines) == (
         ("run", "last", 2, 3.0, math.exp(3.0), "25.0%", 0.5, "50.0% (40.4 to 59.6%)"),
@@ -88,26 +84,21 @@ def test_bits_per_character_are_drawn_where_they_were_measured(tmp_path):
     assert "Bits per character" not in [plot.title for plot in without]
 
 
-def test_what_albert_evaluate_found_is_shown(tmp_path):
-    folder = write_records(tmp_path / "run")
-    write_evaluation(folder, evaluation())
-    assert tables(folder)["Against counting"].rows[0] == (
-        *("run", "the data set (abababababab)", 7, "the model"),
-        *("1.750 (1.700 to 1.800)", "5.500", "12.5% (11.5 to 13.6%)"),
-    )
-    (note,) = section(folder).notes
+def test_what_albert_evaluate_found_is_shown_and_compared_of_the_runs_that_have_it(tmp_path):
+    folders = [write_records(tmp_path / name) for name in ("one", "two", "three")]
+    write_evaluation(folders[0], evaluation(pairs=False))
+    write_evaluation(folders[2], evaluation())
+    (note,) = section(folders[2]).notes
     assert note.startswith(
         "Step 7, 300 held-out examples of the data set (abababababab), float32: "
         "The model beats counting both neighbours by 0.250 bits per character"
     )
-
-
-def test_of_several_runs_those_that_were_evaluated_are_compared(tmp_path):
-    folders = [write_records(tmp_path / name) for name in ("one", "two", "three")]
-    write_evaluation(folders[0], evaluation(pairs=False))
-    write_evaluation(folders[2], evaluation())
     found = tables(*folders)
     rows = found["Against counting"].rows
+    assert rows[0] == (
+        *("one", "the data set (abababababab)", 7, "the model"),
+        *("1.750 (1.700 to 1.800)", "5.500", "12.5% (11.5 to 13.6%)"),
+    )
     assert [row[0] for row in rows] == ["one"] * 3 + ["three"] * 3
     pairs = found["Minimal pairs right, by paradigm"]
     assert pairs.columns == ("paradigm", "three, step 7")
@@ -197,7 +188,6 @@ def test_long_runs_are_thinned_and_the_plot_says_so(tmp_path):
     assert norm.curves[0].points[:2] == ((3, 3.0), (6, 6.0))
 
 
-SPEC = TaskSpec(name="reviews", kind="classify", labels=("bad", "good"), metrics=("accuracy",))
 RESULT = {
     "step": 4,
     "examples": 10,
@@ -212,27 +202,29 @@ RESULT = {
     "confusion": [[5, 0], [5, 0]],
     "errors": [],
 }
-LINES = [
-    {"step": 0, "split": "eval", "accuracy": 0.4},
-    {"step": 4, "split": "train", "loss": 0.7, "learning_rate": 0.0, "seconds": 1.0},
-    {"step": 4, "split": "eval", "accuracy": 0.5},
-]
 
 
 @pytest.fixture
 def folder(tmp_path):
-    record = TaskRecord(
-        spec=SPEC, max_seq_length=16, doc_stride=8, max_query_tokens=8, max_answer_tokens=4
-    )
-    write_record(tmp_path, record)
+    labels = ("bad", "good")
+    spec = TaskSpec(name="reviews", kind="classify", labels=labels, metrics=("accuracy",))
+    write_record(tmp_path, TaskRecord(spec=spec, max_seq_length=16))
     write_json(tmp_path / "eval.json", RESULT)
-    text = "".join(json.dumps(line) + "\n" for line in LINES)
-    (tmp_path / "metrics.jsonl").write_text(text)
+    lines = [
+        {"step": 0, "split": "eval", "accuracy": 0.4},
+        {"step": 4, "split": "train", "loss": 0.7, "learning_rate": 0.0, "seconds": 1.0},
+        {"step": 4, "split": "eval", "accuracy": 0.5},
+    ]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return tmp_path
 
 
 def test_a_model_that_is_stuck_at_the_majority_is_called_that(folder):
     section = tuned_section(folder, title="tuned")
+    # Older files may name a temperature.
+    for name in ("task.json", "eval.json"):
+        write_json(folder / name, read_json(folder / name) | {"temperature": 1.5})
+    assert tuned_section(folder, title="tuned") == section
     assert section.notes == [
         "The model is stuck at the majority: accuracy 0.5000, and always giving the "
         "same answer scores 0.5000."
@@ -255,15 +247,8 @@ def test_a_model_that_is_stuck_at_the_majority_is_called_that(folder):
         ({"baselines": []}, "eval.json is damaged"),
     ],
 )
-def test_an_edited_result_is_refused_in_one_sentence(folder, change, sentence):
+def test_an_edited_result_is_refused_in_one_sentence_and_so_is_none(folder, change, sentence):
     write_json(folder / "eval.json", {**RESULT, **change})
     assert sentence in refusal(tuned_section, folder, title="tuned")
-
-
-def test_older_files_may_name_a_temperature_and_one_that_is_not_finished_is_refused(folder):
-    before = tuned_section(folder, title="tuned")
-    for name in ("task.json", "eval.json"):
-        write_json(folder / name, read_json(folder / name) | {"temperature": 1.5})
-    assert tuned_section(folder, title="tuned") == before
     (folder / "eval.json").unlink()
     assert "is not finished yet" in refusal(tuned_section, folder, title="tuned")

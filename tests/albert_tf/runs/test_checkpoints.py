@@ -76,12 +76,9 @@ def test_what_is_saved_after_damaged_checkpoints_of_later_steps_is_kept(tmp_path
 
 def test_an_old_checkpoint_that_cannot_be_removed_ends_no_run(tmp_path, monkeypatch):
     save(tmp_path, 1, 2, 3)
-
-    def busy(path):
-        raise OSError(errno.EBUSY, "Device or resource busy", str(path))
-
+    busy = OSError(errno.EBUSY, "Device or resource busy", "path")
     with monkeypatch.context() as patched:
-        patched.setattr(shutil, "rmtree", busy)
+        patched.setattr(shutil, "rmtree", Mock(side_effect=busy))
         save(tmp_path, 4)
     assert directories(tmp_path) == [f"step-0000000{n}" for n in (1, 2, 3, 4)]
     assert load(tmp_path)[0].state["step"] == 4
@@ -126,12 +123,16 @@ def test_a_damaged_checkpoint_is_said_and_the_one_before_taken(tmp_path, name, h
 
 
 def test_when_all_are_damaged_it_says_why_and_what_to_do(tmp_path):
-    save(tmp_path, 1)
-    flip(tmp_path / "checkpoints/step-00000001/model.safetensors")
+    save(tmp_path, 10, best=[10])
+    step = tmp_path / "checkpoints/step-00000010"
+    flip(step / "model.safetensors")
     assert refusal(load, tmp_path) == (
-        f"{tmp_path}/checkpoints has no checkpoint that can be read (step-00000001: "
+        f"{tmp_path}/checkpoints has no checkpoint that can be read (step-00000010: "
         "model.safetensors is not what was written); start the run again with --overwrite."
     )
+    (step / "state.json").unlink()
+    said = refusal(checkpoints.run_checkpoint, tmp_path, which="best")
+    assert "step-00000010 is damaged" in said
 
 
 def test_what_a_kill_leaves_half_written_is_no_checkpoint(tmp_path):
@@ -147,11 +148,8 @@ def test_what_a_kill_leaves_half_written_is_no_checkpoint(tmp_path):
 
 def test_a_full_disk_leaves_the_checkpoint_before_and_says_so(tmp_path, monkeypatch):
     save(tmp_path, 1)
-
-    def full(*args):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr("schemas.files._flush", full)
+    full = OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr("schemas.files._flush", Mock(side_effect=full))
     assert refusal(save, tmp_path, 2) == (
         f"{tmp_path}/checkpoints/step-00000002 cannot be written: No space left on "
         "device; free some space or make the folder writable, then run the same "

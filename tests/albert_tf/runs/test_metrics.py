@@ -41,6 +41,12 @@ def test_lines_are_json_objects_in_the_order_written(tmp_path, path):
     assert [json.loads(row) for row in path.read_text().splitlines()] == expected
     assert read_metrics(tmp_path) == expected
     assert log.evaluations() == [line(0, "eval"), line(1, "eval")]
+    # A line that cannot be written ends the run in a sentence.
+    log = MetricsLog(tmp_path, step=0)
+    path.unlink()
+    path.mkdir()
+    assert f"{tmp_path} cannot be written to: " in refusal(log.write, line(1))
+    log.close()
 
 
 def test_resuming_cuts_lines_and_tensorboard_back_to_the_step(tmp_path):
@@ -70,14 +76,6 @@ def test_metrics_that_no_run_has_are_refused_before_they_fill_the_memory(tmp_pat
         read_metrics(tmp_path)
 
 
-def test_a_line_that_cannot_be_written_ends_the_run_in_a_sentence(tmp_path, path):
-    log = MetricsLog(tmp_path, step=0)
-    path.unlink()
-    path.mkdir()
-    assert f"{tmp_path} cannot be written to: " in refusal(log.write, line(1))
-    log.close()
-
-
 @pytest.mark.parametrize(
     ("values", "text"),
     [
@@ -99,12 +97,9 @@ def test_metrics_as_a_person_reads_them(values, text):
 
 
 def warning(losses, accuracy=0.5):
-    return collapse_warning(
-        [
-            {"step": 100 * n, "mlm_loss": loss, "sentence_accuracy": accuracy}
-            for n, loss in enumerate(losses)
-        ]
-    )
+    of_all = {"sentence_accuracy": accuracy}
+    lines = [of_all | {"step": 100 * n, "mlm_loss": loss} for n, loss in enumerate(losses)]
+    return collapse_warning(lines)
 
 
 def test_a_loss_that_stays_at_the_frequencies_of_pieces_is_a_collapse():
@@ -115,5 +110,5 @@ def test_a_loss_that_stays_at_the_frequencies_of_pieces_is_a_collapse():
     assert warning([10.3, 7.1, 7.1]) is None  # too early to tell
     assert warning([7.1, 7.0, 6.9, 6.8]) is None  # still falling
     assert warning([6.8, 7.4, 9.1, 12.0]) is None  # rising
-    assert warning([3.1, 3.1, 3.1, 3.1]) is None  # converged
-    assert warning([7.1, 7.1, 7.1, 7.1], accuracy=0.8) is None  # the other task learns
+    assert warning([3.1] * 4) is None  # converged
+    assert warning([7.1] * 4, accuracy=0.8) is None  # the other task learns

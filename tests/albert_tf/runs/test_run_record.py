@@ -3,17 +3,11 @@
 import dataclasses
 import json
 
-import numpy as np
 import pytest
 
+from albert_tf.runs import run_record
 from albert_tf.runs.checkpoints import Checkpoint, save_checkpoint
-from albert_tf.runs.run_record import (
-    finished_step,
-    read_run,
-    record_training,
-    recorded_settings,
-    trained_length,
-)
+from albert_tf.runs.run_record import finished_step, read_run, recorded_settings, trained_length
 from schemas.architecture import ModelConfig
 from schemas.config import TrainConfig
 from schemas.files import read_json, write_json
@@ -22,7 +16,7 @@ from tests.refusals import refusal
 from tests.runs import LINES, manifest_of, train_line, write_records
 
 
-def test_a_run_is_read_as_it_was_written_and_what_it_resolved_by_itself_as_resolved(tmp_path):
+def test_a_run_is_read_as_it_was_resolved_and_may_keep_neither_settings_nor_data(tmp_path):
     folder = write_records(tmp_path / "run", steps=4000, batch_size=8, micro_batch_size=4)
     # As it was given; the identity of the run has what it became.
     write_json(folder / CONFIG, read_json(folder / CONFIG) | {"micro_batch_size": None})
@@ -30,6 +24,11 @@ def test_a_run_is_read_as_it_was_written_and_what_it_resolved_by_itself_as_resol
     assert (run.title, run.lines, run.model) == ("mine", LINES, ModelConfig())
     assert run.config == TrainConfig(steps=4000, batch_size=8, micro_batch_size=4).resolved()
     assert run.data.fingerprint == manifest_of(100).fingerprint
+    for name in (CONFIG, DATA_MANIFEST):
+        (folder / name).unlink()
+    run = read_run(folder, title="run")
+    assert (run.settings, run.data) == ({}, None)
+    assert run.config == TrainConfig().resolved()
 
 
 FIELDS = ", ".join(field.name for field in dataclasses.fields(ModelConfig))
@@ -64,22 +63,12 @@ def test_what_cannot_be_shown_of_a_run_is_said_with_the_way_out(tmp_path, name, 
     assert refusal(read_run, folder, title="run") == says.format(folder)
 
 
-def test_a_run_may_keep_neither_settings_nor_data(tmp_path):
-    folder = write_records(tmp_path / "run")
-    (folder / CONFIG).unlink()
-    (folder / DATA_MANIFEST).unlink()
-    run = read_run(folder, title="run")
-    assert (run.settings, run.data) == ({}, None)
-    assert run.config == TrainConfig().resolved()
-
-
-def test_a_model_that_was_begun_from_one_of_longer_sequences_knows_them(tmp_path):
+@pytest.mark.parametrize(
+    ("given", "length"), [({}, 512), ({"length_before": 768}, 768), ({"length_before": 128}, 512)]
+)
+def test_a_model_that_was_begun_from_one_of_longer_sequences_knows_them(tmp_path, given, length):
     model = ModelConfig(max_position_embeddings=1024)
-    assert trained_length(write_records(tmp_path / "anew"), model) == 512
-    longer = write_records(tmp_path / "longer", length_before=768)
-    shorter = write_records(tmp_path / "shorter", length_before=128)
-    assert trained_length(longer, model) == 768
-    assert trained_length(shorter, model) == 512
+    assert trained_length(write_records(tmp_path / "run", **given), model) == length
 
 
 @pytest.mark.parametrize(
@@ -98,14 +87,8 @@ def test_a_line_that_is_no_line_of_metrics_is_named(tmp_path, bad):
     )
 
 
-def save_step(run, step):
-    arrays = {"kernel": np.zeros(2, "float32")}
-    state = {"step": step, "micro_batch_size": 1}
-    save_checkpoint(run, Checkpoint(arrays, arrays, state), is_best=False)
-
-
 def save_checkpointed(run, *, evaluated=12, held_out=1):
-    save_step(run, 12)
+    save_checkpoint(run, Checkpoint({}, {}, {"step": 12}), is_best=False)
     write_json(run / "data_manifest.json", manifest_of(held_out).to_dict())
     line = {"step": evaluated, "split": "eval"}
     (run / "metrics.jsonl").write_text(json.dumps(line) + "\n")
@@ -136,7 +119,7 @@ def test_a_run_with_other_steps_keeps_those_that_it_began_with(tmp_path):
     run = write_records(tmp_path / "run")
     before = recorded_settings(run)
     for steps in (20, 30):
-        record_training(run, TrainConfig(steps=steps, eval_every=7).resolved())
+        run_record.record_training(run, TrainConfig(steps=steps, eval_every=7).resolved())
     config = dataclasses.asdict(TrainConfig(steps=30, eval_every=7).resolved())
     now = recorded_settings(run)
     assert now.pop("began") == {"steps": 10}

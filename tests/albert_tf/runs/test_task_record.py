@@ -11,9 +11,7 @@ from tests.refusals import refusal
 
 def written(folder, **columns):
     spec = TaskSpec(name="choose", kind="choose", columns=Columns(**columns), max_seq_length=64)
-    record = TaskRecord(
-        spec=spec, max_seq_length=64, doc_stride=16, max_query_tokens=32, max_answer_tokens=30
-    )
+    record = TaskRecord(spec=spec, max_seq_length=64, doc_stride=16, max_query_tokens=32)
     write_record(folder, record)
     return record
 

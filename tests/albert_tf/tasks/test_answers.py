@@ -31,19 +31,11 @@ def logits(first=(), last=(), null=0.0):
     return scores
 
 
-def test_an_answer_is_the_text_of_the_passage_from_its_first_to_its_last_token():
+def test_an_answer_is_the_text_from_its_first_to_its_last_token_which_are_not_too_far_apart():
     found = answer_scores(PASSAGE, [row(0)], [logits([4], [5])], max_tokens=30)
     assert found.spans[0] == AnswerSpan("cd  ef", 3, 9, 2.0)
     assert found.best(None) == found.spans[0]
-
-
-def test_an_answer_begins_where_most_of_the_passage_is_around_it():
-    scores = [logits([5], [5]), logits([], [])]
-    best = answer_scores(PASSAGE, [row(0), row(1)], scores, max_tokens=30).spans[0]
-    assert (best.text, best.score) != ("ef", 2.0)
-
-
-def test_an_answer_neither_ends_before_it_begins_nor_is_too_long():
+    # It does not end before it begins.
     scores = logits([5, 3], [3, 5])
     found = answer_scores(PASSAGE, [row(0)], [scores], max_tokens=2)
     assert found.spans[0].text == "ab"
@@ -58,10 +50,12 @@ def test_a_question_has_no_answer_where_none_scores_more_than_all_by_the_thresho
     assert AnswerScores((), 0.0).best(None) is None
 
 
-def test_the_score_of_no_answer_is_the_least_of_the_windows():
+def test_of_windows_an_answer_takes_the_one_most_around_it_and_none_the_least_score():
+    rows = [row(0), row(1)]
+    best = answer_scores(PASSAGE, rows, [logits([5], [5]), logits()], max_tokens=30).spans[0]
+    assert (best.text, best.score) != ("ef", 2.0)
     windows = [logits(null=4.0), logits(null=-2.0)]
-    found = answer_scores(PASSAGE, [row(0), row(1)], windows, max_tokens=5)
-    assert found.null_score == -2.0
+    assert answer_scores(PASSAGE, rows, windows, max_tokens=5).null_score == -2.0
 
 
 def test_the_null_threshold_is_the_best_of_all():

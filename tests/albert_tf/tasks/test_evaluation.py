@@ -52,24 +52,23 @@ def test_of_three_scores_a_correlation_may_be_any(metric):
     assert -1.0 <= low < high <= 1.0
 
 
-def test_errors_of_tags_are_told_by_the_words_that_are_wrong():
-    tags = ("O", "B-PER", "I-PER")
-    spec = TaskSpec(name="tag", kind="tag", labels=tags, metrics=("entity_f1",))
-    example = TaskExample(id="0", place="", text="Tom a", words=("Tom", "a"), tags=("B-PER", "O"))
-    output = np.array([[0.0, 0.0, 2.0], [2.0, 0.0, 0.0]])
-    answered = Answered(task_of(spec), [example], [output])
+def error_of(spec, given, *outputs):
+    """The one error of a model that says these of examples that are all alike."""
+    examples = [TaskExample(id=str(n), place="", **given) for n in range(len(outputs))]
+    answered = Answered(task_of(spec), examples, [*map(np.array, outputs)])
     (error,) = evaluated(answered)["errors"]
-    assert (error["predicted"], error["right"]) == (["Tom/I-PER"], ["Tom/B-PER"])
+    return error["id"], error["predicted"], error["right"]
 
 
-def test_errors_of_choices_are_told_by_the_text_of_the_options():
+def test_errors_are_told_by_the_words_that_are_wrong_or_the_text_of_the_options():
+    labels = ("O", "B-PER", "I-PER")
+    spec = TaskSpec(name="tag", kind="tag", labels=labels, metrics=("entity_f1",))
+    given = {"text": "Tom a", "words": ("Tom", "a"), "tags": ("B-PER", "O")}
+    said = [[0.0, 0.0, 2.0], [2.0, 0.0, 0.0]]
+    assert error_of(spec, given, said) == ("0", ["Tom/I-PER"], ["Tom/B-PER"])
     spec = TaskSpec(name="choose", kind="choose", metrics=("accuracy",))
     given = {"text": "Tom?", "options": ("pears", "apples"), "choice": 1}
-    examples = [TaskExample(id=str(n), place="", **given) for n in range(2)]
-    outputs = [np.array([2.0, 0.0]), np.array([0.0, 1.0])]
-    answered = Answered(task_of(spec), examples, outputs)
-    (error,) = evaluated(answered)["errors"]
-    assert (error["id"], error["predicted"], error["right"]) == ("0", "pears", "apples")
+    assert error_of(spec, given, [2.0, 0.0], [0.0, 1.0]) == ("0", "pears", "apples")
 
 
 GUESSES, NOTHING = {"majority": 0.5, "words": 0.7}, {"majority": 0.0}

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from albert_tf.runs.task_record import measures_table
-from albert_tf.tasks.baselines import baselines_of
+from albert_tf.tasks.baselines import baselines_of, words_in
 from albert_tf.tasks.evaluation import answers_from, evaluated, task_of
 from schemas.task import EncodedExample, TaskExample, TaskSpec
 
@@ -15,6 +16,11 @@ PAIRS = [
 ]
 RANKED = TaskSpec(name="embed", kind="embed", metrics=("recall_at_1", "recall_at_10"))
 SCORED = TaskSpec(name="embed", kind="embed", metrics=("spearman",))
+
+
+def vectors_at(*angles):
+    """Units of these angles, two for each pair."""
+    return [*np.stack([np.cos(angles), np.sin(angles)], axis=-1)]
 
 
 def examples(scores=(1.0, 1.0, 1.0)):
@@ -29,26 +35,19 @@ def answered(spec, vectors, given):
     return answers_from(task_of(spec), given, rows, vectors)
 
 
-def test_recall_is_the_share_of_partners_that_are_the_nearest():
-    angles = np.array([[0.0, 0.1], [1.0, 1.1], [2.0, 0.95]])
-    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
-    result = evaluated(answered(RANKED, list(vectors), examples()))
+def test_pairs_are_measured_by_the_nearest_or_where_scored_by_the_order_of_their_cosines():
+    vectors = vectors_at([0.0, 0.1], [1.0, 1.1], [2.0, 0.95])
+    result = evaluated(answered(RANKED, vectors, examples()))
     assert result["metrics"] == {"recall_at_1": pytest.approx(1 / 3), "recall_at_10": 1.0}
     assert result["errors"] == []
-
-
-def test_scored_pairs_are_measured_by_the_order_of_their_cosines():
-    angles = np.array([[0.0, 0.1], [0.0, 1.0], [0.0, 0.5]])
-    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+    vectors = vectors_at([0.0, 0.1], [0.0, 1.0], [0.0, 0.5])
     given = examples(scores=(5.0, 1.0, 3.0))
-    assert evaluated(answered(SCORED, list(vectors), given))["metrics"] == {"spearman": 1.0}
+    assert evaluated(answered(SCORED, vectors, given))["metrics"] == {"spearman": 1.0}
 
 
 def test_what_is_beside_the_model_has_intervals_too():
-    given = examples(scores=(5.0, 1.0, 3.0))
-    vectors = np.ones((3, 2, 2)) / 2**0.5
-    baselines = {"bm25": [0, 2, 0], "tf-idf": [0, 0, 0]}
-    result = evaluated(answered(RANKED, list(vectors), given), baselines=baselines)
+    baselines, vectors = {"bm25": [0, 2, 0], "tf-idf": [0, 0, 0]}, vectors_at(*[[0.8, 0.8]] * 3)
+    result = evaluated(answered(RANKED, vectors, examples()), baselines=baselines)
     # Wilson's, of two of three and of all.
     intervals = result["baseline_intervals"]
     assert intervals["bm25"]["recall_at_1"] == pytest.approx((0.2077, 0.9385), abs=1e-4)
@@ -67,10 +66,6 @@ def test_words_find_partners_that_share_them(name):
 
 
 def test_tf_idf_is_that_of_scikit_learn():
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    from albert_tf.tasks.baselines import words_in
-
     known = [text for pair in PAIRS for text in pair]
     vectorizer = TfidfVectorizer(analyzer=words_in).fit([*known, *known])
     first, second = (vectorizer.transform([pair[n] for pair in PAIRS]) for n in (0, 1))

@@ -14,13 +14,7 @@ from albert_tf.model.compiling import never
 from albert_tf.model.trained_model import read_trained
 from albert_tf.runs.metrics import QUIET, BitsPerCharacter, Sums, metrics_text
 from albert_tf.training import evaluations as module
-from albert_tf.training.evaluations import (
-    EXAMPLES_PER_WORD,
-    LEAST_WORDS,
-    HeldOutEvaluations,
-    HeldOutWords,
-    MetricsLog,
-)
+from albert_tf.training.evaluations import HeldOutEvaluations, HeldOutWords, MetricsLog
 from albert_tf.training.run import RunState
 from schemas.config import TrainConfig
 from schemas.manifest import read_manifest
@@ -164,23 +158,17 @@ def test_an_evaluation_has_a_bar_of_its_own_or_a_word_beside_that_of_training(lo
     assert progress.mock_calls == shown
 
 
-def test_words_are_asked_about_once_something_was_learned(log):
+def test_words_are_asked_about_once_something_was_learned_and_few_examples_have_intervals(log):
     stub = Stub()
-    assert measured(log, stub, step=0)["bits_per_character"] is None
-    assert stub.asked == 0
-    line = measured(log, stub, step=5)
-    assert line["bits_per_character"] == 2.5
-    assert line["bits_per_character_error"] == 0.25
-
-
-def test_an_evaluation_on_few_examples_is_told_with_its_intervals(log):
-    line = measured(log, Stub(), step=0)
+    line = measured(log, stub, step=0)
+    assert (line["bits_per_character"], stub.asked) == (None, 0)
     assert metrics_text(line) == (
         "masked LM 6.000 (4.040 to 7.960), 0% (0 to 65.8%) right, 10 examples"
     )
-
-
-def test_an_evaluation_that_is_stopped_at_its_words_is_none(log):
+    line = measured(log, stub, step=5)
+    assert line["bits_per_character"] == 2.5
+    assert line["bits_per_character_error"] == 0.25
+    # One that is stopped at its words is none.
     assert measured(log, Stub(None), step=5, stop_reason="interrupted") is None
     assert measured(log, Stub(None), step=5)["bits_per_character"] is None
 
@@ -206,7 +194,7 @@ def words_of(run, data, *, examples):
 
 def test_words_asked_in_training_are_those_of_albert_evaluate_but_fewer(run, data, monkeypatch):
     monkeypatch.setattr(module, "LEAST_WORDS", 8)
-    scope = Scope(examples=80, words=80 // EXAMPLES_PER_WORD, vocabulary=WORDS)
+    scope = Scope(examples=80, words=80 // module.EXAMPLES_PER_WORD, vocabulary=WORDS)
     expected = evaluate(read_trained(run), data=data, scope=scope)["bits_per_character"]["model"]
     words = words_of(run, data, examples=80)
     found = [words.bits_per_character(never, is_last=False) for _ in range(2)]
@@ -217,7 +205,7 @@ def test_words_asked_in_training_are_those_of_albert_evaluate_but_fewer(run, dat
 def test_of_few_examples_the_last_evaluation_alone_asks_about_enough_words(run, data, monkeypatch):
     words = words_of(run, data, examples=80)
     assert words.bits_per_character(never, is_last=False) is None
-    assert [words.number(is_last=last) for last in (False, True)] == [0, LEAST_WORDS]
+    assert [words.number(is_last=last) for last in (False, True)] == [0, module.LEAST_WORDS]
     # These examples do not have that many.
     assert words.bits_per_character(never, is_last=True) is None
     monkeypatch.setattr(module, "LEAST_WORDS", 8)

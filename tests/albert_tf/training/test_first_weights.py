@@ -11,19 +11,7 @@ from albert_tf.model.initial_weights import begin_with_positional_heads, initial
 from albert_tf.model.pretrainer import AlbertPretrainer
 from albert_tf.model.trained_model import TrainedModel
 from albert_tf.runs.checkpoints import arrays_of
-from albert_tf.training import first_weights as module
-from albert_tf.training.first_weights import (
-    CONTEXTS,
-    give_first_weights,
-    leading_vectors,
-    missing_heads,
-    neighbour_counts,
-    pmi_vectors,
-    positive_information,
-    read_source,
-    source_path,
-    starting_weights,
-)
+from albert_tf.training import first_weights
 from albert_tf.training.pretraining import take_up
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, PAD_ID, SEP_ID
 from tests.refusals import refusal
@@ -34,21 +22,21 @@ EMBEDDINGS = "albert/encoder/embeddings/word_embeddings"
 BIAS = "albert/masked_lm_head/output_bias"
 
 
-def first_weights(data, **asked):
+def begun_with(data, **asked):
     run = resolved_run(data, data, dataclasses.replace(SETTINGS, **asked))
     model = AlbertPretrainer(run.model_config)
-    give_first_weights(model, run.config, run.records(), say=print)
+    first_weights.give_first_weights(model, run.config, run.records(), say=print)
     return arrays_of(model.weights_by_path)
 
 
 def test_first_weights_counted_together_are_those_counted_alone_of_one_reading(data, monkeypatch):
-    reading = Mock(wraps=module.training_batches)
-    monkeypatch.setattr(module, "training_batches", reading)
-    plain = first_weights(data)
+    reading = Mock(wraps=first_weights.training_batches)
+    monkeypatch.setattr(first_weights, "training_batches", reading)
+    plain = begun_with(data)
     assert not reading.called
-    vectors = first_weights(data, pmi_embeddings=True)
-    frequencies = first_weights(data, unigram_bias=True)
-    both = first_weights(data, pmi_embeddings=True, unigram_bias=True)
+    vectors = begun_with(data, pmi_embeddings=True)
+    frequencies = begun_with(data, unigram_bias=True)
+    both = begun_with(data, pmi_embeddings=True, unigram_bias=True)
     assert [given.args[1].batch_size for given in reading.call_args_list] == [60, 60, 60]
     changed = {path for path in plain if not np.array_equal(plain[path], both[path])}
     assert changed == {EMBEDDINGS, BIAS}
@@ -58,8 +46,8 @@ def test_first_weights_counted_together_are_those_counted_alone_of_one_reading(d
 
 
 def test_first_weights_by_width_and_the_tokens_frequencies_are_those_asked_for(data):
-    ours = first_weights(data, initializer="width", unigram_bias=True)
-    theirs = first_weights(data, initializer="range")
+    ours = begun_with(data, initializer="width", unigram_bias=True)
+    theirs = begun_with(data, initializer="range")
     bias = ours.pop(BIAS)
     assert not theirs.pop(BIAS).any()
     # TINY has width 16.
@@ -92,8 +80,8 @@ MANIFEST = make_manifest([])
 
 def started(run, config, *, manifest=MANIFEST):
     model = AlbertPretrainer(config)
-    source = read_source(run, manifest=manifest, data=run / "data")
-    return arrays_of(model.weights_by_path) | starting_weights(config, source)
+    source = first_weights.read_source(run, manifest=manifest, data=run / "data")
+    return arrays_of(model.weights_by_path) | first_weights.starting_weights(config, source)
 
 
 @pytest.mark.parametrize(
@@ -112,14 +100,15 @@ def test_every_weight_is_that_of_the_source(tmp_path, source, target):
     source, target = (dataclasses.replace(TINY, **x) for x in (source, target))
     weights = save_run(tmp_path, source)
     for path, array in started(tmp_path, target).items():
-        assert (array == weights[source_path(path, target, source)]).all()
+        assert (array == weights[first_weights.source_path(path, target, source)]).all()
 
 
 def test_layers_of_a_deeper_model_start_as_their_neighbours():
     deep = dataclasses.replace(TINY, sharing="none", num_hidden_layers=6)
     shallow = dataclasses.replace(TINY, sharing="none", num_hidden_layers=3)
     sources = [
-        source_path(f"albert/encoder/layer_{n}_inner_0_ffn/x", deep, shallow) for n in range(6)
+        first_weights.source_path(f"albert/encoder/layer_{n}_inner_0_ffn/x", deep, shallow)
+        for n in range(6)
     ]
     assert [path.split("_")[1] for path in sources] == list("001122")
 
@@ -138,7 +127,7 @@ def test_heads_that_do_not_come_from_the_source_are_told(tmp_path):
     source = TrainedModel(
         folder=tmp_path, config=config, weights={}, max_seq_length=32, untrained=("masked_lm_head",)
     )
-    bare, *more = missing_heads(TINY, source)
+    bare, *more = first_weights.missing_heads(TINY, source)
     assert bare == (
         "It has no masked-LM head, so it gets a new one: fine-tune the model, or train "
         "it further before it fills masks."
@@ -146,7 +135,7 @@ def test_heads_that_do_not_come_from_the_source_are_told(tmp_path):
     assert more == [
         f"{tmp_path} has no sentence task: the pooler and the head of sop begin with new weights."
     ]
-    assert [*missing_heads(config, source)] == [bare]
+    assert [*first_weights.missing_heads(config, source)] == [bare]
 
 
 A, B, C = range(FIRST_ORDINARY_ID, FIRST_ORDINARY_ID + 3)
@@ -166,7 +155,7 @@ A, B, C = range(FIRST_ORDINARY_ID, FIRST_ORDINARY_ID + 3)
 )
 def test_near_tokens_count_more_than_far_ones_on_either_side(rows, counts):
     ids, vocab_size = np.array(rows), FIRST_ORDINARY_ID + 3
-    found = neighbour_counts([ids], vocab_size=vocab_size)
+    found = first_weights.neighbour_counts([ids], vocab_size=vocab_size)
     frequencies = np.bincount(ids.ravel(), minlength=vocab_size)
     frequencies[:FIRST_ORDINARY_ID] = 0
     order = np.argsort(-frequencies, kind="stable")[: found.shape[1]]
@@ -179,13 +168,13 @@ def test_near_tokens_count_more_than_far_ones_on_either_side(rows, counts):
 
 
 def test_no_more_contexts_than_are_frequent():
-    vocab_size = CONTEXTS + 50
-    counts = neighbour_counts([np.array([[A, B, C]])], vocab_size=vocab_size)
-    assert counts.shape == (vocab_size, CONTEXTS)
+    vocab_size = first_weights.CONTEXTS + 50
+    counts = first_weights.neighbour_counts([np.array([[A, B, C]])], vocab_size=vocab_size)
+    assert counts.shape == (vocab_size, first_weights.CONTEXTS)
 
 
 def test_what_stands_together_less_than_by_chance_is_nothing():
-    information = positive_information(np.float32([[8, 1], [1, 8], [0, 0]]))
+    information = first_weights.positive_information(np.float32([[8, 1], [1, 8], [0, 0]]))
     assert (information > 0).tolist() == [[True, False], [False, True], [False, False]]
     assert (information >= 0).all()
 
@@ -193,7 +182,7 @@ def test_what_stands_together_less_than_by_chance_is_nothing():
 def test_the_vectors_are_those_of_an_exact_decomposition():
     random = np.random.default_rng(3)
     matrix = random.random((90, 60), dtype="f4")
-    found = leading_vectors(matrix, columns=4)
+    found = first_weights.leading_vectors(matrix, columns=4)
     left, values, _ = np.linalg.svd(matrix)
     exact = left[:, :4] * np.sqrt(values[:4])
     assert np.abs(found) == pytest.approx(np.abs(exact), abs=2e-3)
@@ -205,7 +194,7 @@ def test_tokens_in_the_same_places_are_alike_and_unseen_ones_have_none():
     # Tokens in turns from the first and from the second half of the vocabulary.
     halves = np.arange(FIRST_ORDINARY_ID, size - 1).reshape(2, -1)
     rows = np.stack([random.choice(halves[place // 8], 400) for place in range(16)], axis=1)
-    vectors = pmi_vectors([rows], vocab_size=size, columns=2)
+    vectors = first_weights.pmi_vectors([rows], vocab_size=size, columns=2)
     assert not vectors[[*range(FIRST_ORDINARY_ID), size - 1]].any()
     seen = vectors[halves.ravel()]
     assert seen.mean(axis=0) == pytest.approx(0, abs=1e-5)

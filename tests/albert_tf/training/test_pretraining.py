@@ -187,8 +187,7 @@ def test_an_evaluation_for_which_the_time_is_too_short_is_not_begun(data, tmp_pa
     assert [line["step"] for line in evaluations(tmp_path)] == [0]
 
 
-@pytest.mark.usefixtures("light")
-def test_the_damaged_last_checkpoint_is_made_again(data, tmp_path, capfd):
+def test_the_damaged_last_checkpoint_is_made_again(data, tmp_path, capfd, light):
     assert whole(data, tmp_path).finished
     before = final(tmp_path)
     weights = tmp_path / "checkpoints/step-00000012/model.safetensors"
@@ -227,8 +226,7 @@ def test_a_run_starts_from_a_shallower_one_and_goes_on_without_it(undisturbed, d
     assert train(data, run, **given).finished
 
 
-@pytest.mark.usefixtures("light")
-def test_without_an_eval_split_it_says_so_and_goes_on(tmp_path, capfd):
+def test_without_an_eval_split_it_says_so_and_goes_on(tmp_path, capfd, light):
     write_dataset(tmp_path / "data", eval_examples=0)
     console = Console(quiet=False)
     result = train(tmp_path / "data", tmp_path / "run", progress=console)
@@ -266,20 +264,11 @@ def refused(data, folder, **given):
     return said
 
 
-def test_a_model_or_settings_that_do_not_fit_are_refused(data, tmp_path):
-    for given, says in (
-        (
-            {"model": dataclasses.replace(TINY, vocab_size=65)},
-            "a vocabulary of 64 tokens and the model's vocab_size is 65",
-        ),
-        ({"config": TrainConfig(xla=True, recompute=True)}, "--xla undoes --recompute"),
-    ):
-        assert says in refused(data, tmp_path / "run", **given)
-
-
-def test_other_data_under_a_run_is_refused(undisturbed, tmp_path):
-    write_dataset(tmp_path, seed=1)
-    assert "is not the data set" in refusal(whole, tmp_path, undisturbed)
+def test_another_vocabulary_and_other_data_under_a_run_are_refused(undisturbed, data, tmp_path):
+    said = refused(data, tmp_path / "run", model=dataclasses.replace(TINY, vocab_size=65))
+    assert "a vocabulary of 64 tokens and the model's vocab_size is 65" in said
+    write_dataset(tmp_path / "other", seed=1)
+    assert "is not the data set" in refusal(whole, tmp_path / "other", undisturbed)
 
 
 @pytest.mark.parametrize(
@@ -302,8 +291,7 @@ def test_data_that_cannot_be_trained_on_are_refused(data, tmp_path, harm, says):
     assert says in refused(tmp_path / "data", tmp_path / "run")
 
 
-@pytest.mark.usefixtures("light")
-def test_what_was_done_is_saved_when_an_evaluation_fails(data, tmp_path, monkeypatch):
+def test_what_was_done_is_saved_when_an_evaluation_fails(data, tmp_path, monkeypatch, light):
     measured = HeldOut.measure
 
     def measure(self, **settings):
@@ -315,26 +303,6 @@ def test_what_was_done_is_saved_when_an_evaluation_fails(data, tmp_path, monkeyp
     config = dataclasses.replace(SETTINGS, eval_every=3, checkpoint_every=None)
     assert "a held-out shard is damaged" in refusal(train, data, tmp_path / "run", config=config)
     assert (tmp_path / "run/checkpoints/step-00000003/state.json").is_file()
-
-
-@pytest.mark.usefixtures("light")
-def test_a_loss_that_is_no_number_ends_reading_and_keeps_checkpoints(data, tmp_path, monkeypatch):
-    begun = []
-
-    def noted(*given, **settings):
-        begun.append(training_batches(*given, **settings))
-        return begun[-1]
-
-    sums = itertools.chain(itertools.repeat(SUMS, 2), itertools.repeat(math.nan * SUMS))
-    monkeypatch.setattr("albert_tf.training.stream.training_batches", noted)
-    monkeypatch.setattr(TensorFlowSteps, "apply", lambda self, *_, **__: self.discard() or 1.0)
-    monkeypatch.setattr(TensorFlowSteps, "sums", lambda *_: next(sums))
-    config = dataclasses.replace(SETTINGS, checkpoint_every=1)
-    said = refusal(train, data, tmp_path, config=config)
-    assert "the loss of step 3 is nan: the learning" in said
-    assert (tmp_path / "checkpoints/latest").read_text() == "step-00000002\n"
-    (batches,) = begun
-    assert batches.gi_frame is None
 
 
 def test_a_run_goes_on_with_its_micro_batch_unless_asked_and_never_with_padding(
@@ -386,22 +354,13 @@ def done(sums):
     return StepDone(sums, learning_rate=1e-3, norm=2.0)
 
 
-def training_at(step):
-    """A training of four steps of which the last two cost three times as much."""
+def test_steps_to_come_count_in_those_of_the_moment_and_longer_ones_are_expected(monkeypatch):
+    """Of four, the last two cost three times as much."""
     nothing = dict.fromkeys(("saver", "stop", "progress", "evaluations"))
     config, steps = TrainConfig(steps=4).resolved(), types.SimpleNamespace(sums=lambda _: SUMS)
-    costs = [(0.5, 100), (0.5, 300)]
-    return Training(
-        config=config, steps=steps, state=RunState(4, step=step), costs=costs, **nothing
-    )
-
-
-def test_steps_to_come_are_counted_in_those_of_the_moment():
-    assert training_at(1).steps_left() == pytest.approx(1 + 2 * 3)
-
-
-def test_longer_steps_are_expected_before_the_first_of_them(monkeypatch):
-    training = training_at(1)
+    given = {"config": config, "state": RunState(4, step=1), "costs": [(0.5, 100), (0.5, 300)]}
+    training = Training(steps=steps, **given, **nothing)
+    assert training.steps_left() == pytest.approx(1 + 2 * 3)
     monkeypatch.setattr(loop.time, "perf_counter", lambda: 1.0)
     _, seconds = training._ended(loop.Begun(0.0, 0.0, [], learning_rate=1e-3, norm=2.0))
     assert (seconds, training.state.step, training.pace.step_seconds) == (1.0, 2, 3.0)
@@ -481,12 +440,19 @@ def test_in_a_long_run_a_line_of_metrics_is_the_mean_of_several_steps(begun):
         ),
     ],
 )
-def test_an_overflow_ends_a_run_with_cause_and_what_was_measured(
+def test_an_overflow_ends_a_run_and_its_reading_with_cause_and_what_was_measured(
     data, tmp_path, monkeypatch, saved, advice
 ):
     """The first step is too early for a line of metrics."""
+    begun = []
+
+    def noted(*given, **settings):
+        begun.append(training_batches(*given, **settings))
+        return begun[-1]
+
     take_light_steps(monkeypatch)
     monkeypatch.setattr(pretraining, "NUM_LINES", 1)
+    monkeypatch.setattr("albert_tf.training.stream.training_batches", noted)
     sums = iter([SUMS, math.nan * SUMS])
     monkeypatch.setattr(TensorFlowSteps, "apply", lambda self, *_, **__: self.discard() or 1.0)
     monkeypatch.setattr(TensorFlowSteps, "sums", lambda *_: next(sums))
@@ -498,6 +464,10 @@ def test_an_overflow_ends_a_run_with_cause_and_what_was_measured(
     )
     lines = read_metrics(tmp_path)
     assert [line["step"] for line in lines if line["split"] == "train"] == [1]
+    kept = [path.name for path in (tmp_path / "checkpoints").glob("step-*")]
+    assert kept == ["step-00000001"] * saved
+    (batches,) = begun
+    assert batches.gi_frame is None
 
 
 def test_the_candidates_of_a_step_do_not_depend_on_its_micro_batches(data, tmp_path):
@@ -575,11 +545,15 @@ def test_a_shard_of_documents_that_was_cut_is_refused_before_anything_is_done(do
             "{data} has stored examples, which cannot be changed: leave --max-seq-length, "
             "--masked-lm-prob out, or make data with --examples on-the-fly.",
         ),
+        (
+            *("data", {"xla": True, "recompute": True}),
+            "--xla undoes --recompute on TensorFlow; leave one of them out.",
+        ),
     ],
 )
 def test_settings_that_do_not_fit_the_run_are_refused(kind, settings, message, request, tmp_path):
     data = request.getfixturevalue(kind)
     model = OF_DOCUMENTS if kind == "documents" else TINY
     given = {"model": model, "config": dataclasses.replace(ON_THE_FLY, **settings)}
-    said = refusal(train, data, tmp_path / "run", **given, error=SettingError)
+    said = refused(data, tmp_path / "run", **given, error=SettingError)
     assert said == message.format(data=data)

@@ -86,10 +86,9 @@ def test_a_run_with_other_steps_is_as_if_it_was_begun_with_them(
 
 def test_a_run_killed_before_new_steps_are_kept_goes_on_with_the_old(data, tmp_path, monkeypatch):
     monkeypatch.setattr(recount, "refilled", lambda *_, **__: (30, 30))
-
-    output, killed = tmp_path / "run", Mock(side_effect=KeyboardInterrupt)
+    output = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr(recount, "record_training", killed)
+        patch.setattr(recount, "record_training", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             train(data, output, config=BEGUN, deadline=time.monotonic() + 60)
     # A run that goes on keeps the steps it has.

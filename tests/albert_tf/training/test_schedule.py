@@ -6,12 +6,8 @@ from dataclasses import asdict, replace
 import pytest
 
 from albert_tf.runs.run_record import recorded_settings, recorded_training
-from albert_tf.training.optimizers import (
-    check_steps_may_change,
-    continued,
-    learning_rate_of,
-    peak_learning_rate,
-)
+from albert_tf.training import optimizers
+from albert_tf.training.optimizers import check_steps_may_change, continued
 from schemas.config import TrainConfig
 from schemas.errors import SettingError
 from tests.refusals import refusal
@@ -19,7 +15,7 @@ from tests.runs import write_records
 
 
 def rate(step, **settings):
-    return learning_rate_of(TrainConfig(**settings).resolved(), step)
+    return optimizers.learning_rate_of(TrainConfig(**settings).resolved(), step)
 
 
 COOLDOWN = {"learning_rate": 0.5, "schedule": "constant-cooldown"}
@@ -79,9 +75,9 @@ def test_no_rate_before_the_cooldown_depends_on_the_number_of_steps():
 
 
 def test_rate_is_scaled_by_the_root_of_the_batch_when_asked():
-    assert peak_learning_rate(TrainConfig(batch_size=256)) == 0.00176
+    assert optimizers.peak_learning_rate(TrainConfig(batch_size=256)) == 0.00176
     config = TrainConfig(batch_size=256, scale_lr_to_batch=True)
-    assert peak_learning_rate(config) == pytest.approx(0.00044)
+    assert optimizers.peak_learning_rate(config) == pytest.approx(0.00044)
 
 
 @pytest.mark.parametrize(
@@ -133,9 +129,7 @@ RATES_DEPEND, EXAMPLES_DEPEND = "its learning rates", "the settings of its examp
         (STEPS_100, 40, {"steps": 50}, RATES_DEPEND),
     ],
 )
-def test_other_steps_are_refused_where_a_step_so_far_depends_on_them(
-    tmp_path, before, last, changes, depends
-):
+def test_other_steps_are_refused_if_one_depends_on_them(tmp_path, before, last, changes, depends):
     run = tmp_path / "my run"
     (run / f"checkpoints/step-{last + 1:08}").mkdir(parents=True)
     now, is_of_steps = replace(before, **changes), "steps" in changes

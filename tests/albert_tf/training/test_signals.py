@@ -51,24 +51,19 @@ def test_what_nohup_or_a_shell_lets_a_job_ignore_ends_nothing(number):
         signal.signal(number, before)
 
 
-@pytest.mark.parametrize(("seconds", "reason"), [(60.0, None), (60.1, "max-time")])
-def test_time_allowed_runs_out_once_a_step_is_done(monkeypatch, seconds, reason):
+@pytest.mark.parametrize(
+    ("passed", "needed", "reason"),
+    [(60.0, 0.0, None), (60.1, 0.0, "max-time"), (10.0, 50.0, None), (10.0, 50.1, "max-time")],
+)
+def test_time_runs_out_also_for_what_takes_longer_than_is_left(monkeypatch, passed, needed, reason):
     now = [100.0]
     monkeypatch.setattr(signals.time, "monotonic", lambda: now[0])
     stop = StopRequest(60.0)
-    now[0] += seconds
+    now[0] += passed
     assert stop.reason is None
     stop.has_progress = True
+    stop.need(needed)
     assert stop.reason == reason
-
-
-def test_what_takes_longer_than_the_time_left_is_not_begun():
-    stop = StopRequest(60.0)
-    stop.has_progress = True
-    stop.need(50.0)
-    assert stop.reason is None
-    stop.need(70.0)
-    assert stop.reason == "max-time"
 
 
 def test_outside_the_main_thread_only_the_time_counts():

@@ -17,6 +17,14 @@ def encoder(small, tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def trained(encoder):
+    """The same, and its model."""
+    from albert_tf.model.trained_model import pretrainer_of, read_trained
+
+    return encoder, pretrainer_of(read_trained(encoder), is_compiled=False)
+
+
 @pytest.fixture
 def send(monkeypatch):
     """Gives bytes to the standard input of the next command."""

@@ -30,24 +30,20 @@ def runs(encoder, small, tmp_path_factory):
     return folder, encoder, small / "data"
 
 
-def test_programs_get_every_layer_of_both_models_and_the_figure(runs, tmp_path):
+def test_programs_get_every_layer_of_both_models_and_a_person_a_table(runs, tmp_path):
     one, two, data = runs
-    flags = ("--json", "--quiet", "--eval-examples", 3, "--plot", tmp_path / "layers.svg")
-    answer = json.loads(run("analyze", "layers", one, two, "--data", data, *flags))
+    asked = ("analyze", "layers", one, "--data", data, "--eval-examples", 3)
+    lines = run(*asked).splitlines()
+    assert [line[:5].strip() for line in lines[2:4]] == ["1", "2"]
+    assert lines[4:] == [f"3 held-out examples of {data}"]
+    flags = ("--json", "--quiet", "--plot", tmp_path / "layers.svg")
+    answer = json.loads(run(*asked, two, *flags))
     assert answer["examples"] == 3
     assert [m["model"] for m in answer["models"]] == [str(one), str(two)]
     for model, depth in zip(answer["models"], (2, 1), strict=True):
         assert [row["layer"] for row in model["layers"]] == [*range(1, depth + 1)]
         assert list(model["layers"][0]) == ["layer", "l2_distance", "cosine_similarity", "degrees"]
     assert contents(tmp_path) == ["layers.svg"]
-
-
-def test_a_person_reads_a_table_and_what_it_is_over(runs):
-    one, _, data = runs
-    said = run("analyze", "layers", one, "--data", data, "--eval-examples", 3)
-    lines = said.splitlines()
-    assert [line[:5].strip() for line in lines[2:4]] == ["1", "2"]
-    assert lines[4:] == [f"3 held-out examples of {data}"]
 
 
 def test_data_on_storage_are_measured_as_here(runs, memory, tmp_path, monkeypatch):
@@ -60,16 +56,14 @@ def test_data_on_storage_are_measured_as_here(runs, memory, tmp_path, monkeypatc
     assert run(*asked, "--data", "memory://bucket/data") == run(*asked, "--data", data)
 
 
-def test_two_models_stand_side_by_side():
+def test_two_models_stand_side_by_side_in_a_table_and_in_a_figure_that_may_be_pixels(tmp_path):
+    """It names models and axes and is the same each time."""
     assert layers_table(MEASURED) == (
         "layer                              run   ...ry/long/path/to/another/run\n"
         "        L2 distance   cosine   degrees   L2 distance   cosine   degrees\n"
         "    1       12.5000   0.5000     60.00        3.2500   1.0000      0.00\n"
         "    2                                         1.0000   0.0000     90.00"
     )
-
-
-def test_the_figure_names_models_and_axes_is_the_same_each_time_and_may_be_pixels(tmp_path):
     plot = tmp_path / "layers.svg"
     draw_layers(MEASURED, plot)
     texts = {t.text for t in ET.parse(plot).iter("{http://www.w3.org/2000/svg}text")}

@@ -57,12 +57,17 @@ def said(folder, data, *arguments):
     return lines
 
 
-def test_positions_that_were_never_trained_are_said(trained, longer, measured):
-    assert said(trained, longer) == [
-        f"{longer} has sequences of 40 tokens and {trained} was trained on "
+def test_positions_never_trained_are_said_also_of_an_export(trained, longer, measured, tmp_path):
+    sentence = (
+        f"{longer} has sequences of 40 tokens and {{}} was trained on "
         "at most 32: the positions after that were never trained."
-    ]
+    )
+    assert said(trained, longer) == [sentence.format(trained)]
     assert said(trained, longer, "--quiet") == []
+    run("export", trained, "--to", "hf", "--output", tmp_path / "hf")
+    shutil.rmtree(trained)
+    _, lines = attempt("analyze", "layers", tmp_path / "hf", "--data", longer)
+    assert lines.startswith(f"{sentence.format(tmp_path / 'hf')}\n")
 
 
 def test_labels_of_another_sentence_task_are_said(small, tmp_path, measured):
@@ -230,13 +235,3 @@ def test_no_secret_of_the_address_of_a_text_is_kept_or_shown(trained, memory):
     assert "of a.txt?sig=*** (" in said
     (kept,) = (trained / "evaluations").iterdir()
     assert b"xyzzy" not in os.fsencode(kept.name) + kept.read_bytes()
-
-
-def test_an_export_says_what_its_run_was_trained_on(trained, longer, tmp_path):
-    run("export", trained, "--to", "hf", "--output", tmp_path / "hf")
-    shutil.rmtree(trained)
-    _, lines = attempt("analyze", "layers", tmp_path / "hf", "--data", longer)
-    assert lines.startswith(
-        f"{longer} has sequences of 40 tokens and {tmp_path}/hf was trained on "
-        "at most 32: the positions after that were never trained.\n"
-    )

@@ -36,7 +36,7 @@ def test_an_export_to_hugging_face_has_all_that_is_read_there(encoder, tmp_path)
     assert len(vocabulary) == SMALL_RUN.vocab_size
 
 
-def test_an_export_is_made_once(copied):
+def test_an_export_is_made_once_and_another_replaces_it_only_when_told(copied):
     arguments = ("export", copied, "--to", "hf")
     run(*arguments)
     card = copied.parent / "run-hf" / "README.md"
@@ -45,11 +45,6 @@ def test_an_export_is_made_once(copied):
     assert card.read_text() == "edited"
     assert run(*arguments, "--overwrite") == f"{copied}-hf: step 7 of {copied}, for hf\n"
     assert card.read_text() != "edited"
-
-
-def test_another_export_replaces_one_only_when_told(copied):
-    arguments = ("export", copied, "--to", "hf")
-    run(*arguments)
     weights = arrays_of(load_pretrainer(copied).weights_by_path)
     later = Checkpoint({k: v + 1 for k, v in weights.items()}, {}, {"step": 9})
     save_checkpoint(copied, later, is_best=False)
@@ -63,8 +58,8 @@ def test_another_export_replaces_one_only_when_told(copied):
     write_evaluation(copied, evaluation(step=9))
     assert "from before an evaluation; " in refused(*arguments)
     run(*arguments, "--overwrite")
-    assert "step 9" in (copied.parent / "run-hf" / "README.md").read_text()
-    record = read_json(copied.parent / "run-hf" / "export.json")
+    assert "step 9" in card.read_text()
+    record = read_json(card.with_name("export.json"))
     assert (record["command"], record["to"], record["step"]) == ("export", "hf", 9)
 
 

@@ -5,17 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from albert_tf.model.trained_model import mask_probabilities, pretrainer_of, read_trained
+from albert_tf.model.trained_model import mask_probabilities
 from pipeline.encoding.queries import encode_masked
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_spm_model
 from schemas.example import CLS_ID, MASK_ID, SEP_ID
 from schemas.readable import percent
 from tests.commands import dialogue, refused, run
-
-
-@pytest.fixture(scope="module")
-def trained(encoder):
-    return encoder, pretrainer_of(read_trained(encoder), is_compiled=False)
 
 
 def test_each_mask_gets_the_pieces_that_the_model_gives_it(trained):
@@ -40,34 +35,28 @@ def test_each_mask_gets_the_pieces_that_the_model_gives_it(trained):
     }
 
 
-def test_a_person_sees_text_pieces_and_what_comes_out(trained):
-    folder, _ = trained
-    answer = json.loads(run("fill-mask", folder, "A [MASK].", "--json", "--top", 1))
+def test_a_person_sees_text_pieces_and_what_comes_out(encoder):
+    answer = json.loads(run("fill-mask", encoder, "A [MASK].", "--json", "--top", 1))
     (piece,) = answer["masks"][0]
     share = percent(piece["probability"])
-    assert run("fill-mask", folder, "A [MASK].", "--top", 1) == (
+    assert run("fill-mask", encoder, "A [MASK].", "--top", 1) == (
         f"A [MASK].\n  {piece['piece']} {share}\n  {answer['filled']}\n"
     )
 
 
-def test_texts_come_from_standard_input_too_and_blank_lines_are_none(trained, send):
-    send("A [MASK].\r\n\n  \nÉ [MASK]".encode())
-    lines = run("fill-mask", trained[0], "--json").splitlines()
-    assert [json.loads(line)["text"] for line in lines] == ["A [MASK].", "É [MASK]"]
-
-
-def test_each_line_is_answered_before_the_next_is_sent(trained):
+def test_each_line_is_answered_before_the_next_is_sent(encoder):
     texts = ["A [MASK].", "The [MASK]"]
-    answers = dialogue(texts, "fill-mask", trained[0], "--json")
+    answers = dialogue(texts, "fill-mask", encoder, "--json")
     assert [json.loads(answer)["text"] for answer in answers] == texts
 
 
-def test_a_line_that_cannot_be_answered_is_named_and_the_next_ones_are(trained, send):
-    lines = ["A [MASK].", "", "nothing here", "\udcff [MASK]", "[MASK]" + " ." * 20]
-    send("\n".join([*lines, "The [MASK]"]).encode("utf-8", "surrogateescape"))
-    said = refused("fill-mask", trained[0], "--json", code=1)
+def test_a_line_that_cannot_be_answered_is_named_and_the_next_ones_are(encoder, send):
+    """Of standard input, where blank lines are no texts."""
+    lines = ["A [MASK].\r", "  ", "nothing here", "\udcff [MASK]", "[MASK]" + " ." * 20, ""]
+    send("\n".join([*lines, "É [MASK]"]).encode("utf-8", "surrogateescape"))
+    said = refused("fill-mask", encoder, "--json", code=1)
     answers = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
-    assert [answer["text"] for answer in answers] == ["A [MASK].", "The [MASK]"]
+    assert [answer["text"] for answer in answers] == ["A [MASK].", "É [MASK]"]
     assert [line for line in said.splitlines() if not line.startswith("{")] == [
         'Line 3: "nothing here" has no [MASK]; write [MASK] where a token is to be found.',
         "Line 4: the text is not UTF-8; convert it first.",

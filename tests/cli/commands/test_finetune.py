@@ -120,16 +120,13 @@ def test_weights_that_were_not_measured_say_so_on_their_card(tuned, tmp_path):
     ) in card.read_text()
 
 
-def test_texts_that_are_typed_have_the_predictions_of_the_file(tuned):
+def test_typed_texts_and_a_file_with_labels_are_predicted_and_measured_as_they_were(tuned, table):
     (first, *_) = (tuned / "predictions-eval.jsonl").read_text().splitlines()
     answer = json.loads(run("predict", tuned, f"{TEXTS[0]}, 0", "--json"))
     expected = json.loads(first)
     assert answer["label"] == expected["label"]
     assert answer["probabilities"] == pytest.approx(expected["probabilities"], abs=1e-5)
     assert run("predict", tuned, f"{TEXTS[0]}, 0").startswith(answer["label"])
-
-
-def test_a_file_with_labels_measures_a_model_again(tuned, table):
     result = json.loads(run("evaluate", tuned, "--data", table, "--json", "--quiet"))
     kept = read_json(tuned / "eval.json")
     assert result["metrics"] == kept["metrics"]

@@ -18,16 +18,9 @@ from pipeline.vocabulary.tokenizer import load_tokenizer, model_of_pieces
 from pipeline.vocabulary.wordpiece import read_wordpiece
 from schemas.files import read_json, write_json
 from schemas.task import KINDS
+from tests import exported_runs
 from tests.commands import contents, refused, run
-from tests.exported_runs import (
-    ONE_LAYER,
-    SMALL_RUN,
-    TUNED_LABELS,
-    TUNED_LENGTH,
-    load_pretrainer,
-    write_run,
-    write_tuned,
-)
+from tests.exported_runs import SMALL_RUN, load_pretrainer, write_run, write_tuned
 from tests.pipeline.vocabulary.test_importing import nmt_nfkc
 from tests.runs import take_light_steps
 
@@ -150,26 +143,21 @@ def test_make_data_says_when_a_vocabulary_needs_its_normalization(small, tmp_pat
     assert "Warning" not in run("make-data", *arguments, "--vocab", tmp_path / "new")
 
 
-def test_a_vocabulary_of_another_size_is_refused(models, model, tmp_path):
+def test_a_vocabulary_of_another_size_or_with_other_pieces_is_refused(models, model, tmp_path):
     other = tmp_path / "other.model"
-    other.write_bytes(model)
     flags = ("--vocab", other, "--output", tmp_path / "out")
+    other.write_bytes(model)
     assert refused("import", models / "google", *flags, code=1) == (
         f"Error: {other} has 2000 pieces and the model has 400; give the vocabulary that the "
         "model was trained with, using --vocab if it is elsewhere.\n"
     )
-    assert not (tmp_path / "out").exists()
-
-
-def test_other_pieces_than_those_of_the_tokenizer_are_refused(models, tmp_path):
-    other = tmp_path / "other.model"
     pieces = [*pieces_of(models / "hf")[:-1], ("▁zyzzyva", -9.0)]
     other.write_bytes(model_of_pieces(pieces, nmt_nfkc()))
-    flags = ("--vocab", other, "--output", tmp_path / "out")
     assert refused("import", models / "hf", *flags, code=1) == (
         f"Error: {models}/hf/tokenizer.json has other pieces than {other}; give the files of one "
         "model.\n"
     )
+    assert not (tmp_path / "out").exists()
 
 
 def exported(run_folder, output):
@@ -185,7 +173,7 @@ def there_and_back(small, tmp_path):
 
     def go(kind, *, threshold=0.25, change=lambda folder: None, **shape):
         vocabulary = (small / "vocab" / "spiece.model").read_bytes()
-        config = dataclasses.replace(ONE_LAYER, **shape)
+        config = dataclasses.replace(exported_runs.ONE_LAYER, **shape)
         write_tuned(tmp_path / "tuned", kind, vocabulary, config=config, threshold=threshold)
         files = exported(tmp_path / "tuned", tmp_path / "hf")
         change(tmp_path / "hf")
@@ -210,15 +198,16 @@ def test_a_fine_tuned_model_comes_back_with_its_head(kind, shape, there_and_back
 def test_a_model_without_our_record_has_the_task_that_transformers_sees(there_and_back, tmp_path):
     there_and_back("multilabel", change=lambda folder: (folder / "export.json").unlink())
     record = read_record(tmp_path / "imported")
-    assert (record.spec.kind, record.spec.labels) == ("multilabel", TUNED_LABELS)
-    assert (record.max_seq_length, record.threshold) == (TUNED_LENGTH, None)
+    labels, length = exported_runs.TUNED_LABELS, exported_runs.TUNED_LENGTH
+    assert (record.spec.kind, record.spec.labels) == ("multilabel", labels)
+    assert (record.max_seq_length, record.threshold) == (length, None)
 
 
 def test_labels_that_were_renamed_in_an_export_are_those_of_the_import(there_and_back, tmp_path):
+    labels = {"id2label": {"0": "bad", "1": "middling", "2": "good"}}
+
     def rename(folder):
-        config = read_json(folder / "config.json")
-        config["id2label"] = {"0": "bad", "1": "middling", "2": "good"}
-        write_json(folder / "config.json", config)
+        write_json(folder / "config.json", read_json(folder / "config.json") | labels)
 
     there_and_back("classify", change=rename)
     record = read_record(tmp_path / "imported")
@@ -226,9 +215,7 @@ def test_labels_that_were_renamed_in_an_export_are_those_of_the_import(there_and
 
 
 @pytest.mark.parametrize(("threshold", "labels"), [(0.0, 3), (1.0, 0)])
-def test_an_imported_model_has_the_labels_of_its_threshold(
-    threshold, labels, there_and_back, tmp_path
-):
+def test_an_import_has_the_labels_of_its_threshold(threshold, labels, there_and_back, tmp_path):
     there_and_back("multilabel", threshold=threshold)
     said = run("predict", tmp_path / "imported", "an object is mutable", "--json")
     assert len(json.loads(said)["labels"]) == labels
@@ -237,6 +224,10 @@ def test_an_imported_model_has_the_labels_of_its_threshold(
     write_record(tmp_path / "tuned", dataclasses.replace(record, threshold=0.25))
     again = ("export", tmp_path / "tuned", "--to", "hf", "--output", tmp_path / "hf")
     assert "holds an export of other weights" in refused(*again)
+
+
+def wordpieces(folder, pieces, name="vocab.txt"):
+    (folder / name).write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8")
 
 
 def test_an_imported_classifier_is_asked_as_it_was_before(there_and_back, tmp_path):
@@ -268,8 +259,7 @@ def original(small, tmp_path_factory):
     run("export", folder / "run", "--to", "hf", "--output", folder / "zh")
     for name in ("spiece.model", "tokenizer.json", "tokenizer_config.json"):
         (folder / "zh" / name).unlink()
-    vocabulary = "".join(f"{piece}\n" for piece in WORDPIECES)
-    (folder / "zh" / "vocab.txt").write_text(vocabulary, encoding="utf-8")
+    wordpieces(folder / "zh", WORDPIECES)
     return folder / "zh"
 
 
@@ -284,7 +274,7 @@ def imported(original):
     return output, run("import", original, "--output", output)
 
 
-def test_a_model_with_wordpiece_has_its_special_pieces_first(original, imported):
+def test_a_model_with_wordpiece_is_imported_with_its_special_pieces_first(original, imported):
     folder, said = imported
     assert said.splitlines() == [
         "vocab.txt is BERT's WordPiece: the model is for albert finetune and "
@@ -300,6 +290,10 @@ def test_a_model_with_wordpiece_has_its_special_pieces_first(original, imported)
         is_of_pieces = path.endswith(("word_embeddings", "output_bias"))
         expected = array[order] if is_of_pieces else array
         np.testing.assert_array_equal(ours[path], expected)
+    filled = json.loads(run("fill-mask", folder, "\u4e00[MASK]\u4e01", "--json"))["filled"]
+    assert (filled[0], filled[-1]) == ("\u4e00", "\u4e01")
+    said = refused("fill-mask", original, "\u4e00[MASK]", code=1)
+    assert "turn it into a run with albert import." in said
 
 
 def test_a_model_with_wordpiece_is_written_back_as_it_was(original, imported, tmp_path):
@@ -317,13 +311,6 @@ def test_a_model_with_wordpiece_is_written_back_as_it_was(original, imported, tm
     assert values["hidden_act"] == "relu"
 
 
-def test_a_model_with_wordpiece_fills_masks_once_it_is_imported(original, imported):
-    filled = json.loads(run("fill-mask", imported[0], "\u4e00[MASK]\u4e01", "--json"))["filled"]
-    assert (filled[0], filled[-1]) == ("\u4e00", "\u4e01")
-    said = refused("fill-mask", original, "\u4e00[MASK]", code=1)
-    assert "turn it into a run with albert import." in said
-
-
 def test_a_wordpiece_vocabulary_is_of_use_with_its_model_only(chinese, tmp_path):
     (tmp_path / "alone").mkdir()
     shutil.copy(chinese / "vocab.txt", tmp_path / "alone")
@@ -338,8 +325,7 @@ def test_a_wordpiece_vocabulary_is_of_use_with_its_model_only(chinese, tmp_path)
 def test_the_rules_and_added_tokens_of_a_wordpiece_come_along(chinese, tmp_path):
     """Also of one that is named as Google's is."""
     (chinese / "vocab.txt").unlink()
-    pieces = "".join(f"{piece}\n" for piece in WORDPIECES[:-1])
-    (chinese / "vocab_chinese.txt").write_text(pieces, encoding="utf-8")
+    wordpieces(chinese, WORDPIECES[:-1], "vocab_chinese.txt")
     token = {"content": "<e1>", "normalized": False}
     config = {"do_lower_case": False, "added_tokens_decoder": {"399": token}}
     write_json(chinese / "tokenizer_config.json", config)
@@ -353,8 +339,7 @@ def test_the_rules_and_added_tokens_of_a_wordpiece_come_along(chinese, tmp_path)
 
 
 def test_rows_that_pad_the_tables_are_left_out(chinese, tmp_path):
-    pieces = "".join(f"{piece}\n" for piece in WORDPIECES[:-5])
-    (chinese / "vocab.txt").write_text(pieces, encoding="utf-8")
+    wordpieces(chinese, WORDPIECES[:-5])
     said = run("import", chinese, "--output", tmp_path / "out")
     assert "Left out: 5 rows with which its tables of 400 are padded." in said
     weights = read_trained(tmp_path / "out").weights

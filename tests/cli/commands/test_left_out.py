@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from schemas.files import read_json
 from tests.commands import VOCAB, make_data, run
 
 LEFT_OUT = [
@@ -35,21 +36,15 @@ def damaged(small, tmp_path):
     return folder
 
 
-def test_make_data_tells_and_keeps_what_was_left_out(small, damaged, tmp_path):
+def test_make_data_and_vocab_tell_and_keep_what_was_left_out(small, damaged, tmp_path):
     flags = ("--dupe-factor", 1, "--eval-fraction", 0)
-    said = make_data(small, *flags, text=damaged, output=tmp_path / "d")
-    assert said.splitlines()[0] == (
+    of_data = make_data(small, *flags, text=damaged, output=tmp_path / "d")
+    of_vocab = run("vocab", "--text", damaged, *VOCAB, "--output", tmp_path / "v")
+    assert of_data.splitlines()[0] == (
         f"passed over: {damaged}/table.csv is not named like a text; give the file "
         "itself to read it."
     )
-    assert [line for line in said.splitlines() if line in LEFT_OUT] == LEFT_OUT
-    manifest = json.loads((tmp_path / "d/manifest.json").read_text())
-    assert manifest["dropped"] == DROPPED
+    for said, folder in ((of_data, tmp_path / "d"), (of_vocab, tmp_path / "v")):
+        assert [line for line in said.splitlines() if line in LEFT_OUT] == LEFT_OUT
+        assert read_json(folder / "manifest.json")["dropped"] == DROPPED
     assert "| file passed over | 1 |" in (tmp_path / "d/README.md").read_text()
-
-
-def test_vocab_tells_and_keeps_what_was_left_out(damaged, tmp_path):
-    said = run("vocab", "--text", damaged, *VOCAB, "--output", tmp_path / "v")
-    assert [line for line in said.splitlines() if line in LEFT_OUT] == LEFT_OUT
-    manifest = json.loads((tmp_path / "v/manifest.json").read_text())
-    assert manifest["dropped"] == DROPPED

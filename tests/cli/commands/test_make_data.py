@@ -53,10 +53,12 @@ def test_the_next_command_is_said_quoted_for_the_shell_and_no_advice_that_nobody
     assert said.splitlines()[-1] == f"{folder} has no examples in its eval split."
 
 
-def test_one_of_a_kind_is_said_in_the_singular(small, tmp_path):
+def test_hashing_shows_how_far_it_is_and_one_is_said_in_the_singular(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(console, "LINE_SECONDS", 0.0)
     (tmp_path / "one.txt").write_text("It was late.\n", encoding="utf-8")
     flags = ("--dupe-factor", 1, "--eval-fraction", 0)
     said = make_data(small, *flags, text=tmp_path / "one.txt", output=tmp_path / "d")
+    assert "hashing: 100%, " in said
     (summary,) = (line for line in said.splitlines() if line.startswith(str(tmp_path)))
     assert re.match(
         rf"{re.escape(str(tmp_path))}/d: 1 document in 1 copy, 1 example, \d+ tokens; "
@@ -105,7 +107,7 @@ def test_how_more_would_be_held_out_is_said(fraction, held_out, trained, advice)
     assert eval_advice(SimpleNamespace(config=config, splits=splits, inputs=[{}, {}])) == advice
 
 
-def test_text_of_your_own_is_held_out_instead_of_a_share(small, tmp_path):
+def test_text_of_your_own_is_held_out_instead_of_a_share_or_beside_it(small, tmp_path):
     (tmp_path / "task.csv").write_text(
         "number,sentence\n" + "".join(f"{n},The river is {n} feet.\n" for n in range(3))
     )
@@ -124,15 +126,10 @@ def test_text_of_your_own_is_held_out_instead_of_a_share(small, tmp_path):
     again = ("--config", tmp_path / "data" / "config.json", "--output", tmp_path / "again")
     run("make-data", *again, "--workers", 1)
     assert read_manifest(tmp_path / "again") == manifest
-
-
-def test_a_share_can_be_held_out_beside_it(small, tmp_path):
-    (tmp_path / "mine.txt").write_text("The river is long. It is old.\n" * 3)
-    flags = ("--eval-text", tmp_path / "mine.txt", "--eval-fraction", EVAL_FRACTION)
-    make_data(small, *flags, output=tmp_path / "data")
+    flags = (*flags[:2], "--eval-fraction", EVAL_FRACTION)
+    make_data(small, *flags, output=tmp_path / "both")
     known = read_manifest(small / "data").splits["eval"]["documents"]
-    splits = read_manifest(tmp_path / "data").splits
-    assert splits["eval"]["documents"] == known + 1
+    assert read_manifest(tmp_path / "both").splits["eval"]["documents"] == known + 3
 
 
 def test_removed_text_is_not_written_of_a_data_set_that_is_finished(small, whole, tmp_path):
@@ -161,35 +158,28 @@ def test_removed_text_is_not_written_of_a_data_set_that_is_finished(small, whole
     assert said.splitlines()[-1] == f"{folder} is finished already; nothing to do."
 
 
-def test_hashing_shows_how_far_it_is(small, tmp_path, monkeypatch):
-    monkeypatch.setattr(console, "LINE_SECONDS", 0.0)
-    said = make_data(small, output=tmp_path / "d")
-    assert "hashing: 100%, " in said
+FAILURES = {
+    "no document": (
+        *("word\n", None),
+        "The inputs give no document to train on (left out: 1 x document of one word)",
+    ),
+    "a full disk": (
+        *("It was late, and dark.\n" * (FILE_BYTES // 10), limit_files),
+        "{}/.work/split-00000.documents cannot be written: File too large",
+    ),
+}
 
 
 @pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
-def test_a_job_without_a_document_says_one_sentence_only(small, tmp_path, workers):
-    (tmp_path / "one.txt").write_text("word\n", encoding="utf-8")
-    given = ("--text", tmp_path / "one.txt", "--vocab", small / "vocab", "--workers", workers)
-    done = albert("make-data", *given, "--output", tmp_path / "d", "--quiet")
+@pytest.mark.parametrize(("text", "limit", "sentence"), FAILURES.values(), ids=FAILURES)
+def test_a_job_that_fails_says_one_sentence_only(small, tmp_path, text, limit, sentence, workers):
+    output = tmp_path / "d"
+    (tmp_path / "a.txt").write_text(text, "utf-8")
+    given = ("--text", tmp_path / "a.txt", "--vocab", small / "vocab", "--workers", workers)
+    done = albert("make-data", *given, "--output", output, "--quiet", preexec_fn=limit)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
-        "Error: The inputs give no document to train on (left out: 1 x document of one word).\n"
-    )
-
-
-@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
-def test_a_full_disk_is_said_in_one_sentence_only(small, tmp_path, workers):
-    text = (small / "text/assert.txt").read_text("utf-8")
-    (tmp_path / "long.txt").write_text(text * (2 * FILE_BYTES // len(text)), "utf-8")
-    given = ("--text", tmp_path / "long.txt", "--vocab", small / "vocab", "--workers", workers)
-    given = (*given, "--output", tmp_path / "d", "--quiet")
-    done = albert("make-data", *given, preexec_fn=limit_files)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
-        f"Error: {tmp_path}/d/.work/split-00000.documents cannot be written: File too large.\n"
-    )
-    assert not (tmp_path / "d").exists()
+    assert done.stderr == f"Error: {sentence.format(output)}.\n"
+    assert not output.exists()
 
 
 def test_what_follows_from_a_setting_follows_from_the_one_that_replaces_it(small, tmp_path):
@@ -234,11 +224,10 @@ def test_a_job_has_no_more_workers_than_the_cores_it_may_use(small, monkeypatch)
 
 def test_a_file_whose_name_is_not_utf8_is_read_and_named(small, tmp_path):
     text = (small / "text/assert.txt").read_bytes()
-    (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_bytes(text)
     path = tmp_path / os.fsdecode(b"caf\xe9.txt")
+    path.write_bytes(text)
     make_data(small, "--dupe-factor", 1, text=path, output=tmp_path / "d")
-    manifest = json.loads((tmp_path / "d/manifest.json").read_text("utf-8"))
-    assert manifest["inputs"][0]["name"] == "caf\ufffd.txt"
+    assert read_manifest(tmp_path / "d").inputs[0]["name"] == "caf\ufffd.txt"
     # The record of the settings has the name as it is.
     run("make-data", "--config", tmp_path / "d/config.json", "--output", tmp_path / "e")
     written = [(tmp_path / name / "manifest.json").read_bytes() for name in "de"]

@@ -4,16 +4,11 @@ import json
 
 import pytest
 
-from albert_tf.model.trained_model import in_order_probability, pretrainer_of, read_trained
+from albert_tf.model.trained_model import in_order_probability
 from pipeline.encoding.queries import pair_passages
 from pipeline.vocabulary.tokenizer import load_tokenizer, read_spm_model
 from schemas.readable import percent
 from tests.commands import run
-
-
-@pytest.fixture(scope="module")
-def trained(encoder):
-    return encoder, pretrainer_of(read_trained(encoder), is_compiled=False)
 
 
 def test_the_head_is_asked_about_the_pair_in_the_order_given(trained):
@@ -34,8 +29,8 @@ def test_the_head_is_asked_about_the_pair_in_the_order_given(trained):
     )
 
 
-def test_what_of_long_passages_is_read_is_said(trained):
-    asked = ("order", trained[0], ". " * 30, ". " * 40)
+def test_what_of_long_passages_is_read_is_said(encoder):
+    asked = ("order", encoder, ". " * 30, ". " * 40)
     assert run(*asked).startswith(
         "The passages are longer than the 32 tokens that the model reads: the last 14 "
         "of FIRST's 60 and the first 15 of SECOND's 80 are compared.\n"

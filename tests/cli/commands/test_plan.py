@@ -81,14 +81,11 @@ def test_this_machine_is_measured_by_steps_of_the_model_asked_for(monkeypatch):
     assert days["base"] == pytest.approx(0.02)
 
 
-def test_a_bert_stands_alone():
+def test_a_bert_stands_alone_and_a_model_of_ones_own_beside_its_bert(tmp_path):
     said = run("plan", "--model", "bert-base")
     assert list(plan("--model", "bert-base")["models"]) == ["bert-base"]
     assert "%" not in said.split("whole run")[0]
     assert "narrower embeddings" not in said
-
-
-def test_a_model_of_ones_own_beside_its_bert(tmp_path):
     path = tmp_path / "model.json"
     path.write_text(json.dumps({"hidden_size": 128, "num_attention_heads": 2}))
     models = plan("--model", path, "--set", "vocab_size=100")["models"]
@@ -96,6 +93,8 @@ def test_a_model_of_ones_own_beside_its_bert(tmp_path):
     ours, theirs = (model["architecture"] for model in models.values())
     assert theirs == {**ours, "sharing": "none", "embedding_size": 128}
     assert ours["vocab_size"] == 100
+    # A preset is known whatever its vocabulary.
+    assert preset_name(ModelConfig(vocab_size=9, sentence_task="nsp")) == "base"
 
 
 def test_a_data_set_gives_vocabulary_lengths_and_how_often_it_is_read(small):
@@ -115,7 +114,3 @@ def test_a_data_set_gives_vocabulary_lengths_and_how_often_it_is_read(small):
         f"them predicted: {800 * mean:,} tokens, "
     )
     assert f", {rounded(800 / examples)} times the data set; float32.\n" in said
-
-
-def test_a_preset_is_known_whatever_its_vocabulary():
-    assert preset_name(ModelConfig(vocab_size=9, sentence_task="nsp")) == "base"

@@ -119,15 +119,12 @@ class Said:
         return ({"label": "good", **self.also} for _ in self.examples)
 
 
-def test_a_column_of_a_csv_has_answers_alone_also_where_some_rows_have_it():
+def test_a_column_of_a_csv_has_answers_alone_and_those_of_another_model_stay_as_they_are():
     assert csv_text(Said({"text": "a"})) == "id,text,label\n0,a,good\n"
     rows = [{"text": "a"}, {"text": "b", "label": "bad", "when": [date(2026, 1, 2)]}]
     assert csv_text(Said(*rows)) == (
         'id,text,predicted label,label,when\n0,a,good,,\n1,b,good,bad,"[""2026-01-02""]"\n'
     )
-
-
-def test_predictions_of_another_model_in_the_input_stay_as_they_are():
     row = {"text": "a", "label": "bad", "predicted label": "fair", "probabilities good": "0.1"}
     assert csv_text(Said(row, probabilities={"bad": 0.25, "good": 0.75})) == (
         "id,text,label,predicted label,probabilities good,predicted predicted label,"

@@ -24,6 +24,7 @@ from cli.support.asked import RECIPES, Asked, apply_recipe
 from cli.support.console import Console
 from schemas.config import TrainConfig
 from schemas.errors import SettingError
+from schemas.files import read_json, write_json
 from schemas.layout import DATA_MANIFEST, MANIFEST, METRICS
 from tests.commands import LITTLE_MODEL, refused, run
 from tests.exported_runs import SMALL_RUN, write_run
@@ -53,6 +54,10 @@ def test_a_file_of_settings_wins_over_a_recipe_and_flags_over_both(tmp_path, ord
     assert settings["steps"] == TrainConfig.steps
 
 
+def config_of(folder):
+    return read_json(folder / "config.json")
+
+
 @pytest.fixture
 def command(small, tmp_path):
     few = ("--steps", 2, "--batch-size", 2, "--eval-examples", 2)
@@ -66,7 +71,7 @@ def test_a_run_failing_before_a_checkpoint_keeps_what_it_measured(command, tmp_p
     overflowing = ("--learning-rate", 9e18, "--warmup-steps", 0, "--checkpoint-every", 9)
     said = refused(*command, *overflowing, code=1)
     assert said.endswith(f"; what was measured is in {folder}/metrics.jsonl.\n")
-    assert json.loads((folder / "config.json").read_bytes())["learning_rate"] == 9e18
+    assert config_of(folder)["learning_rate"] == 9e18
     first, *_ = (folder / "metrics.jsonl").read_text().splitlines()
     assert json.loads(first)["split"] == "eval"
     # It is no run to continue, so other settings may take its place.
@@ -75,38 +80,34 @@ def test_a_run_failing_before_a_checkpoint_keeps_what_it_measured(command, tmp_p
     assert said.startswith(
         f"{folder} was begun and has no checkpoint yet: it begins again at the first step.\n"
     )
-    assert json.loads((folder / "config.json").read_bytes())["learning_rate"] == 0.00176
+    assert config_of(folder)["learning_rate"] == 0.00176
 
 
-@pytest.mark.parametrize(("held_out", "text"), [(1, "--data data"), (0, "--text FILE")])
-def test_what_is_named_next_can_be_measured(tmp_path, monkeypatch, capsys, held_out, text):
+@pytest.mark.parametrize(
+    ("name", "held_out", "text", "export"),
+    [
+        ("run", 1, "--data data", "run --to hf --output run-hf"),
+        ("run", 0, "--text FILE", "run --to hf --output run-hf"),
+        # A name that is taken is not the next one.
+        ("'my run'", 1, "--data data", "'my run' --to hf --output 'my run-hf-2'"),
+    ],
+)
+def test_what_is_said_next_can_be_done(tmp_path, monkeypatch, capsys, name, held_out, text, export):
     monkeypatch.chdir(tmp_path)
-    run = Path("run")
+    Path("my run-hf").mkdir()
+    run = Path(name.strip("'"))
     write_dataset(run, copies=1, shards=1, examples=1, eval_examples=held_out)
     (run / MANIFEST).rename(run / DATA_MANIFEST)
     asked = SimpleNamespace(data_as_given="data", output=run)
     pretrain.say_end(TrainResult(3, 3, "finished"), asked, Console(quiet=False))
     assert capsys.readouterr().err.splitlines() == [
-        "run: finished, 3 steps",
-        f"Next:  albert evaluate run {text}",
-        "       albert fill-mask run 'A sentence with a [MASK] in it.'",
-        "       albert report data run",
-        "       albert finetune run --task classify --train FILE --output tuned",
-        "       albert export run --to hf --output run-hf",
+        f"{run}: finished, 3 steps",
+        f"Next:  albert evaluate {name} {text}",
+        f"       albert fill-mask {name} 'A sentence with a [MASK] in it.'",
+        f"       albert report data {name}",
+        f"       albert finetune {name} --task classify --train FILE --output tuned",
+        f"       albert export {export}",
     ]
-
-
-def test_a_name_that_is_taken_is_not_the_next_one(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    Path("my run-hf").mkdir()
-    asked = SimpleNamespace(data_as_given="s3://bucket/d", output=Path("my run"))
-    pretrain.say_end(TrainResult(3, 3, "finished"), asked, Console(quiet=False))
-    export = capsys.readouterr().err.splitlines()[-1]
-    assert export == "       albert export 'my run' --to hf --output 'my run-hf-2'"
-
-
-def config_of(folder):
-    return json.loads((folder / "config.json").read_bytes())
 
 
 def done(command, *arguments):
@@ -167,19 +168,18 @@ def test_a_run_keeps_its_settings_and_an_older_one_its_release(command, tmp_path
         "its learning rates depend on them; keep --steps 2, or begin another run with "
         f"its weights: another --output with --init-from {tmp_path}/run.\n"
     )
-    path = tmp_path / "run/config.json"
-    record = json.loads(path.read_bytes()) | {"albert_version": "0.2.0"}
+    record = config_of(tmp_path / "run") | {"albert_version": "0.2.0"}
     del record["identity"]["beta2"]
-    path.write_text(json.dumps(record), "utf-8")
+    write_json(tmp_path / "run/config.json", record)
     said = refused(*command)
     assert f"{tmp_path}/run holds a run of albert 0.2.0, which has other settings" in said
 
 
 def test_a_run_of_before_the_sampled_softmax_goes_on_without_it(command, untrained):
-    path = done(command, "--recipe", "small-budget", "--no-sampled-softmax") / "config.json"
-    record = json.loads(path.read_bytes())
+    folder = done(command, "--recipe", "small-budget", "--no-sampled-softmax")
+    record = config_of(folder)
     del record["sampled_softmax"]
-    path.write_text(json.dumps(record), "utf-8")
+    write_json(folder / "config.json", record)
     assert "finished already" in run(*command, "--recipe", "small-budget")
     assert "--sampled-softmax" in refused(*command, "--recipe", "small-budget", "--sampled-softmax")
 
@@ -189,16 +189,9 @@ def test_the_time_allowed_counts_from_when_the_command_was_entered(small, monkey
     monkeypatch.setattr("albert_tf.training.pretraining.pretrain", train)
     monkeypatch.setattr(pretrain.time, "monotonic", lambda: 150.0)
     run = resolved_run(small / "data", tmp_path / "run", TrainConfig())
+    given = {"model": "tiny", "is_model_given": True, "overrides": (), "config": TrainConfig()}
     for max_time, left in ((60.0, 10.0), (None, None)):
-        asked = Asked(
-            model="tiny",
-            is_model_given=True,
-            overrides=(),
-            config=TrainConfig(),
-            data=small / "data",
-            max_time=max_time,
-            started=100.0,
-        )
+        asked = Asked(**given, data=small / "data", max_time=max_time, started=100.0)
         pretrain.train(run, asked, console=Console(quiet=True))
         assert train.call_args.kwargs["max_seconds"] == left
 

@@ -18,25 +18,19 @@ BROWSERS = (
 @pytest.fixture(scope="module")
 def report(small, tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
-    write_records(folder / "one")
-    write_records(folder / "two")
+    runs = [write_records(folder / name) for name in ("one", "two")]
     output = folder / "report.html"
-    paths = (small / "data", folder / "one", folder / "two")
-    said = run("report", *paths, "--output", output)
-    *_, last = said.splitlines()
+    *_, last = run("report", small / "data", *runs, "--output", output).splitlines()
     assert last == f"{output}: {prefixed(output.stat().st_size, 'B')}."
     return output
 
 
-def test_data_sets_and_runs_stand_on_one_small_page(report):
+def test_data_sets_and_runs_stand_on_one_small_page_of_the_same_bytes_each_time(report, small):
     text = report.read_text(encoding="utf-8")
     assert "<title>ALBERT: data, 2 runs</title>" in text
     assert text.count("<section") == 2
     assert text.count('<ol class="examples">') == 1
     assert report.stat().st_size < 2_000_000
-
-
-def test_the_same_input_gives_the_same_bytes(report, small):
     again = report.with_name("again.html")
     paths = (small / "data", report.parent / "one", report.parent / "two")
     run("report", *paths, "--output", again)

@@ -31,9 +31,7 @@ HALF = 1 << 63
     ],
     ids=["one file", "several flags", "files that a script found"],
 )
-def test_the_next_command_reads_the_same_text_into_a_new_folder(
-    given, expected, tmp_path, monkeypatch
-):
+def test_the_next_command_reads_the_text_into_a_new_folder(given, expected, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert next_command(GIVEN | given, "v") == f"next: albert make-data {expected} {SMALL}"
     (tmp_path / "data").mkdir()
@@ -53,9 +51,8 @@ SHARES = {
 
 @pytest.mark.parametrize(("documents", "first", "expected"), SHARES.values(), ids=SHARES)
 def test_the_share_that_is_advised_holds_out_enough(documents, first, expected):
-    counts, values = ReadingCounts(documents=documents), GIVEN | {"text": ["a.txt"]}
-    text = SampledText([], [], counts, {}, list(first))
-    *_, command = next_lines(values, "v", text=text, files=[])
+    text = SampledText([], [], ReadingCounts(documents=documents), {}, list(first))
+    *_, command = next_lines(GIVEN | {"text": ["a.txt"]}, "v", text=text, files=[])
     assert re.findall("--eval-fraction [^ ]+", command) == expected
 
 

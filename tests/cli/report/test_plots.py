@@ -38,13 +38,10 @@ def test_every_colour_is_left_to_the_page(plot):
     assert re.findall(r"#[0-9a-f]{6}\b", draw_plot(plot, salt="a")) == []
 
 
-def test_bars_have_their_values_and_labels_as_text():
+def test_bars_have_values_and_labels_as_text_of_many_the_first_with_long_names_cut():
     assert {"75%", "25%", "1", "&lt;2&gt;", "words"} <= set(texts(draw_plot(BARS, salt="a")))
     # Names are no formulas.
     assert texts(draw_plot(RANKING, salt="a")) == ["a $x$ &amp; b", "7"]
-
-
-def test_long_names_are_cut_and_only_the_first_names_are_drawn():
     names = tuple(f"{'x' * 50} {i}" for i in range(20))
     many = dataclasses.replace(RANKING, labels=names, values=tuple(range(20, 0, -1)))
     found = [text for text in texts(draw_plot(many, salt="a")) if "x" in text]

@@ -146,6 +146,7 @@ def test_the_choice_is_frozen_so_that_the_same_command_goes_on(begun, folder, co
 
 
 def test_a_run_of_a_budget_goes_on_with_the_flags_that_may_change(folder, command, untrained):
+    """And keeps its record when it goes on without a budget."""
     given = (*command, *LITTLE_MODEL, "--budget", "80s")
     holds = f"Error: {folder} holds a run with other settings:"
     for flag, value in (("--learning-rate", 0.5), ("--set", "hidden_size=64")):
@@ -153,6 +154,8 @@ def test_a_run_of_a_budget_goes_on_with_the_flags_that_may_change(folder, comman
     run(*given, "--micro-batch-size", 1)
     config = config_of(folder)
     assert (config["steps"], config["micro_batch_size"]) == (3, 1)
+    run("pretrain", "--config", folder / "config.json", "--output", folder)
+    assert config_of(folder)["chosen_for_budget"] == config["chosen_for_budget"] is not None
 
 
 def test_what_is_refused_later_is_refused_before_anything_is_timed(command, tmp_path, monkeypatch):
@@ -170,12 +173,6 @@ def test_what_is_refused_later_is_refused_before_anything_is_timed(command, tmp_
         said = refused(*given, "--budget", "80s", "--set", "max_position_embeddings=16")
         assert "tokens and the model's max_position_embeddings is 16; give" in said
     assert "leave one of them out" in refused(*command, "--budget", "80s", "--recompute", "--xla")
-
-
-def test_a_run_of_a_budget_keeps_its_record_when_it_goes_on_without_one(folder, untrained):
-    before = config_of(folder)
-    run("pretrain", "--config", folder / "config.json", "--output", folder)
-    assert config_of(folder)["chosen_for_budget"] == before["chosen_for_budget"] is not None
 
 
 def test_a_budget_chooses_the_steps_instead_of_a_file(begun, tmp_path, monkeypatch, untrained):
@@ -207,14 +204,8 @@ def test_the_model_of_other_weights_has_its_steps_counted(command, models, tmp_p
 
 
 def choices(small, *overrides, config=None):
-    asked = Asked(
-        model="base",
-        is_model_given=False,
-        overrides=overrides,
-        config=config or TrainConfig(),
-        data=small / "data",
-        started=0.0,
-    )
+    given = {"overrides": overrides, "config": config or TrainConfig(), "data": small / "data"}
+    asked = Asked(model="base", is_model_given=False, started=0.0, **given)
     return models_to_choose_from(asked, read_manifest(small / "data"))
 
 
@@ -231,9 +222,8 @@ def test_fields_that_are_set_and_what_follows_are_those_of_every_model_to_choose
 
     models = choices(small, "hidden_size=192")
     assert [each.num_hidden_layers for each in models] == [2, 4, 6, 8, 12]
-    assert {
-        (each.hidden_size, each.num_attention_heads, each.intermediate_size) for each in models
-    } == {(192, 4, 768)}
+    shapes = {(m.hidden_size, m.num_attention_heads, m.intermediate_size) for m in models}
+    assert shapes == {(192, 4, 768)}
     # The longest examples of a run are read.
     models = choices(small, config=TrainConfig(max_seq_length="128:0.9,1024"))
     assert {each.max_position_embeddings for each in models} == {1024}

@@ -46,22 +46,23 @@ def test_without_a_terminal_there_is_a_line_now_and_then_and_the_last(monkeypatc
     said = trained(monkeypatch, clock, io.StringIO())
     assert said == "hello\nstep 3\nstep 4\n"
     assert trained(monkeypatch, clock, Closed()) == ""
+    for stream in (io.StringIO, Terminal):
+        assert trained(monkeypatch, clock, stream(), quiet=True) == ""
 
 
-@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
-def test_quiet_shows_nothing(monkeypatch, clock, stream):
-    assert trained(monkeypatch, clock, stream(), quiet=True) == ""
-
-
-def test_at_a_terminal_there_is_a_bar_that_ends_with_the_last_status(monkeypatch, clock):
+def test_at_a_terminal_there_is_a_bar_below_what_is_said_with_the_status(monkeypatch, clock):
     monkeypatch.setattr(console, "DELAY_SECONDS", 0)
-    text = trained(monkeypatch, clock, Terminal())
-    assert text.rstrip().endswith("| step 4")
+    assert trained(monkeypatch, clock, Terminal()).rstrip().endswith("| step 4")
+    stream = Terminal()
+    monkeypatch.setattr(console.sys, "stderr", stream)
+    with Console(quiet=False) as progress:
+        progress.start("evaluating", total=2)
+        progress.advance(1)
+        progress.say("a word")
+    assert "\ra word\n" in stream.getvalue().replace(" ", "").replace("aword", "a word")
 
 
-def test_a_stage_says_its_share_rate_and_time_left_but_for_what_was_compiled_at_first(
-    clock, capsys
-):
+def test_a_stage_says_its_share_rate_and_time_left_but_for_what_it_compiled(clock, capsys):
     with Console(quiet=False).start("reading", total=4_000_000, unit="B") as bar:
         clock[0] += 10
         bar.to(1_000_000, note="12 documents")
@@ -72,17 +73,6 @@ def test_a_stage_says_its_share_rate_and_time_left_but_for_what_was_compiled_at_
             clock[0] += 1
             bar.advance(1)
     assert capsys.readouterr().err.splitlines()[-1] == "evaluating: 50.5%, 50 s left"
-
-
-def test_what_is_said_stands_above_the_bar(monkeypatch, clock):
-    monkeypatch.setattr(console, "DELAY_SECONDS", 0)
-    stream = Terminal()
-    monkeypatch.setattr(console.sys, "stderr", stream)
-    with Console(quiet=False) as progress:
-        progress.start("evaluating", total=2)
-        progress.advance(1)
-        progress.say("a word")
-    assert "\ra word\n" in stream.getvalue().replace(" ", "").replace("aword", "a word")
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.support.task_data import (
-    read_labelled,
-    read_task,
-    read_unlabelled,
-    say_divided,
-    say_lost,
-    task_paths,
-    with_columns,
-)
+from cli.support import task_data
+from cli.support.task_data import read_labelled, read_task, read_unlabelled
 from pipeline.tasks.named_tasks import task_called
 from pipeline.tasks.task_files import TaskPaths
 from schemas.errors import SettingError
@@ -37,12 +30,12 @@ def test_answers_that_no_window_has_whole_are_counted():
     targets = [(0, (0, 0)), (0, (4, 5)), (1, (0, 0)), (2, (0, 0)), (3, (0, 0))]
     rows = [row_of([2, 3], example=n, target=target) for n, target in targets]
     said = []
-    say_divided(TaskRows(examples, rows), stride=128, say=said.append)
+    task_data.say_divided(TaskRows(examples, rows), stride=128, say=said.append)
     assert said == [
         "50.0% of the answers fit in no window of their passage and are not learned; a "
         "--doc-stride below 128 leaves fewer out."
     ]
-    say_divided(TaskRows(examples[:1], rows[:2]), stride=128, say=said.append)
+    task_data.say_divided(TaskRows(examples[:1], rows[:2]), stride=128, say=said.append)
     assert len(said) == 1
 
 
@@ -58,27 +51,24 @@ def record_of(kind, *, max_query_tokens=64):
     return TaskRecord(spec=task_called(kind), max_query_tokens=max_query_tokens, **lengths)
 
 
-def test_cut_texts_and_unknown_tokens_are_said_where_there_are_enough():
+def test_what_is_cut_or_unknown_is_said_and_each_long_question_counted_once_with_its_room():
     said = []
     known, unknown = [2, *range(10, 48), 3], [2, UNK_ID, UNK_ID, UNK_ID, 10, 3]
-    say_lost(rows_of(row_of(known)), record_of("classify"), say=said.append)
+    task_data.say_lost(rows_of(row_of(known)), record_of("classify"), say=said.append)
     assert said == []
     rows = rows_of(row_of(known, cut_tokens=5), row_of(unknown, example=1))
-    say_lost(rows, record_of("classify"), say=said.append)
+    task_data.say_lost(rows, record_of("classify"), say=said.append)
     assert said == [
         "50.0% of the texts are cut after 64 tokens.",
         "6.5% of the tokens are unknown to the model's vocabulary, which was made of "
         "other text: the model cannot tell them apart.",
     ]
-
-
-def test_of_long_questions_each_is_counted_once_and_the_room_for_it_told():
     cut = [row_of([2, 10, 3], cut_tokens=5) for _window in range(3)]
     rows = rows_of(*cut, row_of([2, 10, 3], example=1))
     for most, room in ((64, 30), (16, 16)):
         said = []
         record = record_of("answer", max_query_tokens=most)
-        say_lost(rows, record, say=said.append)
+        task_data.say_lost(rows, record, say=said.append)
         assert said == [f"50.0% of the questions are cut after {room} tokens."]
 
 
@@ -167,15 +157,6 @@ def test_labels_are_divided_at_a_sign_that_only_a_later_file_shows(tmp_path, fir
 
 # A file of each kind, and the last lines of the screen that shows it.
 SCREENS = {
-    "classify": (
-        "text,label\nIt is good.,yes\nIt is bad.,no\n",
-        [
-            "Task classify, measured by accuracy and macro_f1.",
-            "2 examples to train on, 2 to choose the best by.",
-            "2 labels: no 1, yes 1",
-            "  It is good. -> yes",
-        ],
-    ),
     # The columns are the wrong ones, and this is seen.
     "classify --text-column label --label-column text": (
         "text,label\nIt is good.,yes\nIt is bad.,no\n",
@@ -214,7 +195,7 @@ def test_the_screen_before_training_shows_what_was_read(tmp_path, asked):
     named = zip(flags[::2], flags[1::2], strict=True)
     columns = {flag[2:].replace("-", "_"): name for flag, name in named}
     paths = TaskPaths(train=(str(path),), evaluation=(str(path),), test=())
-    spec = with_columns(task_called(kind), columns)
+    spec = task_data.with_columns(task_called(kind), columns)
     said = []
     read_task(paths, spec, say=said.append)
     assert [line for line in said if line in expected] == expected, said
@@ -234,6 +215,6 @@ def test_files_of_the_folder_that_others_are_given_for_are_named_as_left_out(tmp
         Path(path).write_text("text,label\na,b\n")
     given = {"data": str(tmp_path), "train": (), "evaluation": (), "test": ()}
     given |= {"train": (files["more"],), "evaluation": (f"{tmp_path}/./test.csv",)}
-    found = task_paths(given, task_called("classify"))
+    found = task_data.task_paths(given, task_called("classify"))
     assert found.train == (files["more"],)
     assert sorted(found.others) == sorted(files[name] for name in ("train", "dev", "dev2"))
