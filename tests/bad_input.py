@@ -451,6 +451,10 @@ CASES = [
     found(DATA, "a SentencePiece model", cut_off("vocab/spiece.model", 400)),
     # Data sets.
     found("inspect text", "a finished data set"),
+    typed("inspect data run", "Give one data set or run; several files are those of a --task."),
+    typed("inspect --task classify", "Give the files of the task classify, or its folder."),
+    typed("inspect data --text text", "Give the data set data or raw text, not both."),
+    typed("inspect", "Give a data set, a run, or raw text with --wikipedia, --books or --text."),
     *(
         typed(f"inspect {given}", f"{given.split()[-2]} is for {of}; leave it out.")
         for given, of in (

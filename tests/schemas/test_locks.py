@@ -1,6 +1,9 @@
 """No link in a folder that a command writes is followed; what is behind it stays."""
 
+import errno
+import fcntl
 import os
+from unittest.mock import Mock
 
 import pytest
 
@@ -74,6 +77,20 @@ def test_a_lock_is_a_file_of_its_own(tmp_path, precious, link):
     link(precious / "thesis", tmp_path / ".lock")
     said = refusal(lock(tmp_path).__enter__, error=SettingError)
     assert said == REFUSED.format(tmp_path / ".lock")
+
+
+def test_a_folder_in_the_place_of_the_lock_cannot_be_written(tmp_path):
+    (tmp_path / ".lock").mkdir()
+    with pytest.raises(SettingError) as caught, lock(tmp_path):
+        pass
+    assert str(caught.value) == f"--output: {tmp_path} cannot be written: Is a directory."
+
+
+def test_a_file_system_without_locks_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(fcntl, "flock", Mock(side_effect=OSError(errno.ENOLCK, "No locks")))
+    with lock(tmp_path):
+        assert (tmp_path / ".lock").read_text() == f"{os.getpid()}\n"
+    assert contents(tmp_path) == []
 
 
 def test_a_command_that_is_refused_empties_nothing(tmp_path, precious):

@@ -29,6 +29,19 @@ def test_a_run_stands_at_its_newest_whole_checkpoint_not_at_its_line(tmp_path, s
     assert last == would
 
 
+def test_of_a_run_its_last_line_and_its_last_and_best_evaluation_are_shown(tmp_path):
+    lines = [
+        {"step": step, "split": split, "mlm_loss": loss, "mlm_accuracy": 0.25}
+        for step, split, loss in ((5, "eval", 6.5), (9, "train", 6.0), (10, "eval", 7.0))
+    ]
+    _, *shown = standing(write_records(tmp_path / "run", lines=lines))
+    assert shown[:3] == [
+        "training:  masked LM 6.000 (25.0% right)",
+        "held out:  masked LM 7.000 (25.0% right), perplexity 1096.6",
+        "best:      masked LM 6.500 (25.0% right), perplexity 665.1",
+    ]
+
+
 def test_a_run_that_runs_stands_at_its_last_line_and_says_so(tmp_path):
     run = write_records(tmp_path / "run")
     with lock(run):

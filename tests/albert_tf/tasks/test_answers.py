@@ -7,7 +7,8 @@ import pytest
 
 from albert_tf.tasks import answers
 from albert_tf.tasks.answers import AnswerScores, AnswerSpan, answer_scores
-from schemas.task import EncodedExample, TokenSequence, Window
+from albert_tf.tasks.evaluation import task_of
+from schemas.task import EncodedExample, TaskSpec, TokenSequence, Window
 
 PASSAGE = "ab cd  ef gh"
 # Two windows, [CLS] ? [SEP] and three words each; the second word is in both.
@@ -67,3 +68,18 @@ def test_the_null_threshold_is_the_best_of_all():
         worth = [np.where(scores > t, unanswered, answered).mean() for t in (-1.0, *range(6))]
         assert best == pytest.approx(max(worth))
         assert np.where(scores > threshold, unanswered, answered).mean() == (pytest.approx(best))
+
+
+@pytest.mark.parametrize(
+    ("has_unanswerable", "margins", "threshold"),
+    [(False, [1.0], None), (True, [], 0.0), (True, [3.0, 1.0], 1.0)],
+)
+def test_the_margin_of_no_answer_is_chosen_where_a_question_may_have_none(
+    has_unanswerable, margins, threshold
+):
+    spec = TaskSpec(
+        name="answer", kind="answer", metrics=("exact_match",), has_unanswerable=has_unanswerable
+    )
+    outputs = [AnswerScores((AnswerSpan("ab", 0, 2, 0.0),), margin) for margin in margins]
+    # The first question has no answer, the second one has the answer found.
+    assert task_of(spec).best_threshold(outputs, [(), ("ab",)][: len(outputs)]) == threshold
