@@ -320,6 +320,13 @@ def test_a_step_is_that_of_the_run_and_not_of_its_data(schedule, length):
     assert work.length == length
 
 
+@pytest.mark.parametrize(("done", "length"), [(0.5, 118), (0.9, 118), (0.95, 137), (1.0, 153)])
+def test_a_training_that_is_half_done_has_had_the_examples_of_its_first_half(done, length):
+    data = manifest_of(DataConfig(examples="on-the-fly"), length=470.0)
+    train = TrainConfig(max_seq_length="128:0.9,512")
+    assert budget.tokens_of_example(data, train, done=done) == length
+
+
 @pytest.mark.parametrize(
     ("settings", "parts"),
     [
