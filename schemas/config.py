@@ -191,6 +191,7 @@ class VocabConfig:
 
 
 SentenceTask = Literal["sop", "nsp", "none"]
+MaskedWords = Literal["alike", "by-rarity"]
 Examples = Literal["stored", "on-the-fly"]
 NearDuplicates = Literal["keep", "hold-out", "drop"]
 Precision = Literal["float32", "bfloat16"]
@@ -234,6 +235,18 @@ class DataConfig:
     )
     masked_lm_prob: float = option(
         0.15, "Share of the tokens to predict.", minimum=0.0, maximum=0.9
+    )
+    kept_share: float = option(
+        0.1,
+        "Share of the tokens to predict that stay as they are; a tenth becomes other "
+        "tokens, the rest [MASK].",
+        minimum=0.0,
+        maximum=0.9,
+    )
+    masked_words: MaskedWords = option(
+        "alike",
+        "Which words to predict: all alike, or rare ones more often, by the logarithm of "
+        "their frequency.",
     )
     max_ngram: int = option(
         3, "Maximum number of whole words masked together.", minimum=1, maximum=10
@@ -493,6 +506,13 @@ class TrainConfig:
         None,
         "Share of the tokens to predict, likewise; 0.30..0.15 changes it with every "
         "step  [default: that of the data]",
+    )
+    kept_share: str | None = option(
+        None,
+        "Share of the tokens to predict that stay as they are, likewise  [default: that of the data]",
+    )
+    masked_words: str | None = option(
+        None, "Which words to predict, likewise: alike or by-rarity  [default: that of the data]"
     )
     sentence_task: str | None = option(
         None,

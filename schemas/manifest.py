@@ -25,6 +25,8 @@ FORMAT_VERSION = 1
 
 # What the settings of a data set were before they were settings.
 UNSAID = {
+    "kept_share": 0.1,
+    "masked_words": "alike",
     "examples": "stored",
     "near_duplicates": "keep",
     "max_line_repeats": None,

@@ -13,16 +13,26 @@ from typing import Any, Literal, NamedTuple
 from schemas.config import ResolvedDataConfig, TrainConfig, flag_name
 from schemas.errors import SettingError
 
-Setting = Literal["max_seq_length", "masked_lm_prob", "sentence_task"]
+Setting = Literal["max_seq_length", "masked_lm_prob", "kept_share", "masked_words", "sentence_task"]
 
 # The settings of training that examples made on the fly depend on, with their types.
 SETTINGS: dict[Setting, type] = {
     "max_seq_length": int,
     "masked_lm_prob": float,
+    "kept_share": float,
+    "masked_words": str,
     "sentence_task": str,
 }
 # The one that may change with every step.
 _RAMPED: Setting = "masked_lm_prob"
+
+_EXAMPLES: dict[Setting, str] = {
+    "max_seq_length": "512 or 128:0.9,512",
+    "masked_lm_prob": "0.15, 0.3:0.5,0.15 or 0.30..0.15",
+    "kept_share": "0.1 or 0.4:0.8,0.1",
+    "masked_words": "alike or by-rarity",
+    "sentence_task": "sop, nsp or none",
+}
 
 # Steps of a run that represents runs of any length.
 _MANY_STEPS = 1000
@@ -110,7 +120,7 @@ def parse_schedule(text: str, setting: Setting) -> tuple[Stage, ...]:
     if setting != _RAMPED and any(stage.first != stage.last for stage in stages):
         raise SettingError(
             f"{flag_name(setting)} {text!r}: only {flag_name(_RAMPED)} can change with "
-            "every step; give values such as 128:0.9,512."
+            f"every step; give something like {_EXAMPLES[setting]}."
         )
     if setting == "sentence_task" and len(stages) > 1:
         raise SettingError(
@@ -120,14 +130,9 @@ def parse_schedule(text: str, setting: Setting) -> tuple[Stage, ...]:
 
 
 def _unparsed(text: str, setting: Setting) -> SettingError:
-    examples = {
-        "max_seq_length": "512 or 128:0.9,512",
-        "masked_lm_prob": "0.15, 0.3:0.5,0.15 or 0.30..0.15",
-        "sentence_task": "sop, nsp or none",
-    }
     return SettingError(
         f"{flag_name(setting)} {text!r} is neither a value nor a schedule; give "
-        f"something like {examples[setting]}."
+        f"something like {_EXAMPLES[setting]}."
     )
 
 

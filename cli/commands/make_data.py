@@ -50,8 +50,8 @@ TOPICS = {
     "How text is read": "language input_format text_key",
     "Size and held-out text": "plan eval_fraction eval_text examples dupe_factor",
     "What is left out": "near_duplicates max_line_repeats keep_languages repair_text removed",
-    "Examples": "max_seq_length masked_lm_prob max_predictions_per_seq max_ngram "
-    "short_seq_prob sentence_task seed",
+    "Examples": "max_seq_length masked_lm_prob max_predictions_per_seq kept_share "
+    "masked_words max_ngram short_seq_prob sentence_task seed",
     "Files": "num_shards record_layout",
     "Where it runs": "workers runner",
 }

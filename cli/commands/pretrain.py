@@ -62,7 +62,8 @@ TOPICS = {
     "cooldown_share scale_lr_to_batch optimizer weight_decay beta1 beta2 epsilon "
     "bias_correction clip_norm sampled_softmax",
     "First weights": "initializer unigram_bias pmi_embeddings",
-    "Examples made on the fly": "max_seq_length masked_lm_prob sentence_task",
+    "Examples made on the fly": "max_seq_length masked_lm_prob kept_share masked_words "
+    "sentence_task",
     "Speed and memory": "precision recompute xla",
     "Several hosts": "num_hosts host_index coordinator",
 }

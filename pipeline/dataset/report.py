@@ -15,7 +15,7 @@ from pipeline.dataset.manifest import (
     repeated_lines,
     view_example,
 )
-from pipeline.examples.masking import KEEP_SHARE, MASK_SHARE
+from pipeline.examples.masking import RANDOM_SHARE
 from pipeline.noise.look import look_facts
 from schemas.layout import TRAIN
 from schemas.manifest import DatasetManifest, inputs_table, read_manifest, recorded, splits_table
@@ -125,7 +125,7 @@ def plots(manifest: DatasetManifest, sample: list[dict[str, Any]]) -> Iterator[P
         heading="what the model sees",
         bars={shown: statistics[f"{name}_share"] for shown, name in names.items()},
         unit="share",
-        wanted=(MASK_SHARE, KEEP_SHARE, 1 - MASK_SHARE - KEEP_SHARE),
+        wanted=(1 - RANDOM_SHARE - config.kept_share, config.kept_share, RANDOM_SHARE),
     )
     if config.sentence_task != "none":
         ones = statistics["label_1_share"]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.core.draws import Int, Keys, draws, happens, purpose_keys
-from pipeline.examples.masking import Masked, budgets, mask
+from pipeline.examples.masking import Masked, beginning_chances, budgets, mask
 from pipeline.examples.packing import NextStart, Places, Sequences, Tokens, cutting_places, pack
 from pipeline.examples.pairs import (
     Pairs,
@@ -112,6 +112,9 @@ def make_examples(
         masked_shares: The share of its tokens to mask in each, `[R]`; None for that of
             the settings.
     """
+    chances = None
+    if config.masked_words == "by-rarity":
+        chances = beginning_chances(tokens.counts, vocab_size=vocab_size)
     for first in range(0, len(sequences), BATCH_ROWS):
         rows_of_batch = slice(first, first + BATCH_ROWS)
         batch = sequences[rows_of_batch]
@@ -125,7 +128,13 @@ def make_examples(
             max_predictions_per_seq=config.max_predictions_per_seq,
         )
         masked = mask(
-            rows, keys=pairs.keys, vocab_size=vocab_size, budget=budget, max_ngram=config.max_ngram
+            rows,
+            keys=pairs.keys,
+            vocab_size=vocab_size,
+            budget=budget,
+            max_ngram=config.max_ngram,
+            kept_share=config.kept_share,
+            chances=chances,
         )
         yield ExampleBatch(batch, pairs, rows, masked)
 

@@ -16,9 +16,8 @@ from pipeline.core.draws import Bool, Ids, Int, Keys, below, draws, purpose_keys
 from pipeline.examples.pairs import Rows, ranges
 from schemas.example import FIRST_ORDINARY_ID, MASK_ID
 
-# Shares of the masked tokens that become [MASK] and that stay as they are (BERT); the
-# rest become random tokens.
-MASK_SHARE, KEEP_SHARE = 0.8, 0.1
+# The share of the masked tokens that becomes random tokens (BERT).
+RANDOM_SHARE = 0.1
 
 # Random places tried for one span before all places are looked at.
 TRIES = 24
@@ -86,6 +85,25 @@ def ngram_lengths(bits: Keys, *, max_ngram: int) -> Int:
     return lengths
 
 
+def beginning_chances(counts: Int, *, vocab_size: int) -> Keys:
+    """The chance that a span may begin at each token, of 2**32, `[V]`.
+
+    It grows with the information of the token, -log p (2509.05056), and is whole for
+    one as rare as the mean of a vocabulary, or rarer.
+
+    Args:
+        counts: How often each token occurs in a text, up to the last one in it.
+
+    >>> beginning_chances(np.array([0, 10, 80, 10]), vocab_size=5) / 2**32
+    array([1.        , 1.        , 0.13864688, 1.        , 1.        ])
+    """
+    shares = np.zeros(vocab_size)
+    shares[: len(counts)] = counts / max(1, counts.sum())
+    information = -np.log(np.maximum(shares, 1 / vocab_size)) / np.log(vocab_size)
+    chances: Keys = (information * (1 << 32)).astype(np.uint64)
+    return chances
+
+
 # What a span chooser keeps of each row that is not finished.
 _OF_ROWS = (
     *("first", "count", "left", "longest", "spans_done", "failures"),
@@ -110,6 +128,7 @@ class SpanChooser:
         word_at: Where each word of the batch starts, `[W + max_ngram + 1]`.
         free: How many words from each word on are ordinary, counted up to `max_ngram`;
             0 for a word that is in a span or next to one.
+        chances: That a span may begin at each word, of 2**32, `[W]`; None if all may.
         first: The first word of each of the A rows that are not finished, `[A]`; all
             below are `[A]` too.
         count: Its words between [CLS] and the last [SEP].
@@ -119,7 +138,9 @@ class SpanChooser:
         failures: Tries since the last span.
     """
 
-    def __init__(self, rows: Rows, budget: Int, *, keys: Keys, max_ngram: int) -> None:
+    def __init__(
+        self, rows: Rows, budget: Int, *, keys: Keys, max_ngram: int, chances: Keys | None
+    ) -> None:
         self.max_ngram = max_ngram
         words = np.flatnonzero(rows.word_starts)
         # Padding words of no tokens let every look-up of word + n stay inside.
@@ -128,6 +149,7 @@ class SpanChooser:
         # An unknown character starts a word too, and cannot be predicted.
         ordinary = np.append(rows.ids.take(words) >= FIRST_ORDINARY_ID, padding < 0)
         self.free = run_lengths(ordinary, most=max_ngram)
+        self.chances = None if chances is None else chances[rows.ids.take(words)]
         # A span and its two neighbours are three words or more. So it is enough to look
         # at every third word of a new span and at its last: if it overlapped an older
         # one, one of these would be taken.
@@ -163,7 +185,12 @@ class SpanChooser:
         """Try a random place for the next span of each row, for several rounds."""
         # A place for each row and round, `[ROUNDS, A]`.
         rounds = np.arange(tries, tries + ROUNDS)[:, None]
-        starts = below(draws(self.place_keys, rounds), self.count) + self.first
+        bits = draws(self.place_keys, rounds)
+        starts = below(bits, self.count) + self.first
+        may_begin = np.ones(starts.shape, np.bool_)
+        if self.chances is not None:
+            # The place is of the upper half of the bits.
+            may_begin = (bits & np.uint64(0xFFFFFFFF)) < self.chances.take(starts)
         # How long the next spans are to be, `[ROUNDS + 1, A]`. Span number n of a row
         # has the same length whichever round places it.
         counters = self.spans_done + np.arange(ROUNDS + 1)[:, None]
@@ -173,11 +200,11 @@ class SpanChooser:
         # other; a row further for each span placed.
         own = np.arange(len(self.left))
         next_length = own.copy()
-        for start in starts:
+        for start, fits in zip(starts, may_begin, strict=True):
             wanted = lengths.take(next_length)
             tokens = self.word_at.take(start + wanted) - self.word_at.take(start)
             after = self.left - tokens
-            fits = self.free.take(start) >= wanted
+            fits &= self.free.take(start) >= wanted
             for k in self.probes:
                 fits &= self.free.take(start + np.minimum(k, wanted) - 1) > 0
             # A row that is finished has no budget and so no place that fits.
@@ -257,14 +284,25 @@ def run_lengths(values: Bool, *, most: int) -> npt.NDArray[np.uint8]:
     return lengths
 
 
-def mask(rows: Rows, *, keys: Keys, vocab_size: int, budget: Int, max_ngram: int) -> Masked:
+def mask(
+    rows: Rows,
+    *,
+    keys: Keys,
+    vocab_size: int,
+    budget: Int,
+    max_ngram: int,
+    kept_share: float,
+    chances: Keys | None = None,
+) -> Masked:
     """Mask spans of whole words and note what stood there.
 
     Args:
         keys: One for each row, `[R]`; see `pipeline.core.draws`.
         budget: Tokens to mask in each row, `[R]`.
+        kept_share: Of these, the share that stays as it is.
+        chances: That a span may begin at each token, of 2**32, `[V]`; None if it may at all.
     """
-    chooser = SpanChooser(rows, budget, keys=keys, max_ngram=max_ngram)
+    chooser = SpanChooser(rows, budget, keys=keys, max_ngram=max_ngram, chances=chances)
     spans = chooser.run()
     first, last = (
         chooser.word_at.take(words).astype(np.int64)
@@ -279,7 +317,7 @@ def mask(rows: Rows, *, keys: Keys, vocab_size: int, budget: Int, max_ngram: int
     labels = rows.ids.take(places)
     ids = rows.ids.copy()
     ids[places], replaced = replacements(
-        labels, positions, keys=keys, counts=counts, vocab_size=vocab_size
+        labels, positions, keys=keys, counts=counts, vocab_size=vocab_size, kept_share=kept_share
     )
     return Masked(
         ids=ids,
@@ -292,7 +330,7 @@ def mask(rows: Rows, *, keys: Keys, vocab_size: int, budget: Int, max_ngram: int
 
 
 def replacements(
-    labels: Ids, positions: Int, *, keys: Keys, counts: Int, vocab_size: int
+    labels: Ids, positions: Int, *, keys: Keys, counts: Int, vocab_size: int, kept_share: float
 ) -> tuple[Ids, Int]:
     """What stands at masked places: [MASK], the token itself, or any ordinary token.
 
@@ -307,8 +345,8 @@ def replacements(
     """
     bits = draws(np.repeat(purpose_keys(keys, "replace"), counts), positions)
     bits >>= np.uint64(32)
-    is_mask = bits < np.uint64(MASK_SHARE * (1 << 32))
-    is_random = bits >= np.uint64((MASK_SHARE + KEEP_SHARE) * (1 << 32))
+    is_mask = bits < np.uint64((1 - RANDOM_SHARE - kept_share) * (1 << 32))
+    is_random = bits >= np.uint64((1 - RANDOM_SHARE) * (1 << 32))
     ids = np.where(is_mask, np.int32(MASK_ID), labels)
     at_random = np.flatnonzero(is_random)
     own_keys = np.repeat(purpose_keys(keys, "token"), counts)[at_random]

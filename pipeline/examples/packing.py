@@ -8,6 +8,7 @@ paper says (section 4.1); the published code draws once for a whole document.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -51,6 +52,11 @@ class Tokens:
     def sentence_ends(self) -> Int:
         """Where each sentence ends; the last is N, `[sentences]`."""
         return np.append(self.sentence_starts[1:], self.document_starts[-1])
+
+    @functools.cached_property
+    def counts(self) -> Int:
+        """How often each token occurs, up to the one of the greatest id."""
+        return np.bincount(self.ids)
 
 
 def document_key(document_id: bytes, *, seed: int) -> int:

@@ -83,9 +83,10 @@ def test_the_bounds_themselves_are_allowed(values):
         (
             {"max_seq_len": 128},
             "'max_seq_len' is not a setting; the settings are max_seq_length, "
-            "max_predictions_per_seq, masked_lm_prob, max_ngram, short_seq_prob, examples, "
-            "dupe_factor, sentence_task, eval_fraction, near_duplicates, max_line_repeats, "
-            "keep_languages, repair_text, num_shards, record_layout, seed.",
+            "max_predictions_per_seq, masked_lm_prob, kept_share, masked_words, max_ngram, "
+            "short_seq_prob, examples, dupe_factor, sentence_task, eval_fraction, "
+            "near_duplicates, max_line_repeats, keep_languages, repair_text, num_shards, "
+            "record_layout, seed.",
         ),
         ({"max_seq_length": "128"}, "max_seq_length must be of type int, not '128'."),
         ({"max_seq_length": True}, "max_seq_length must be of type int, not True."),

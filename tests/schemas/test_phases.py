@@ -21,6 +21,10 @@ DATA = DataConfig(max_seq_length=128).resolved(input_bytes=0)
             [Stage(0.3, 0.3, 0.0, 0.2), Stage(0.3, 0.1, 0.2, 1.0)],
         ),
         (
+            *("by-rarity:0.8,alike", "masked_words"),
+            [Stage("by-rarity", "by-rarity", 0.0, 0.8), Stage("alike", "alike", 0.8, 1.0)],
+        ),
+        (
             *("64:0.3,128:0.3,512", "max_seq_length"),
             [Stage(64, 64, 0.0, 0.3), Stage(128, 128, 0.3, 0.6), Stage(512, 512, 0.6, 1.0)],
         ),
@@ -50,7 +54,13 @@ NO_SHARES = (
         ),
         (
             *("max_seq_length", "64..128"),
-            ": only --masked-lm-prob can change with every step; give values such as 128:0.9,512.",
+            ": only --masked-lm-prob can change with every step; give something like 512 or "
+            "128:0.9,512.",
+        ),
+        (
+            *("kept_share", "0.4..0.1"),
+            ": only --masked-lm-prob can change with every step; give something like 0.1 or "
+            "0.4:0.8,0.1.",
         ),
         (*("sentence_task", "sop:0.5,none"), ": a model has one sentence task; give one value."),
     ],
@@ -85,6 +95,8 @@ def test_predictions_that_the_data_limits_stay_limited_at_its_lengths():
         ("max_seq_length", "4", "--max-seq-length must be at least 8, not 4."),
         ("masked_lm_prob", "0.95", "--masked-lm-prob must be at most 0.9, not 0.95."),
         ("masked_lm_prob", "0.5..-1", "--masked-lm-prob must be at least 0.0, not -1.0."),
+        ("kept_share", "0.95", "--kept-share must be at most 0.9, not 0.95."),
+        ("masked_words", "all", "--masked-words must be one of alike, by-rarity, not 'all'."),
         ("sentence_task", "qa", "--sentence-task must be one of sop, nsp, none, not 'qa'."),
     ],
 )

@@ -136,7 +136,8 @@ def test_a_landmark_is_that_of_a_group_and_nothing_before_it_is_read(documents, 
 
 
 def test_settings_of_a_run_give_what_would_be_stored_with_them(small, documents, tmp_path):
-    settings = {"max_seq_length": "24", "masked_lm_prob": "0.3", "sentence_task": "none"}
+    settings = {"max_seq_length": "24", "masked_lm_prob": "0.3", "kept_share": "0.4"}
+    settings |= {"masked_words": "by-rarity", "sentence_task": "none"}
     flags = [[flag_name(name), value] for name, value in settings.items()]
     make_data(small, "--num-shards", 9, *itertools.chain(*flags), output=tmp_path / "d")
     train = TrainConfig(**settings)
@@ -187,6 +188,20 @@ def test_a_share_to_predict_that_falls_does_so_step_by_step(documents):
         assert np.all(predictions <= np.maximum(1, np.rint(lengths * share)))
         means.append(predictions.sum() / lengths.sum())
     assert np.all(np.diff(np.reshape(means, (8, 5)).mean(axis=1)) < 0)
+
+
+def test_what_stands_at_masked_places_changes_between_two_steps(documents):
+    manifest = read_manifest(documents)
+    train = TrainConfig(steps=2, batch_size=128, masked_lm_prob="0.5", kept_share="0.9:0.5,0.0")
+    records = Records(documents, manifest, phases=phases_of(manifest.config, train))
+    kept = []
+    for batch in itertools.islice(training_batches(records, StepShape(128, 128), seed=1), 2):
+        places, labels, weights = (
+            batch[name][0] for name in ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
+        )
+        seen = np.take_along_axis(batch["input_ids"][0], places, axis=1)
+        kept.append(np.average(seen == labels, weights=weights))
+    assert kept == pytest.approx([0.9, 0.0], abs=0.05)
 
 
 def open_shards():

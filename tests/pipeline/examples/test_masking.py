@@ -5,7 +5,14 @@ from hypothesis import strategies as st
 
 from pipeline.core.draws import PURPOSES, draw, draws, hash_key
 from pipeline.examples import masking
-from pipeline.examples.masking import SpanChooser, budgets, mask, ngram_lengths, replacements
+from pipeline.examples.masking import (
+    SpanChooser,
+    beginning_chances,
+    budgets,
+    mask,
+    ngram_lengths,
+    replacements,
+)
 from pipeline.examples.pairs import Rows
 from schemas.example import CLS_ID, MASK_ID, SEP_ID, UNK_ID
 
@@ -52,6 +59,7 @@ def mask_batch(batch, *, share, max_ngram):
         vocab_size=VOCAB_SIZE,
         budget=budgets_of(rows, share=share),
         max_ngram=max_ngram,
+        kept_share=0.1,
     )
     return rows, masked
 
@@ -69,7 +77,7 @@ def masked_words_by_row(rows, masked):
         yield [word.tolist() for word in np.split(is_masked[start:end], bounds[1:] - start)]
 
 
-def chosen_spans(words, *, key, left, max_ngram):
+def chosen_spans(words, *, key, left, max_ngram, chances):
     """The spans of one row, (first word, words), chosen one after the other.
 
     Args:
@@ -77,6 +85,7 @@ def chosen_spans(words, *, key, left, max_ngram):
         key: Of the row.
         left: Tokens to mask.
         max_ngram: Most words of a span.
+        chances: That a span may begin at each word, of 2**32.
     """
 
     def bits(purpose, counter):
@@ -99,7 +108,8 @@ def chosen_spans(words, *, key, left, max_ngram):
             start = places[(bits("search", len(spans)) >> 32) * len(places) >> 32]
         else:
             start = (bits("place", tries) >> 32) * len(words) >> 32
-            start = start if start in exact else None
+            may_begin = bits("place", tries) % 2**32 < chances[start]
+            start = start if start in exact and may_begin else None
             tries += 1
         failures = 0 if searches or start is not None else failures + 1
         if start is not None:
@@ -112,21 +122,32 @@ def chosen_spans(words, *, key, left, max_ngram):
 
 @pytest.mark.parametrize(("rounds", "tries"), [(8, 24), (1, 1)])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(batch=batches, share=shares, max_ngram=max_ngrams)
-def test_spans_are_those_chosen_row_by_row(batch, share, max_ngram, rounds, tries, monkeypatch):
+@given(batch=batches, share=shares, max_ngram=max_ngrams, are_alike=st.booleans())
+def test_spans_are_those_chosen_row_by_row(
+    batch, share, max_ngram, are_alike, rounds, tries, monkeypatch
+):
     monkeypatch.setattr(masking, "ROUNDS", rounds)
     monkeypatch.setattr(masking, "TRIES", tries)
     rows, keys = rows_of(batch), keys_of(batch)
     budget = budgets_of(rows, share=share)
-    chooser = SpanChooser(rows, budget, keys=keys, max_ngram=max_ngram)
+    chances = None
+    of_words = np.full(np.count_nonzero(rows.word_starts), 2**32)
+    if not are_alike:
+        chances = draws(np.arange(VOCAB_SIZE, dtype=np.uint64), 0) >> np.uint64(32)
+        of_words = chances[rows.ids[rows.word_starts]]
+    chooser = SpanChooser(rows, budget, keys=keys, max_ngram=max_ngram, chances=chances)
     spans = chooser.run()
     chosen = sorted(zip(spans.start.tolist(), spans.length.tolist(), strict=True))
     expected = []
     for number, (a, b) in enumerate(batch):
-        spans_of_row = chosen_spans(
-            [*a, 0, *b], key=int(keys[number]), left=int(budget[number]), max_ngram=max_ngram
-        )
         first = 1 + np.count_nonzero(rows.word_starts[: rows.offsets[number]])
+        spans_of_row = chosen_spans(
+            [*a, 0, *b],
+            key=int(keys[number]),
+            left=int(budget[number]),
+            max_ngram=max_ngram,
+            chances=of_words[first:].tolist(),
+        )
         expected += [(first + start, length) for start, length in spans_of_row]
     assert chosen == sorted(expected)
 
@@ -159,7 +180,12 @@ def test_unknown_tokens_are_never_masked():
     rows = rows_of([([1] * 20, [1] * 20)])
     rows.ids[5:15] = UNK_ID
     masked = mask(
-        rows, keys=np.ones(1, np.uint64), vocab_size=VOCAB_SIZE, budget=np.array([25]), max_ngram=3
+        rows,
+        keys=np.ones(1, np.uint64),
+        vocab_size=VOCAB_SIZE,
+        budget=np.array([25]),
+        max_ngram=3,
+        kept_share=0.1,
     )
     assert len(masked.labels) > 10
     assert UNK_ID not in masked.labels
@@ -206,19 +232,38 @@ def test_masked_places_are_spread_evenly_over_the_row():
     assert tenths == pytest.approx(np.full(10, 0.1), abs=0.005)
 
 
+def test_a_token_is_masked_in_proportion_to_its_information():
+    number, frequencies = 20_000, np.array([0.7, 0.2, 0.09, 0.01])
+    ids = 10 + np.random.default_rng(0).choice(4, size=number * 50, p=frequencies)
+    rows = Rows(ids.astype(np.int32), 50 * np.arange(number + 1), np.ones(len(ids), bool))
+    rows.ids[rows.offsets[:-1]], rows.ids[rows.offsets[1:] - 1] = CLS_ID, SEP_ID
+    masked = mask(
+        rows,
+        keys=draws(np.arange(number, dtype=np.uint64), 0),
+        vocab_size=100,
+        budget=np.ones(number, np.int64),
+        max_ngram=1,
+        kept_share=0.1,
+        chances=beginning_chances(np.bincount(ids), vocab_size=100),
+    )
+    times_masked = np.bincount(masked.labels)[10:]
+    wanted = -np.log(frequencies) * frequencies
+    assert times_masked / number == pytest.approx(wanted / wanted.sum(), rel=0.05)
+
+
 @pytest.mark.parametrize(
-    ("mask_share", "ids", "counts"),
-    [(1.0, [MASK_ID] * 3, [3, 0, 0]), (0.0, [50, 60, 70], [0, 3, 0])],
+    ("kept_share", "ids", "counts"),
+    [(0.0, [MASK_ID] * 3, [3, 0, 0]), (1.0, [50, 60, 70], [0, 3, 0])],
     ids=["the mask token", "themselves"],
 )
-def test_masked_tokens_become_when_all_are_to(monkeypatch, mask_share, ids, counts):
-    monkeypatch.setattr(masking, "MASK_SHARE", mask_share)
-    monkeypatch.setattr(masking, "KEEP_SHARE", 1.0 - mask_share)
+def test_masked_tokens_become_when_all_are_to(monkeypatch, kept_share, ids, counts):
+    monkeypatch.setattr(masking, "RANDOM_SHARE", 0.0)
     replaced, counted = replacements(
         np.array([50, 60, 70], np.int32),
         np.array([1, 2, 1]),
         keys=np.array([1, 1, 2], np.uint64),
         counts=np.ones(3, np.int64),
         vocab_size=99,
+        kept_share=kept_share,
     )
     assert (replaced.tolist(), counted.tolist()) == (ids, counts)

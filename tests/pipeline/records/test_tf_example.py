@@ -65,7 +65,7 @@ def masked_pairs(lengths):
     ids = np.arange(100, 100 + total, dtype=np.int32)
     rows = assemble(pairs, ids=ids, word_starts=np.arange(total) % 3 != 2)
     budget = np.minimum(3, np.diff(rows.offsets) // 2)
-    masked = mask(rows, keys=keys, vocab_size=30000, budget=budget, max_ngram=3)
+    masked = mask(rows, keys=keys, vocab_size=30000, budget=budget, max_ngram=3, kept_share=0.1)
     return rows, masked, labels
 
 
