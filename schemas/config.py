@@ -509,7 +509,8 @@ class TrainConfig:
     )
     kept_share: str | None = option(
         None,
-        "Share of the tokens to predict that stay as they are, likewise  [default: that of the data]",
+        "Share of the tokens to predict that stay as they are, likewise  [default: that of "
+        "the data]",
     )
     masked_words: str | None = option(
         None, "Which words to predict, likewise: alike or by-rarity  [default: that of the data]"
