@@ -167,11 +167,13 @@ def eval_advice(manifest: DatasetManifest) -> str:
     )
     if not fraction or missing <= 0:
         return ""
-    said = (
-        f"Only {counted(examples, 'held-out example')} of "
-        f"{counted(documents, 'document')}, few to measure on; make the data again "
-        "with --overwrite"
-    )
+    held_out = "No document is held out, to measure on"
+    if documents:
+        held_out = (
+            f"Only {counted(examples, 'held-out example')} of "
+            f"{counted(documents, 'document')}, few to measure on"
+        )
+    said = f"{held_out}; make the data again with --overwrite"
     # A larger share holds out the same documents and more of the others.
     more = enough_held_out(trained, needed=missing)
     share = math.ceil(10_000 * (fraction + (1 - fraction) * more)) / 10_000

@@ -166,14 +166,15 @@ def settings_of(asked: Asked) -> Values:
     return settings | {name: value for name, value in more.items() if value}
 
 
+# What settings were in runs of before they were settings, which go on.
+_UNSAID = {"sampled_softmax": False, "kept_share": None, "masked_words": None}
+
+
 def identity_of(asked: Asked, run: "ResolvedRun") -> Values:
     """The settings that decide the weights: a run continues only with the same."""
     model, settings = dataclasses.asdict(run.model_config), deciding(run.config)
-    # Runs of before it was a setting go on.
-    if not run.config.sampled_softmax:
-        del settings["sampled_softmax"]
     return {
-        **settings,
+        **{n: v for n, v in settings.items() if n not in _UNSAID or v != _UNSAID[n]},
         # Only what was changed, so that a run goes on under a version with more fields.
         "model": {n: v for n, v in model.items() if v != getattr(ModelConfig, n)},
         "data": run.manifest.fingerprint,

@@ -175,13 +175,17 @@ def test_a_run_keeps_its_settings_and_an_older_one_its_release(command, tmp_path
     assert f"{tmp_path}/run holds a run of albert 0.2.0, which has other settings" in said
 
 
-def test_a_run_of_before_the_sampled_softmax_goes_on_without_it(command, untrained):
-    folder = done(command, "--recipe", "small-budget", "--no-sampled-softmax")
+def test_a_run_of_before_the_recipe_had_a_setting_goes_on_without_it(command, documents, untrained):
+    command = (*command[:2], documents, *command[3:], "--recipe", "small-budget")
+    folder = done(command, "--no-sampled-softmax")
     record = config_of(folder)
-    del record["sampled_softmax"]
+    for name in ("sampled_softmax", "kept_share", "masked_words"):
+        del record[name]
+        record["identity"].pop(name, None)
     write_json(folder / "config.json", record)
-    assert "finished already" in run(*command, "--recipe", "small-budget")
-    assert "--sampled-softmax" in refused(*command, "--recipe", "small-budget", "--sampled-softmax")
+    assert "finished already" in run(*command)
+    for flag in (["--sampled-softmax"], ["--kept-share", "0.2"], ["--masked-words", "by-rarity"]):
+        assert flag[0] in refused(*command, *flag)
 
 
 def test_the_time_allowed_counts_from_when_the_command_was_entered(small, monkeypatch, tmp_path):
