@@ -44,7 +44,7 @@ RECIPES: dict[str, Values] = {
         "pmi_embeddings": True,
         # Constant up to the cooldown: until then no step depends on how many follow.
         "masked_lm_prob": "0.40:0.8,0.40..0.15",
-        "kept_share": "0.4",
+        "kept_share": "0.3",
         "masked_words": "by-rarity:0.8,alike",
     },
 }
