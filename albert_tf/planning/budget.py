@@ -64,9 +64,6 @@ UNTRAINED = 1.1
 # Runs up to this many times the largest one measured are still predicted by the law.
 BEYOND = 2
 
-# Losses up to this many times the lowest count as equal: the law is no more precise.
-AS_GOOD = 1.01
-
 # The most often that a run may read its text before what that is worth depends on the
 # text: the loss was up to a tenth higher than expected (docs/reproducing.md).
 MOST_EPOCHS = 8
@@ -192,11 +189,11 @@ class Law(NamedTuple):
 
 # What `python -m benchmarks.ladder --fit` prints.
 LAW = Law(
-    a=1301.7226239113936,
-    b=443980.26734449004,
+    a=1179.4904228268852,
+    b=450208.3738862542,
     c=0.016,
     most_weights=4_718_592.0,
-    most_tokens=37_400_000,
+    most_tokens=38_975_778,
     least_weights=393_216.0,
     least_tokens=155_394,
     least_text=318_177,
@@ -378,12 +375,10 @@ def candidate(
 def best(found: Sequence[Candidate], may_be_outside: bool = False) -> int:
     """The place of the candidate to take.
 
-    The largest of those expected to reach the lowest loss, or one as good: it is the
-    one that keeps learning. Candidates that would do fewer than `LEAST_STEPS`, and
-    those unlike any measured run, count only if there are no others.
+    The one expected to reach the lowest loss. Candidates that would do fewer than
+    `LEAST_STEPS`, and those unlike any measured run, count only if there are no others.
 
     Args:
-        found: The smallest first.
         may_be_outside: Whether those unlike any count too: no run of the ladder was on an
             accelerator, which does in minutes more than the longest of them.
     """
@@ -393,8 +388,7 @@ def best(found: Sequence[Candidate], may_be_outside: bool = False) -> int:
         [may_be_outside or not each.is_outside for each in found],
     ):
         places = [place for place in places if is_fit[place]] or places
-    least = min(found[place].loss_share for place in places)
-    return max(p for p in places if found[p].loss_share <= least * AS_GOOD)
+    return min(places, key=lambda place: found[place].loss_share)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -133,7 +133,7 @@ def models_to_choose_from(asked: Asked, manifest: DatasetManifest) -> dict[Model
 
 def budget_lines(choice: "Choice", *, begins_anew: bool) -> Iterator[str]:
     """What was chosen; of a model that begins anew, what to expect and what would do better."""
-    from albert_tf.planning.budget import AS_GOOD, MOST_EPOCHS, MUCH_LEFT
+    from albert_tf.planning.budget import MOST_EPOCHS, MUCH_LEFT
 
     chosen = choice.chosen
     if begins_anew and not chosen.is_fitted:
@@ -162,15 +162,6 @@ def budget_lines(choice: "Choice", *, begins_anew: bool) -> Iterator[str]:
                 f"next {name}: {other.config.shape}, {other.steps:,} steps, "
                 f"loss {_loss(choice, other)}."
             )
-    least = min(each.expected_share for each in choice.candidates[: choice.place + 1])
-    if least < chosen.expected_share <= least * AS_GOOD:
-        # To more digits than a guess beside it has, so that the two can be compared.
-        lowest = least * (choice.counting or 1)
-        yield (
-            f"Losses within {AS_GOOD - 1:.0%} of the lowest, here {lowest:.2f}, count "
-            "as equal; the largest of these models is chosen, because it goes on "
-            "learning longest."
-        )
     epochs = chosen.tokens / choice.text
     if epochs > MOST_EPOCHS:
         yield (
