@@ -294,7 +294,8 @@ def end_job(output: str, mark: str, runner: Runner) -> str:
 _TYPES = {kind.__name__: kind for kind in (NothingToTrainOn, SettingError, AlbertError)}
 _IN_TEXT = re.compile(rf"\b({'|'.join(_TYPES)}): (.+?)(?: \[while running|\\n|$)", re.M)
 _OF_PYTHON = re.compile(r"^([\w.]+: .+?) \[while running", re.M)
-_OF_JAVA = re.compile(r"^\s*Caused by: (.+)$", re.M)
+# Spark has the second where it gives up a task that failed on every executor.
+_OF_JAVA = re.compile(r"^\s*(?:Caused by: |Most recent failure:\n)(.+)$", re.M)
 _NAMED = re.compile(r"((?:[\w$]+\.)+\w*(?:Exception|Error)\b.*)$", re.M)
 _STATE = re.compile(r"^Pipeline \S+ failed in state \w+: ")
 # What the gRPC of Java, and what Prism says of a worker that is gone.
@@ -355,6 +356,10 @@ def first_cause(said: str) -> str:
     ...     "server side:\nb.SubmitException: refused\n\tat b.c\nCaused by: "
     ...     "d.ConnectException: localhost:9\n\nEnd of exception on server side>]")
     'd.ConnectException: localhost:9'
+    >>> first_cause("b.SparkException: Job aborted due to stage failure: \nAborting TaskSet 0.0 "
+    ...     "because task 0 (partition 0)\ncannot run anywhere due to node and executor "
+    ...     "excludeOnFailure.\nMost recent failure:\nLost task 0.1: d.IOException: localhost:9\n")
+    'Lost task 0.1: d.IOException: localhost:9'
     """
     if found := [*_OF_PYTHON.findall(said)] or [*_OF_JAVA.findall(said)]:
         return str(found[-1]).strip()

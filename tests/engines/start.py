@@ -237,6 +237,9 @@ def spark_cluster(folder, workers=2, *, heap=EXECUTOR_HEAP, tasks=2):
             f"-Dspark.default.parallelism={tasks}",
             # An executor that has lost its worker asks the same one for a while.
             "-Dspark.excludeOnFailure.enabled=true",
+            # Tried once by each of two executors of one machine, a task would be given up.
+            "-Dspark.excludeOnFailure.task.maxTaskAttemptsPerExecutor=2",
+            "-Dspark.excludeOnFailure.task.maxTaskAttemptsPerNode=3",
             # Two minutes else, where no executor is left.
             "-Dspark.scheduler.excludeOnFailure.unschedulableTaskSetTimeout=15s",
             f"-Dspark.executor.extraJavaOptions={' '.join(_QUICK)}",
