@@ -236,9 +236,14 @@ def test_rungs_that_cannot_have_what_is_set_are_not_to_choose_from(small):
     assert "must divide hidden_size 128, and 7" in said
 
 
-def test_the_models_beside_the_one_chosen_are_said_with_it(small, monkeypatch):
-    shares = {393_216: 0.805, 786_432: 0.8}
+def take_shares(monkeypatch, *smallest):
+    """Let the two smallest models end at these shares of the loss of counting, the others worse."""
+    shares = dict(zip((393_216, 786_432), smallest, strict=True))
     monkeypatch.setattr(Law, "share", lambda _, *, weights, **__: shares.get(weights, 0.9))
+
+
+def test_the_models_beside_the_one_chosen_are_said_with_it(small, monkeypatch):
+    take_shares(monkeypatch, 0.805, 0.8)
     monkeypatch.setattr(of_counting, "loss_of_counting", lambda *_, **__: 5.0)
     monkeypatch.setattr(Law, "is_fitted", lambda *_, **__: True)
     said = planned(small, budget="20h").splitlines()
@@ -292,6 +297,14 @@ def test_a_vocabulary_that_does_not_suit_the_text_is_told(small, monkeypatch, su
     take(monkeypatch, 0.1)
     said = planned(small, *TINY, budget="1m")
     assert re.findall("The vocabulary has 400 pieces; about (.+) suit a text of ", said) == told
+
+
+def test_a_model_that_no_run_was_like_is_not_chosen_for_the_less_that_it_promises(
+    small, monkeypatch
+):
+    take_shares(monkeypatch, 0.8, 0.85)
+    monkeypatch.setattr(Law, "is_outside", lambda _, *, weights, tokens: weights == 393_216)
+    assert "chosen: 4 layers of 128, " in planned(small, budget="20h")
 
 
 def test_a_plan_tells_the_ladder_and_the_command_with_the_flags_given(small, tmp_path, monkeypatch):
