@@ -125,7 +125,7 @@ def line_of(run: Path, *, corpus: str, language: str) -> LadderRun:
     beside = [found for found in record.evaluations if "counting" in found]
     if data is None or not beside:
         raise SystemExit(f"{run}: measure it first: albert evaluate {run} --data DATA")
-    measured = max(beside, key=lambda found: found["step"])
+    measured = max(beside, key=lambda found: (found["step"], found["examples"]))
     examples = measured["step"] * record.config.batch_size
     return LadderRun(
         layers=record.model.num_hidden_layers,

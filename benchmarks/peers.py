@@ -10,11 +10,14 @@ step, after compiling; the learning rate of all but the guide falls linearly ove
 Single tokens are masked, 80 % by [MASK], 10 % by another, and logits are computed of
 them alone.
 
-hugging-face: as transformers' run_mlm.py with --model_type, compiled and in bfloat16.
-keras-hub: AlbertMaskedLM of KerasHub, in bfloat16, by `fit`.
+hugging-face: as transformers' run_mlm.py with --model_type, compiled.
+keras-hub: AlbertMaskedLM of KerasHub, by `fit`.
 keras-hub-guide: the model of the guide "Pretraining a Transformer from scratch with
 KerasHub", three layers of 256, in float32; its settings are --batch-size 128 --share
 0.25 --learning-rate 0.0005, which stays as it is.
+
+The first two are in bfloat16 unless --precision says float32, which is faster on
+processors without its products.
 
 KerasHub cannot read files of its own where weights are shared; so its weights are kept
 as an array each.
@@ -26,7 +29,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -35,6 +38,7 @@ from pipeline.core.machine import usable_cores
 from pipeline.records.reading import read_tokens
 from pipeline.vocabulary.tokenizer import read_spm_model
 from schemas.architecture import PRESETS, ModelConfig
+from schemas.config import Precision
 from schemas.example import CLS_ID, FIRST_ORDINARY_ID, MASK_ID, PAD_ID, SEP_ID
 from schemas.files import read_json, write_json
 from schemas.layout import SPM_MODEL, TRAIN
@@ -131,7 +135,8 @@ def train_hugging_face(
         for group in optimizer.param_groups:
             group["lr"] = rate
         optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cpu", dtype=torch.bfloat16):
+        in_bfloat16 = arguments.precision == "bfloat16"
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=in_bfloat16):
             loss = loss_of(*(torch.from_numpy(values).long() for values in given))
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -214,7 +219,7 @@ def train_keras_hub(
     import keras
 
     keras.utils.set_random_seed(arguments.seed)
-    if arguments.peer != GUIDE:
+    if arguments.peer != GUIDE and arguments.precision == "bfloat16":
         keras.config.set_dtype_policy("mixed_bfloat16")
     model = KERAS_HUB_MODELS[arguments.peer](config)
     model.compile(
@@ -338,6 +343,7 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--share", type=float, default=0.15, help="to predict")
     parser.add_argument("--learning-rate", type=float, default=1e-3)
+    parser.add_argument("--precision", choices=get_args(Precision), default="bfloat16")
     parser.add_argument("--xla", action="store_true", help="for KerasHub")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()

@@ -128,7 +128,8 @@ class SpanChooser:
         word_at: Where each word of the batch starts, `[W + max_ngram + 1]`.
         free: How many words from each word on are ordinary, counted up to `max_ngram`;
             0 for a word that is in a span or next to one.
-        chances: That a span may begin at each word, of 2**32, `[W]`; None if all may.
+        chances: That a span may begin at each word, of 2**32, `[W]`; None if all may,
+            as all may once no random place would do.
         first: The first word of each of the A rows that are not finished, `[A]`; all
             below are `[A]` too.
         count: Its words between [CLS] and the last [SEP].
