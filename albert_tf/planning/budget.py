@@ -323,8 +323,8 @@ class Candidate:
         tokens: Tokens that it would be trained on.
         loss_share: Expected held-out loss, as a share of that of counting neighbours.
         is_outside: Whether it is far larger than any run that was measured.
-        is_fitted: Whether it is like the runs that were measured, so that the loss can
-            be told and is no guess.
+        is_fitted: Whether it is like the runs that were measured, and its steps are not
+            guessed, so that the loss can be told and is no guess.
     """
 
     config: ModelConfig
@@ -400,6 +400,7 @@ class Choice:
         place: The place of the one chosen among them.
         train: The settings with its batch, rate and steps.
         text: Tokens of the training text, once.
+        is_timed: Whether steps of one of them were timed; else all expectations are guesses.
         seconds: The whole budget.
         counting: The held-out loss of counting both neighbours, in nats; None where
             nothing is held out.
@@ -410,6 +411,7 @@ class Choice:
     place: int
     train: TrainConfig
     text: int
+    is_timed: bool = True
     seconds: float = 0.0
     counting: float | None = None
     characters: int = 0
@@ -499,6 +501,8 @@ def choose(
     chosen = found[place]
     if not timed:
         say("Too little time to time steps; they are counted again during the run.")
+        # As they may turn out to be several times as many.
+        found = [dataclasses.replace(each, is_fitted=False) for each in found]
     at_least = timed[place].step if timed else guesses[place].step
     if at_least > until - machine.now():
         raise SettingError(
@@ -506,7 +510,7 @@ def choose(
             "give more time, or a smaller --model."
         )
     train = dataclasses.replace(train, steps=chosen.steps)
-    return Choice(found, place, train=train, text=work.text)
+    return Choice(found, place, train=train, text=work.text, is_timed=bool(timed))
 
 
 def cost_ahead(parts: Sequence[tuple[float, int]], *, done: float = 0.0) -> float:

@@ -138,7 +138,8 @@ def budget_lines(choice: "Choice", *, begins_anew: bool) -> Iterator[str]:
     chosen = choice.chosen
     if begins_anew and not chosen.is_fitted:
         shape = ", and so is the choice of shape" if choice.candidates[1:] else ""
-        yield f"No run like it was measured, so the expected loss is a guess{shape}."
+        unknown = "run like it was measured" if choice.is_timed else "step was timed"
+        yield f"No {unknown}, so the expected loss is a guess{shape}."
     yield (
         f"chosen: {chosen.config.shape}, {chosen.steps:,} steps of "
         f"{choice.train.batch_size} sequences, learning rate "

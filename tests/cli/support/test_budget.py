@@ -77,9 +77,12 @@ def test_a_loss_is_expected_in_nats_if_text_is_held_out(small, monkeypatch, coun
     monkeypatch.setattr(Law, "share", lambda *_, **__: 0.8)
     lines = planned(small, *TINY, budget="80s").splitlines()
     assert f"expected: masked-LM loss about {expected}." in lines
-    # Three steps: what is said of the choice begins with that.
+    # Three steps, timed on a fast machine: what is said of the choice begins with that.
     (chosen,) = (i for i, line in enumerate(lines) if line.startswith("chosen:"))
-    assert lines[chosen - 1].startswith("No run like it was measured, so")
+    assert lines[chosen - 1] in {
+        "No run like it was measured, so the expected loss is a guess.",
+        "No step was timed, so the expected loss is a guess.",
+    }
     record = json.loads(planned(small, *TINY, "--json", budget="80s"))
     assert record["loss_of_counting"] == counting
     (candidate,) = record["candidates"]
