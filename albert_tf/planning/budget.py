@@ -323,8 +323,9 @@ class Candidate:
         tokens: Tokens that it would be trained on.
         loss_share: Expected held-out loss, as a share of that of counting neighbours.
         is_outside: Whether it is far larger than any run that was measured.
-        is_fitted: Whether it is like the runs that were measured, and its steps are not
-            guessed, so that the loss can be told and is no guess.
+        is_fitted: Whether it is like the runs that were measured.
+        is_timed: Whether steps were timed, of it or another model. Of guessed ones several
+            times as many may fit.
     """
 
     config: ModelConfig
@@ -334,6 +335,12 @@ class Candidate:
     loss_share: float
     is_outside: bool
     is_fitted: bool = True
+    is_timed: bool = True
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether the loss is not known well enough to be told but as about so much."""
+        return not (self.is_fitted and self.is_timed)
 
     @property
     def expected_share(self) -> float:
@@ -343,7 +350,7 @@ class Candidate:
     @property
     def interval(self) -> tuple[float, float]:
         """Where nine of ten such runs end, as shares of the expected loss."""
-        return FITTED if self.is_fitted else UNLIKE_FITTED
+        return UNLIKE_FITTED if self.is_guess else FITTED
 
 
 def candidate(
@@ -353,6 +360,7 @@ def candidate(
     *,
     step_seconds: float,
     seconds: float,
+    is_timed: bool = True,
     law: Law = LAW,
 ) -> Candidate:
     """A model after this many seconds of steps and evaluations."""
@@ -369,6 +377,7 @@ def candidate(
         loss_share=law.share(weights=weights, tokens=tokens, text=work.text),
         is_outside=law.is_outside(weights=weights, tokens=tokens),
         is_fitted=law.is_fitted(weights=weights, tokens=tokens, text=work.text),
+        is_timed=is_timed,
     )
 
 
@@ -400,7 +409,6 @@ class Choice:
         place: The place of the one chosen among them.
         train: The settings with its batch, rate and steps.
         text: Tokens of the training text, once.
-        is_timed: Whether steps of one of them were timed; else all expectations are guesses.
         seconds: The whole budget.
         counting: The held-out loss of counting both neighbours, in nats; None where
             nothing is held out.
@@ -411,7 +419,6 @@ class Choice:
     place: int
     train: TrainConfig
     text: int
-    is_timed: bool = True
     seconds: float = 0.0
     counting: float | None = None
     characters: int = 0
@@ -482,6 +489,7 @@ def choose(
                 work,
                 step_seconds=float(step),
                 seconds=left - RUN_COMPILES * slower * guess.compiling,
+                is_timed=bool(timed),
             )
             for model, step, guess in zip(models, steps, guesses, strict=True)
         ]
@@ -501,8 +509,6 @@ def choose(
     chosen = found[place]
     if not timed:
         say("Too little time to time steps; they are counted again during the run.")
-        # As they may turn out to be several times as many.
-        found = [dataclasses.replace(each, is_fitted=False) for each in found]
     at_least = timed[place].step if timed else guesses[place].step
     if at_least > until - machine.now():
         raise SettingError(
@@ -510,7 +516,7 @@ def choose(
             "give more time, or a smaller --model."
         )
     train = dataclasses.replace(train, steps=chosen.steps)
-    return Choice(found, place, train=train, text=work.text, is_timed=bool(timed))
+    return Choice(found, place, train=train, text=work.text)
 
 
 def cost_ahead(parts: Sequence[tuple[float, int]], *, done: float = 0.0) -> float:

@@ -136,9 +136,9 @@ def budget_lines(choice: "Choice", *, begins_anew: bool) -> Iterator[str]:
     from albert_tf.planning.budget import MOST_EPOCHS, MUCH_LEFT
 
     chosen = choice.chosen
-    if begins_anew and not chosen.is_fitted:
+    if begins_anew and chosen.is_guess:
         shape = ", and so is the choice of shape" if choice.candidates[1:] else ""
-        unknown = "run like it was measured" if choice.is_timed else "step was timed"
+        unknown = "run like it was measured" if chosen.is_timed else "step was timed"
         yield f"No {unknown}, so the expected loss is a guess{shape}."
     yield (
         f"chosen: {chosen.config.shape}, {chosen.steps:,} steps of "
@@ -218,6 +218,6 @@ def _loss(choice: "Choice", candidate: "Candidate") -> str:
     middle = candidate.expected_share * (choice.counting or 1)
     low, high = (share * middle for share in candidate.interval)
     unit = "" if choice.counting else " of the loss of counting neighbours"
-    if candidate.is_fitted:
-        return f"{middle:.2f} ({low:.2f} to {high:.2f}){unit}"
-    return f"about {middle:.2g} ({low:.2g} to {high:.2g}){unit}"
+    if candidate.is_guess:
+        return f"about {middle:.2g} ({low:.2g} to {high:.2g}){unit}"
+    return f"{middle:.2f} ({low:.2f} to {high:.2f}){unit}"

@@ -69,20 +69,23 @@ TINY = ("--model", "tiny")
 
 
 @pytest.mark.parametrize(
-    ("counting", "expected"),
-    [(5.0, "4 (3.4 to 4.6)"), (None, "0.8 (0.68 to 0.92) of the loss of counting neighbours")],
+    ("counting", "expected", "choosing", "unknown"),
+    [
+        (5.0, "4 (3.4 to 4.6)", 1, "run like it was measured"),
+        (None, "0.8 (0.68 to 0.92) of the loss of counting neighbours", 0, "step was timed"),
+    ],
 )
-def test_a_loss_is_expected_in_nats_if_text_is_held_out(small, monkeypatch, counting, expected):
+def test_a_loss_is_expected_in_nats_if_text_is_held_out(
+    small, monkeypatch, counting, expected, choosing, unknown
+):
     monkeypatch.setattr(of_counting, "loss_of_counting", lambda *_, **__: counting)
     monkeypatch.setattr(Law, "share", lambda *_, **__: 0.8)
+    monkeypatch.setattr(budget, "CHOOSING_SHARE", choosing)
     lines = planned(small, *TINY, budget="80s").splitlines()
     assert f"expected: masked-LM loss about {expected}." in lines
-    # Three steps, timed on a fast machine: what is said of the choice begins with that.
+    # What is said of the choice begins with that.
     (chosen,) = (i for i, line in enumerate(lines) if line.startswith("chosen:"))
-    assert lines[chosen - 1] in {
-        "No run like it was measured, so the expected loss is a guess.",
-        "No step was timed, so the expected loss is a guess.",
-    }
+    assert lines[chosen - 1] == f"No {unknown}, so the expected loss is a guess."
     record = json.loads(planned(small, *TINY, "--json", budget="80s"))
     assert record["loss_of_counting"] == counting
     (candidate,) = record["candidates"]
